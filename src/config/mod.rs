@@ -1,0 +1,14 @@
+//! Rooms as their owner writes them: parse, validate, ready to use; and which room covers a URL.
+//!
+//! 1. [`parse_room`] turns one var (`ROOM_SHOP`, a table) into a [`Room`], or into every [`ConfigError`] it has.
+//! 2. [`Rooms::from_vars`] does so for all vars. A broken room is left out and remembered; the others work.
+//! 3. [`Rooms::find`] says which room covers a request, by host and by [`path`], whatever way the path is spelled.
+
+mod parse;
+pub mod path;
+mod room;
+mod rooms;
+
+pub use parse::{ConfigError, parse_room};
+pub use room::{CookieAttributes, OnError, QueueingMethod, Room, SameSite, Secure, SlotStrategy};
+pub use rooms::{BrokenRoom, Coverage, MAX_ROOMS, Rooms};

@@ -1,0 +1,555 @@
+//! One room's var, read and validated. All errors of a room are found in one go.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use serde_json::{Map, Value};
+
+use super::path;
+use super::room::{CookieAttributes, OnError, QueueingMethod, Room, SameSite, Secure, SlotStrategy};
+
+/// What the name of a room's var starts with.
+pub(super) const VAR_PREFIX: &str = "ROOM_";
+
+/// The largest limit, as in Cloudflare's own schema.
+const LIMIT_MAX: u32 = 2_147_483_647;
+const NAME_MAX: usize = 64;
+const HOST_MAX: usize = 253;
+const HOST_LABEL_MAX: usize = 63;
+const PATH_MAX: usize = 1024;
+const SUFFIX_MAX: usize = 32;
+/// How much of a value an error shows, in characters.
+const SHOWN_MAX: usize = 60;
+const CURVE_FACTOR: RangeInclusive<f64> = 0.1..=10.0;
+const STATUS_CODES: [u16; 3] = [200, 202, 429];
+/// Nothing else may be served below this path: it holds Anteroom's own pages on every covered host.
+const OWN_PATH: &[u8] = b"/__anteroom";
+
+/// Every field of a room's table.
+const FIELDS: [&str; 15] = [
+    "host",
+    "path",
+    "total_active_users",
+    "new_users_per_minute",
+    "session_duration",
+    "queueing_method",
+    "queue_all",
+    "suspended",
+    "slot_strategy",
+    "curve_factor",
+    "on_error",
+    "cookie_suffix",
+    "cookie_attributes",
+    "queueing_status_code",
+    "refresh_interval_seconds",
+];
+
+/// Every field of `cookie_attributes`.
+const COOKIE_FIELDS: [&str; 2] = ["samesite", "secure"];
+
+/// Fields that owners know from elsewhere and that Anteroom does not have yet.
+const LATER_FIELDS: [&str; 10] = [
+    "additional_routes",
+    "custom_page_html",
+    "default_template_language",
+    "description",
+    "disable_session_renewal",
+    "enabled_origin_commands",
+    "json_response_enabled",
+    "rate_window",
+    "turnstile_action",
+    "turnstile_mode",
+];
+
+/// One thing that is wrong with a room, in words for its owner.
+///
+/// Displayed in one line: `room shop: queue_all = "yes": must be true or false. Fix: ...`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError {
+    /// The room's name, in lower case.
+    pub room: String,
+    /// The field as it is written in the table (`cookie_attributes.samesite`), `name`, or the var's name when the
+    /// var is no table at all.
+    pub field: String,
+    /// The refused value as JSON, cut to 60 characters; `(not set)` when there is none.
+    pub value: String,
+    /// What the value must be, or is: goes on after the value.
+    pub message: String,
+    /// What to do about it: an instruction without a full stop.
+    pub fix: String,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { room, field, value, message, fix } = self;
+        write!(formatter, "room {room}: {field} = {value}: {message}. Fix: {fix}.")
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// Reads one room: the var `ROOM_SHOP` with a table becomes the room `shop`.
+///
+/// `total_active_users` and `new_users_per_minute` are required, everything else has a default. Either limit may be
+/// the larger one: more new users per minute than active users is no conflict, the smaller limit is simply reached
+/// first.
+///
+/// # Errors
+/// Every error of the room: unknown fields, wrong types, values out of range, conflicts, what is missing.
+pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError>> {
+    let name = room_name(var_name);
+    let mut table = Table { room: shown_text(&name), prefix: "", fields: None, errors: Vec::new() };
+    if !is_room_name(var_name, &name) {
+        table.refuse(
+            "name",
+            &Value::from(var_name),
+            format!("must be ROOM_ and 1 to {NAME_MAX} letters, digits, \"_\" or \"-\""),
+            "rename the var, for example to ROOM_SHOP",
+        );
+    }
+    let Some(fields) = value.as_object() else {
+        let fix = match value {
+            Value::Array(_) => format!("write [vars.{var_name}] with single brackets, one table per room"),
+            Value::String(_) => format!("write a table [vars.{var_name}] instead of text"),
+            _ => format!("write a table [vars.{var_name}] with one line per field"),
+        };
+        table.refuse(&shown_text(var_name), value, "must be a table with the room's fields", &fix);
+        return Err(table.errors);
+    };
+    table.fields = Some(fields);
+    table.unknown(&FIELDS);
+
+    let room = Room {
+        host: table.host(),
+        path: table.path(),
+        total_active_users: table.whole("total_active_users", 1..=LIMIT_MAX, None),
+        new_users_per_minute: table.whole("new_users_per_minute", 1..=LIMIT_MAX, None),
+        session_duration: table.whole("session_duration", 1..=30, Some(5)),
+        queueing_method: table.queueing_method(),
+        queue_all: table.flag("queue_all"),
+        suspended: table.flag("suspended"),
+        slot_strategy: table.choice(
+            "slot_strategy",
+            ("counters", SlotStrategy::Counters),
+            &[
+                ("adapted_worker_slots", SlotStrategy::AdaptedWorkerSlots),
+                ("worker_slots", SlotStrategy::WorkerSlots),
+            ],
+            &["leases"],
+        ),
+        curve_factor: table.curve_factor(),
+        on_error: table.choice("on_error", ("admit", OnError::Admit), &[("queue", OnError::Queue)], &[]),
+        cookie_suffix: table.cookie_suffix(),
+        cookie_attributes: table.cookie_attributes(),
+        queueing_status_code: table.queueing_status_code(),
+        refresh_interval_seconds: table.whole("refresh_interval_seconds", 5..=60, Some(20)),
+        name,
+    };
+    if table.errors.is_empty() { Ok(room) } else { Err(table.errors) }
+}
+
+/// What follows `ROOM_`, in lower case.
+pub(super) fn room_name(var_name: &str) -> String {
+    var_name.strip_prefix(VAR_PREFIX).unwrap_or(var_name).to_ascii_lowercase()
+}
+
+fn is_room_name(var_name: &str, name: &str) -> bool {
+    var_name.starts_with(VAR_PREFIX)
+        && (1..=NAME_MAX).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+}
+
+/// A table being read. Each method reads one field, notes what is wrong with it, and returns a value in range in any
+/// case, so that reading goes on to the next error.
+struct Table<'a> {
+    room: String,
+    /// Goes before a field's name in errors: `cookie_attributes.` or nothing.
+    prefix: &'static str,
+    fields: Option<&'a Map<String, Value>>,
+    errors: Vec<ConfigError>,
+}
+
+impl<'a> Table<'a> {
+    fn get(&self, field: &str) -> Option<&'a Value> {
+        self.fields.and_then(|fields| fields.get(field))
+    }
+
+    fn refuse(&mut self, field: &str, value: &Value, message: impl Into<String>, fix: &str) {
+        self.refuse_shown(field, shown(value), message.into(), fix);
+    }
+
+    fn refuse_shown(&mut self, field: &str, value: String, message: String, fix: &str) {
+        self.errors.push(ConfigError {
+            room: self.room.clone(),
+            field: format!("{}{field}", self.prefix),
+            value,
+            message,
+            fix: fix.to_owned(),
+        });
+    }
+
+    fn unknown(&mut self, known: &[&str]) {
+        let Some(fields) = self.fields else { return };
+        for (field, value) in fields {
+            let shown_field = shown_text(field);
+            if known.contains(&field.as_str()) {
+                continue;
+            }
+            if field == "name" && self.prefix.is_empty() {
+                let message = "is not a field: a room's name is what follows ROOM_ in its var's name";
+                self.refuse(field, value, message, "remove it, and rename the var to rename the room");
+            } else if LATER_FIELDS.contains(&field.as_str()) && self.prefix.is_empty() {
+                self.refuse(field, value, "is not available in Anteroom yet", "remove it");
+            } else {
+                let fix = match nearest(field, known) {
+                    Some(meant) => format!("did you mean {meant}? Rename it, or remove it"),
+                    None => format!("remove it; the fields are {}", known.join(", ")),
+                };
+                self.refuse(&shown_field, value, "is not a field that Anteroom knows", &fix);
+            }
+        }
+    }
+
+    /// A whole number. Without a default it is required.
+    fn whole(&mut self, field: &str, range: RangeInclusive<u32>, default: Option<u32>) -> u32 {
+        let (low, high) = (*range.start(), *range.end());
+        let Some(value) = self.get(field) else {
+            if default.is_none() {
+                let fix = format!("add it, for example {field} = 200");
+                self.refuse_shown(field, "(not set)".to_owned(), "is required".to_owned(), &fix);
+            }
+            return default.unwrap_or(low);
+        };
+        if let Some(number) = value.as_u64().and_then(|number| u32::try_from(number).ok())
+            && range.contains(&number)
+        {
+            return number;
+        }
+        let fix = match whole_meant(value) {
+            Some(meant) if meant < i64::from(low) => format!("set {field} to at least {low}"),
+            Some(meant) if meant > i64::from(high) => format!("set {field} to at most {high}"),
+            Some(meant) => format!("write it without quotes and decimal point: {field} = {meant}"),
+            None => {
+                format!("set {field} to a whole number, for example {field} = {}", default.unwrap_or(200))
+            }
+        };
+        self.refuse(field, value, format!("must be a whole number from {low} to {high}"), &fix);
+        low
+    }
+
+    /// `true` or `false`, by default `false`.
+    fn flag(&mut self, field: &str) -> bool {
+        let Some(value) = self.get(field) else { return false };
+        if let Some(flag) = value.as_bool() {
+            return flag;
+        }
+        let meant = match value.as_str().map(str::to_ascii_lowercase).as_deref() {
+            Some("true" | "yes" | "on") => true,
+            Some(_) => false,
+            None => value.as_f64().is_some_and(|number| number != 0.0),
+        };
+        self.refuse(
+            field,
+            value,
+            "must be true or false",
+            &format!("write it without quotes: {field} = {meant}"),
+        );
+        false
+    }
+
+    /// One of some names. `later` are names that are known but not available yet.
+    fn choice<T: Copy>(
+        &mut self,
+        field: &str,
+        default: (&str, T),
+        others: &[(&str, T)],
+        later: &[&str],
+    ) -> T {
+        let (default_name, default) = default;
+        let Some(value) = self.get(field) else { return default };
+        let name = value.as_str().unwrap_or_default();
+        if name == default_name {
+            return default;
+        }
+        if let Some((_, choice)) = others.iter().find(|(known, _)| *known == name) {
+            return *choice;
+        }
+        if later.contains(&name) {
+            let fix = format!("set {field} to \"{default_name}\", or leave it out");
+            self.refuse(field, value, "is not available yet", &fix);
+            return default;
+        }
+        let mut names = vec![default_name];
+        names.extend(others.iter().map(|(name, _)| *name));
+        let fix = match nearest(name, &names) {
+            Some(meant) => format!("write {field} = \"{meant}\" if you mean that"),
+            None => format!("set {field} to \"{default_name}\", or leave it out for that"),
+        };
+        self.refuse(field, value, format!("must be {}", one_of(&names)), &fix);
+        default
+    }
+
+    /// Text; `None` when the field is not set, or not text (which is an error).
+    fn text(&mut self, field: &str, example: &str) -> Option<&'a str> {
+        let value = self.get(field)?;
+        let text = value.as_str();
+        if text.is_none() {
+            self.refuse(field, value, "must be text in quotes", &format!("write {field} = \"{example}\""));
+        }
+        text
+    }
+
+    fn host(&mut self) -> Option<String> {
+        let given = self.text("host", "shop.example.com")?;
+        let host = given.strip_suffix('.').unwrap_or(given).to_ascii_lowercase();
+        let bare = host.split_once("://").map_or(host.as_str(), |(_, rest)| rest);
+        let bare = bare.split(['/', '?', '#', ':']).next().unwrap_or(bare).to_owned();
+        let set_to = |host: &str| format!("write host = \"{}\"", shown_text(host));
+        let label = |part: &str| (1..=HOST_LABEL_MAX).contains(&part.len());
+        let (message, fix) = if host.is_empty() {
+            ("must not be empty".to_owned(), "leave host out to cover every host".to_owned())
+        } else if host.contains("://") {
+            ("must be a host name without a scheme".to_owned(), set_to(&bare))
+        } else if host.contains('*') {
+            let fix = "write one room per host, or leave host out to cover every host";
+            ("must be one host, wildcards are not available".to_owned(), fix.to_owned())
+        } else if host.contains(['/', '?', '#']) {
+            (
+                "must be a host name without a path".to_owned(),
+                format!("{}, and what follows as path", set_to(&bare)),
+            )
+        } else if host.contains(':') {
+            ("must be a host name without a port: a room covers every port".to_owned(), set_to(&bare))
+        } else if host.len() > HOST_MAX {
+            let message = format!("must be at most {HOST_MAX} bytes long, it has {}", host.len());
+            (message, "write the host as the visitor's browser shows it".to_owned())
+        } else if !host.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
+        {
+            let message = "must be letters, digits, \"-\" and \".\"".to_owned();
+            (message, "write an international name in its xn-- form, without spaces".to_owned())
+        } else if !host.split('.').all(label) {
+            let message = format!("must have 1 to {HOST_LABEL_MAX} characters between two dots");
+            (message, "write the host as the visitor's browser shows it".to_owned())
+        } else {
+            return Some(host);
+        };
+        self.refuse("host", &Value::from(given), message, &fix);
+        None
+    }
+
+    fn path(&mut self) -> String {
+        const ROOT: &str = "/";
+        let Some(given) = self.text("path", "/sale") else { return ROOT.to_owned() };
+        let before = |ends: &[char]| {
+            let kept = given.split(ends).next().unwrap_or_default().trim_end_matches('/');
+            format!("write path = \"{}\"", shown_text(if kept.is_empty() { ROOT } else { kept }))
+        };
+        let encoded = ["%2f", "%5c", "%3b", "%3f", "%23", "%25", "%00"];
+        let lower = given.to_ascii_lowercase();
+        let (message, fix) = if given.contains("://") {
+            let fix = "write what follows the host, and the host as host";
+            ("must be a path without scheme and host".to_owned(), fix.to_owned())
+        } else if !given.starts_with('/') {
+            let fix = format!("write path = \"/{}\"", shown_text(given));
+            ("must start with \"/\"".to_owned(), fix)
+        } else if given.len() > PATH_MAX {
+            let message = format!("must be at most {PATH_MAX} bytes long, it has {}", given.len());
+            (message, "cover a shorter path: a room covers everything below its path".to_owned())
+        } else if given.contains('*') {
+            ("must not have a wildcard: a room covers everything below its path".to_owned(), before(&['*']))
+        } else if given.contains('?') {
+            ("must not have a query: a room covers its path with every query".to_owned(), before(&['?']))
+        } else if given.contains('#') {
+            ("must not have a fragment: browsers do not send it".to_owned(), before(&['#']))
+        } else if given.contains(';') {
+            ("must not have parameters: a room covers its path with all of them".to_owned(), before(&[';']))
+        } else if given.contains('\\') {
+            let fix = format!("write path = \"{}\"", shown_text(&given.replace('\\', ROOT)));
+            ("must part its segments by \"/\"".to_owned(), fix)
+        } else if encoded.iter().any(|escape| lower.contains(escape)) {
+            let message =
+                "must not have an encoded / \\ ; ? # % or NUL: origins disagree about them".to_owned();
+            (message, "cover the path above it".to_owned())
+        } else {
+            match String::from_utf8(path::normalise(given.as_bytes()).into_owned()) {
+                Ok(path) if path::is_below(path.as_bytes(), OWN_PATH) => {
+                    let message = "must not be below /__anteroom: these pages are Anteroom's own".to_owned();
+                    (message, "cover a path of the origin".to_owned())
+                }
+                Ok(path) if !path.contains(char::is_control) => return path,
+                _ => {
+                    let message = "must be UTF-8 text without control characters".to_owned();
+                    (message, "write the path as the browser's address bar shows it".to_owned())
+                }
+            }
+        };
+        self.refuse("path", &Value::from(given), message, &fix);
+        ROOT.to_owned()
+    }
+
+    fn queueing_method(&mut self) -> QueueingMethod {
+        let Some(value) = self.get("queueing_method") else { return QueueingMethod::Fifo };
+        match value.as_str().map(str::to_ascii_lowercase).as_deref() {
+            Some("fifo") => {}
+            Some("random" | "passthrough" | "reject") => {
+                let fix = "set queueing_method to \"fifo\", or leave it out";
+                self.refuse("queueing_method", value, "is not available yet, only \"fifo\" is", fix);
+            }
+            _ => {
+                let fix = "set queueing_method to \"fifo\", or leave it out";
+                self.refuse("queueing_method", value, "must be \"fifo\"", fix);
+            }
+        }
+        QueueingMethod::Fifo
+    }
+
+    fn curve_factor(&mut self) -> f64 {
+        let default = 1.0;
+        let Some(value) = self.get("curve_factor") else { return default };
+        if let Some(number) = value.as_f64()
+            && CURVE_FACTOR.contains(&number)
+        {
+            return number;
+        }
+        // Written out: putting fractions into words is a large piece of code, and the Worker needs it nowhere else.
+        let fix = match value.as_f64() {
+            Some(number) if number < *CURVE_FACTOR.start() => "set curve_factor to at least 0.1",
+            Some(_) => "set curve_factor to at most 10",
+            None => "write a number without quotes, for example curve_factor = 1.0",
+        };
+        self.refuse("curve_factor", value, "must be a number from 0.1 to 10", fix);
+        default
+    }
+
+    fn cookie_suffix(&mut self) -> String {
+        let Some(suffix) = self.text("cookie_suffix", "shop") else { return String::new() };
+        let fits = suffix.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+        if (1..=SUFFIX_MAX).contains(&suffix.len()) && fits {
+            return suffix.to_owned();
+        }
+        let kept: String = suffix
+            .chars()
+            .filter(|character| character.is_ascii_alphanumeric() || matches!(character, '_' | '-'))
+            .take(SUFFIX_MAX)
+            .collect();
+        let fix = if kept.is_empty() {
+            "leave it out for the cookie __anteroom, or write cookie_suffix = \"shop\"".to_owned()
+        } else {
+            format!("write cookie_suffix = \"{kept}\"")
+        };
+        let message = format!("must be 1 to {SUFFIX_MAX} letters, digits, \"_\" or \"-\"");
+        self.refuse("cookie_suffix", &Value::from(suffix), message, &fix);
+        String::new()
+    }
+
+    fn cookie_attributes(&mut self) -> CookieAttributes {
+        let field = "cookie_attributes";
+        let fields = match self.get(field) {
+            None => None,
+            Some(Value::Object(fields)) => Some(fields),
+            Some(other) => {
+                let fix = "write cookie_attributes = { samesite = \"auto\", secure = \"auto\" }";
+                self.refuse(field, other, "must be a table", fix);
+                None
+            }
+        };
+        let errors = std::mem::take(&mut self.errors);
+        let mut inner = Table { room: self.room.clone(), prefix: "cookie_attributes.", fields, errors };
+        inner.unknown(&COOKIE_FIELDS);
+        let samesites = [("lax", SameSite::Lax), ("none", SameSite::None), ("strict", SameSite::Strict)];
+        let secures = [("always", Secure::Always), ("never", Secure::Never)];
+        let samesite = inner.choice("samesite", ("auto", SameSite::Auto), &samesites, &[]);
+        let secure = inner.choice("secure", ("auto", Secure::Auto), &secures, &[]);
+        if samesite == SameSite::None && secure == Secure::Never {
+            let message =
+                "conflicts with samesite = \"none\": browsers drop such a cookie unless it is Secure";
+            let fix = "set secure to \"auto\" or \"always\", or samesite to \"lax\"";
+            inner.refuse("secure", &Value::from("never"), message, fix);
+        }
+        self.errors = inner.errors;
+        CookieAttributes { samesite, secure }
+    }
+
+    fn queueing_status_code(&mut self) -> u16 {
+        let field = "queueing_status_code";
+        let default = 200;
+        let Some(value) = self.get(field) else { return default };
+        if let Some(code) = value.as_u64().and_then(|code| u16::try_from(code).ok())
+            && STATUS_CODES.contains(&code)
+        {
+            return code;
+        }
+        let meant = whole_meant(value).and_then(|code| u16::try_from(code).ok());
+        let code = meant.filter(|code| STATUS_CODES.contains(code)).unwrap_or(default);
+        let fix = format!("write a whole number without quotes, for example {field} = {code}");
+        self.refuse(field, value, "must be 200, 202 or 429", &fix);
+        default
+    }
+}
+
+/// The whole number that a value of a wrong type or range stands for: `5.0`, `"5"`, `0`.
+fn whole_meant(value: &Value) -> Option<i64> {
+    match value {
+        Value::String(text) => text.trim().parse().ok(),
+        // `as` stops at the limits of the type, and the limits are all that is asked for.
+        Value::Number(number) => {
+            number.as_i64().or_else(|| number.as_f64().map(|number| number.round() as i64))
+        }
+        _ => None,
+    }
+}
+
+/// In the Worker nobody is there to be helped with spelling; the check has said it before.
+#[cfg(target_arch = "wasm32")]
+fn nearest<'a>(_given: &str, _known: &[&'a str]) -> Option<&'a str> {
+    None
+}
+
+/// The known name that somebody most likely meant: near in spelling, with `totalActiveUsers` read as
+/// `total_active_users`. Long names may differ in three letters, short ones in one.
+#[cfg(not(target_arch = "wasm32"))]
+fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
+    let given: String = given.chars().take(SHOWN_MAX).collect();
+    let given = given.to_ascii_lowercase().replace('-', "_");
+    let (distance, name) = known
+        .iter()
+        .map(|name| {
+            let squeezed = strsim::osa_distance(&given.replace('_', ""), &name.replace('_', ""));
+            (strsim::osa_distance(&given, name).min(squeezed), *name)
+        })
+        .min_by_key(|(distance, _)| *distance)?;
+    (distance <= (name.len() / 3).min(3)).then_some(name)
+}
+
+fn one_of(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+    match quoted.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
+
+/// A value as errors show it: JSON in one line, cut to [`SHOWN_MAX`] characters.
+fn shown(value: &Value) -> String {
+    shown_text(&value.to_string())
+}
+
+/// Text as errors show it: in one line, without anything that a terminal could obey, cut to [`SHOWN_MAX`] characters.
+pub(super) fn shown_text(text: &str) -> String {
+    let mut characters = text.chars();
+    let mut shown = String::new();
+    for character in characters.by_ref().take(SHOWN_MAX) {
+        let turns_text =
+            matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        if character.is_control() || turns_text {
+            shown.extend(character.escape_unicode());
+        } else {
+            shown.push(character);
+        }
+    }
+    if characters.next().is_some() {
+        shown.push('…');
+    }
+    shown
+}

@@ -1,0 +1,171 @@
+//! One waiting room, validated and ready to use.
+
+/// One waiting room. Built only by the parser, so every value is within its range.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Room {
+    /// What follows `ROOM_` in the var's name, in lower case: `shop` for `ROOM_SHOP`.
+    pub name: String,
+    /// The host it covers, in lower case; `None` covers every host.
+    pub host: Option<String>,
+    /// The path it covers with everything below it, normalised: starts with `/`, ends without one (but `/` itself).
+    pub path: String,
+    /// How many users may be active at once, at least 1.
+    pub total_active_users: u32,
+    /// How many new users may enter in a calendar minute, at least 1.
+    pub new_users_per_minute: u32,
+    /// Minutes that a user stays active after the last request, 1 to 30.
+    pub session_duration: u32,
+    /// The order in which waiting users are let in.
+    pub queueing_method: QueueingMethod,
+    /// Nobody new enters; active users go on.
+    pub queue_all: bool,
+    /// The room is switched off: every request goes to the origin and no cookie is set.
+    pub suspended: bool,
+    /// How slots are handed out.
+    pub slot_strategy: SlotStrategy,
+    /// The exponent of `adapted_worker_slots`, 0.1 to 10.
+    pub curve_factor: f64,
+    /// What happens to new users when neither the objects nor a cached state answer.
+    pub on_error: OnError,
+    /// Appended to the cookie's name after an underscore; may be empty.
+    pub cookie_suffix: String,
+    /// Attributes of the ticket cookie.
+    pub cookie_attributes: CookieAttributes,
+    /// Status of the waiting page: 200, 202 or 429.
+    pub queueing_status_code: u16,
+    /// Seconds between two check-ins of a waiting user, 5 to 60.
+    pub refresh_interval_seconds: u32,
+}
+
+impl Room {
+    /// Whether this room is looked at before another one: longest path first, and with a host before without.
+    pub(super) fn comes_before(&self, other: &Self) -> bool {
+        (self.path.len(), self.host.is_some()) >= (other.path.len(), other.host.is_some())
+    }
+
+    /// The session duration in milliseconds.
+    pub fn session_ms(&self) -> u64 {
+        u64::from(self.session_duration) * 60_000
+    }
+
+    /// Milliseconds between two check-ins of a waiting user.
+    pub fn refresh_ms(&self) -> u64 {
+        u64::from(self.refresh_interval_seconds) * 1_000
+    }
+
+    /// The name of the ticket cookie.
+    pub fn cookie_name(&self) -> String {
+        if self.cookie_suffix.is_empty() {
+            "__anteroom".to_owned()
+        } else {
+            format!("__anteroom_{}", self.cookie_suffix)
+        }
+    }
+
+    /// The room's path as browsers write it, for the `Path` attribute of the ticket cookie: `/caf%C3%A9`.
+    pub fn cookie_path(&self) -> String {
+        cookie_path(&self.path)
+    }
+}
+
+/// The order in which waiting users are let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueueingMethod {
+    /// Oldest minute-bucket first.
+    Fifo,
+}
+
+/// How slots are handed out (articles of 2021 and 2023).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SlotStrategy {
+    /// 2021: the colo's slots divided by its workers, plus the Anywhere slots divided by all workers.
+    WorkerSlots,
+    /// 2023: `worker_slots` with the worker count multiplied by utilisation to the power of the curve factor.
+    AdaptedWorkerSlots,
+    /// 2023: numbers from the colo's Counter, then from Anywhere.
+    Counters,
+}
+
+/// What happens to new users when neither the objects nor a cached state answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnError {
+    /// Let them in.
+    Admit,
+    /// Queue them.
+    Queue,
+}
+
+/// Attributes of the ticket cookie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CookieAttributes {
+    /// The `SameSite` attribute.
+    pub samesite: SameSite,
+    /// The `Secure` attribute.
+    pub secure: Secure,
+}
+
+/// `SameSite` of the ticket cookie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SameSite {
+    /// `Lax`.
+    Auto,
+    /// `Lax`.
+    Lax,
+    /// `None`; the cookie is then always `Secure`.
+    None,
+    /// `Strict`.
+    Strict,
+}
+
+/// `Secure` of the ticket cookie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Secure {
+    /// On requests that came over HTTPS.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Browsers ignore a cookie's attribute that is longer (RFC 6265bis, section 5.6), in bytes.
+const MAX_PATH_LENGTH: usize = 1024;
+/// The cookie's `Path` for a room's path.
+///
+/// Browsers compare it byte for byte with the path of a request as they encode it, so it has to be spelled as
+/// they spell it (URL standard, path percent-encode set). Where the spelling is not certain, or cannot stand in an
+/// attribute (`;` is never encoded in a URL, but ends an attribute), the path ends above that segment: a cookie that
+/// is sent too often does no harm, since it opens for its own room only; one that is not sent loses the place.
+fn cookie_path(path: &str) -> String {
+    let mut written = String::with_capacity(path.len());
+    for segment in path.split('/').filter(|segment| !segment.is_empty()) {
+        let whole_segments = written.len();
+        written.push('/');
+        let is_certain = segment.bytes().all(|byte| push_as_browsers_do(&mut written, byte));
+        if !is_certain || written.len() > MAX_PATH_LENGTH {
+            written.truncate(whole_segments);
+            break;
+        }
+    }
+    if written.is_empty() {
+        written.push('/');
+    }
+    written
+}
+
+/// Appends a byte of a decoded path as browsers write it into a URL; `false` when they do not agree on it.
+fn push_as_browsers_do(written: &mut String, byte: u8) -> bool {
+    match byte {
+        // `^` is new in the encode set, the others are left alone by some and encoded by some; a `%` that encodes
+        // nothing is sent as it is or as `%25`, depending on who wrote the link.
+        b';' | b'%' | b'^' | b'|' | b'\'' | b'[' | b']' | b'\\' => return false,
+        b' ' | b'"' | b'#' | b'<' | b'>' | b'?' | b'`' | b'{' | b'}' | 0..=0x1f | 0x7f.. => {
+            const HEX: [char; 16] =
+                ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F'];
+            written.push('%');
+            written.extend([byte >> 4, byte & 0xf].iter().filter_map(|digit| HEX.get(usize::from(*digit))));
+        }
+        _ => written.push(char::from(byte)),
+    }
+    true
+}

@@ -1,0 +1,196 @@
+//! All rooms of a deployment, and which of them covers a request.
+
+use litemap::LiteMap;
+use serde_json::Value;
+
+use super::parse::{ConfigError, VAR_PREFIX, parse_room, room_name, shown_text};
+use super::path::{self, Reading};
+use super::room::Room;
+
+/// The most rooms a deployment may have. Every request looks at each of them once at most.
+pub const MAX_ROOMS: usize = 64;
+
+/// All rooms of a deployment, ready to be asked which of them covers a request.
+#[derive(Debug, Clone, Default)]
+pub struct Rooms {
+    /// Longest path first; with equal paths, a room with a host before one without.
+    rooms: Vec<Room>,
+    broken: Vec<BrokenRoom>,
+}
+
+/// A room that is left out because of its errors. Its requests go to the next room that covers them, or to the
+/// origin: it fails open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BrokenRoom {
+    /// What follows `ROOM_` in the var's name, in lower case.
+    pub name: String,
+    /// Everything that is wrong with it, at least one error.
+    pub errors: Vec<ConfigError>,
+}
+
+/// Which room covers a request.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Coverage<'a> {
+    /// None: the request is the origin's alone.
+    Uncovered,
+    /// This one.
+    Covered(&'a Room),
+    /// The path hides `..` segments (`/open/..%2fsale`) so that, depending on the origin, it leads to one room or
+    /// to another; this is the most specific of them. No honest client sends such a path: the safe answer is 400,
+    /// as a ticket of one room must not open another.
+    Contradictory(&'a Room),
+}
+
+impl Rooms {
+    /// Builds the rooms from all vars of the Worker; vars whose names do not start with `ROOM_` are passed over.
+    ///
+    /// A room with errors is left out, remembered in [`Rooms::broken`], and leaves the others unharmed. Rooms are
+    /// taken in the order of their vars' names, so that the result does not depend on the order in which a platform
+    /// lists vars. Of two rooms with the same name, or the same host and path, the later one is an error; so is
+    /// every room after the first [`MAX_ROOMS`]. The errors of all rooms are returned too.
+    pub fn from_vars(vars: impl Iterator<Item = (String, Value)>) -> (Self, Vec<ConfigError>) {
+        let mut by_name: LiteMap<String, Value> = LiteMap::new();
+        for (name, value) in vars.filter(|(name, _)| name.starts_with(VAR_PREFIX)) {
+            by_name.insert(name, value);
+        }
+        let mut all = Self::default();
+        for (var_name, value) in by_name.iter() {
+            let parsed = parse_room(var_name, value).and_then(|room| match all.conflict(&room) {
+                None => Ok(room),
+                Some(error) => Err(vec![error]),
+            });
+            match parsed {
+                Ok(room) => {
+                    let at = all.rooms.partition_point(|other| other.comes_before(&room));
+                    all.rooms.insert(at, room);
+                }
+                Err(errors) => {
+                    let name = shown_text(&room_name(var_name));
+                    all.broken.push(BrokenRoom { name, errors });
+                }
+            }
+        }
+        let errors = all.broken.iter().flat_map(|room| room.errors.iter().cloned()).collect();
+        (all, errors)
+    }
+
+    /// The room that covers a request: the one with the longest path of those whose host fits; with equal paths, one
+    /// with a host comes before one without. `host` may carry a port, which is ignored, and any case; `path` is
+    /// compared in its one spelling (see [`path`](super::path)), case-sensitively and by whole segments.
+    ///
+    /// A suspended room covers its path like any other, and so takes it out of a wider room.
+    pub fn find(&self, host: &str, path: &str) -> Coverage<'_> {
+        let host = bare_host(host);
+        let mut on_host = self
+            .rooms
+            .iter()
+            .filter(|room| room.host.as_deref().is_none_or(|of_room| of_room.eq_ignore_ascii_case(host)));
+        let tangle = match path::read(path.as_bytes()) {
+            Reading::Plain(path) => {
+                let room = on_host.find(|room| path::is_below(&path, room.path.as_bytes()));
+                return room.map_or(Coverage::Uncovered, Coverage::Covered);
+            }
+            Reading::Tangled(tangle) => tangle,
+        };
+        let words = tangle.words();
+        let mut possible = on_host.filter(|room| path::can_spell(&words, room.path.as_bytes()));
+        match possible.next() {
+            None => Coverage::Uncovered,
+            Some(first) if possible.all(|other| other.path == first.path) => Coverage::Covered(first),
+            Some(first) => Coverage::Contradictory(first),
+        }
+    }
+
+    /// The room that covers a request, as [`Rooms::find`] says, or the most specific one that may.
+    pub fn cover(&self, host: &str, path: &str) -> Option<&Room> {
+        match self.find(host, path) {
+            Coverage::Uncovered => None,
+            Coverage::Covered(room) | Coverage::Contradictory(room) => Some(room),
+        }
+    }
+
+    /// The room of this name (in lower case).
+    pub fn get(&self, name: &str) -> Option<&Room> {
+        self.rooms.iter().find(|room| room.name == name)
+    }
+
+    /// Whether any room covers something on this host.
+    pub fn covers_host(&self, host: &str) -> bool {
+        let host = bare_host(host);
+        self.rooms.iter().any(|room| room.host.as_ref().is_none_or(|own| host.eq_ignore_ascii_case(own)))
+    }
+
+    /// The rooms that work, most specific path first; at most [`MAX_ROOMS`].
+    pub fn iter(&self) -> impl Iterator<Item = &Room> {
+        self.rooms.iter()
+    }
+
+    /// How many rooms work.
+    pub fn len(&self) -> usize {
+        self.rooms.len()
+    }
+
+    /// Whether no room works.
+    pub fn is_empty(&self) -> bool {
+        self.rooms.is_empty()
+    }
+
+    /// The rooms that were left out, by the names of their vars; at most as many as there are vars.
+    pub fn broken(&self) -> &[BrokenRoom] {
+        &self.broken
+    }
+
+    /// What keeps a valid room from joining these.
+    fn conflict(&self, new: &Room) -> Option<ConfigError> {
+        let error = |field: &str, value: String, message: String, fix: String| {
+            Some(ConfigError { room: new.name.clone(), field: field.to_owned(), value, message, fix })
+        };
+        if self.get(&new.name).is_some() {
+            return error(
+                "name",
+                format!("\"{}\"", new.name),
+                "is the name of another room too: names are compared in lower case".to_owned(),
+                "rename one of the two vars".to_owned(),
+            );
+        }
+        if let Some(other) = self.rooms.iter().find(|room| room.host == new.host && room.path == new.path) {
+            let host = new.host.as_deref().unwrap_or("every host");
+            return error(
+                "path",
+                format!("\"{}\"", shown_text(&new.path)),
+                format!("is covered by room {} on {host} already", other.name),
+                "give one of the two rooms another path or host, or remove it".to_owned(),
+            );
+        }
+        if self.rooms.len() >= MAX_ROOMS {
+            return error(
+                "name",
+                format!("\"{}\"", new.name),
+                format!("is one room too many: a deployment has at most {MAX_ROOMS}"),
+                "remove a room, or put it into a Worker of its own".to_owned(),
+            );
+        }
+        None
+    }
+}
+
+/// A `Host` header's name without port and without the dot that may end a complete name.
+fn bare_host(host: &str) -> &str {
+    let end = if host.starts_with('[') { host.find(']').map(|at| at + 1) } else { host.find(':') };
+    end.and_then(|end| host.get(..end)).unwrap_or(host).trim_end_matches('.')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bare_host;
+
+    #[test]
+    fn a_host_loses_port_and_last_dot() {
+        assert_eq!(bare_host("shop.example:8787"), "shop.example");
+        assert_eq!(bare_host("shop.example."), "shop.example");
+        assert_eq!(bare_host("shop.example.:443"), "shop.example");
+        assert_eq!(bare_host("[::1]:8787"), "[::1]");
+        assert_eq!(bare_host("[::1"), "[::1");
+        assert_eq!(bare_host(""), "");
+    }
+}

@@ -1,0 +1,181 @@
+//! What a worker decides for one request, from what it has at hand.
+
+use super::{Clocked, StateKey, adapted_worker_slots, minute_of, start_of, worker_slots};
+use crate::config::{OnError, Room, SlotStrategy};
+use crate::ticket::Standing;
+
+/// A state key older than this does not say what may be asked of the colo's Counter: Anywhere judges alone.
+const FRESH_MS: u64 = 6_000;
+/// A state key older than this is no state at all.
+const USABLE_MS: u64 = 30_000;
+/// Fallback goes by an old state for so long: three minutes of a quarter each never fill more than was free.
+const FALLBACK_USABLE_MS: u64 = 180_000;
+/// How long a refusal is believed. Limits grow by the second, so not longer.
+const HINT_MS: u64 = 1_000;
+/// The part of the free slots that all workers together may fill on their own while the objects do not answer:
+/// the objects may be giving numbers to others at the same time.
+const FALLBACK_PART: i64 = 4;
+
+/// What to do with a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// The visitor is active: to the origin, without a call.
+    Pass,
+    /// Ask for a number; enter when one is given, else wait.
+    Ask(Ask),
+    /// Enter if this worker has let in fewer users than this in the current minute, else wait.
+    WithinOwnSlots(i64),
+    /// Wait. The state says that asking is in vain.
+    Wait,
+}
+
+/// A number to ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ask {
+    /// The visitor's bucket.
+    pub bucket: u32,
+    /// The minute for which the limits hold, by the worker's clock.
+    pub minute: u32,
+    /// Numbers of the minute that this visitor may reach, before the division into shares. `i64::MAX` when the
+    /// worker's state is too old to say.
+    pub limit: i64,
+    /// How many of `limit` numbers the colo owns; 0: ask Anywhere at once.
+    pub colo_slots: i64,
+}
+
+/// A refusal, remembered for a moment.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Hint {
+    minute: u32,
+    limit: i64,
+    until: u64,
+}
+
+impl Hint {
+    /// Remembers that `limit` was refused in a minute.
+    pub fn remember(&mut self, minute: u32, limit: i64, now: u64) {
+        let stale = self.minute != minute || now >= self.until;
+        // Limits are compared, not times: an older bucket has a larger one and must get past a younger one's refusal.
+        self.limit = if stale { limit } else { self.limit.max(limit) };
+        self.minute = minute;
+        self.until = now + HINT_MS;
+    }
+
+    /// Whether asking with this limit is in vain.
+    pub fn refuses(&self, minute: u32, limit: i64, now: u64) -> bool {
+        self.minute == minute && now < self.until && limit <= self.limit
+    }
+}
+
+/// Decides for one request. `state` is the cached state key, if there is one; `now` is the worker's clock in
+/// milliseconds since the epoch.
+pub fn decide(room: &Room, standing: &Standing, state: Option<&Clocked>, now: u64) -> Decision {
+    let minute = minute_of(now);
+    let waiting_in = match standing {
+        Standing::Active(_) => return Decision::Pass,
+        Standing::Waiting(ticket) => Some(ticket.bucket),
+        Standing::New => None,
+    };
+    if room.queue_all {
+        return Decision::Wait;
+    }
+    let bucket = waiting_in.unwrap_or(minute);
+    let Some((key, time, budget)) = state.filter(|state| state.age(now) <= FRESH_MS).and_then(|state| {
+        let time = state.global_time(now);
+        Some((&state.key, time, state.key.budget(room, minute, time)?))
+    }) else {
+        return match room.slot_strategy {
+            SlotStrategy::Counters => Decision::Ask(Ask { bucket, minute, limit: i64::MAX, colo_slots: 0 }),
+            _ => own_slots(room, state, waiting_in, now).map_or(Decision::Wait, Decision::WithinOwnSlots),
+        };
+    };
+    if room.slot_strategy != SlotStrategy::Counters {
+        return own_slots(room, state, waiting_in, now).map_or(Decision::Wait, Decision::WithinOwnSlots);
+    }
+    let protected = key.protected(room, ahead(key, waiting_in));
+    let at_most = key.budget_at_most(room, minute, time).unwrap_or(budget);
+    if at_most - protected <= key.admitted_in(minute) {
+        return Decision::Wait;
+    }
+    let limit = budget - protected;
+    let colo_slots = key.shares_of(minute).map_or(0, |shares| shares.colo_slots(limit));
+    // Anywhere may know more than this state: what it is asked for is limited by what can be true, not by what is
+    // known here.
+    Decision::Ask(Ask { bucket, minute, limit: at_most - protected, colo_slots })
+}
+
+/// Users who go first: all who wait, for somebody new; older buckets, for somebody who waits.
+fn ahead(key: &StateKey, waiting_in: Option<u32>) -> i64 {
+    waiting_in.map_or_else(|| key.waiting_users(), |bucket| key.ahead_of(bucket))
+}
+
+/// The slots of this worker in this minute for the strategies without objects; `None` without a state.
+fn own_slots(room: &Room, state: Option<&Clocked>, waiting_in: Option<u32>, now: u64) -> Option<i64> {
+    let Some(state) = state.filter(|state| state.age(now) <= USABLE_MS) else {
+        // Nothing is known: the limits as configured, for one worker of one colo (2021 article: "based on that we
+        // start letting users in"), unless the owner would rather have people wait.
+        let admits = room.on_error == OnError::Admit;
+        return admits.then(|| i64::from(room.total_active_users.min(room.new_users_per_minute)));
+    };
+    let key = &state.key;
+    let time = state.global_time(now);
+    let minute = minute_of(now);
+    let budget = key.budget_at_most(room, minute, time)? - key.protected(room, ahead(key, waiting_in));
+    let (colo, anywhere) = key.split_by_traffic(budget);
+    Some(match room.slot_strategy {
+        SlotStrategy::AdaptedWorkerSlots => {
+            let utilisation = key.active_at(time) as f64 / f64::from(room.total_active_users);
+            adapted_worker_slots(
+                colo,
+                key.colo_workers,
+                anywhere,
+                key.all_workers,
+                utilisation,
+                room.curve_factor,
+            )
+        }
+        _ => worker_slots(colo, f64::from(key.colo_workers), anywhere, f64::from(key.all_workers)),
+    })
+}
+
+/// What one worker lets in on its own while Counter or Anywhere fail, counted in its memory.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Fallback {
+    minute: u32,
+    used: i64,
+}
+
+impl Fallback {
+    /// Lets one user in if fewer than `slots` were let in by this worker in the minute of `now`.
+    pub fn take(&mut self, slots: i64, now: u64) -> bool {
+        let minute = minute_of(now);
+        if minute != self.minute {
+            *self = Self { minute, used: 0 };
+        }
+        let free = self.used < slots;
+        if free {
+            self.used += 1;
+        }
+        free
+    }
+
+    /// The slots of this worker for an outage: a quarter of what was free, divided as `worker_slots` does. `None`
+    /// without a usable state: then `on_error` decides.
+    pub fn slots(room: &Room, standing: &Standing, state: Option<&Clocked>, now: u64) -> Option<i64> {
+        let state = state.filter(|state| state.age(now) <= FALLBACK_USABLE_MS)?;
+        let key = &state.key;
+        let time = state.global_time(now);
+        let waiting_in = match standing {
+            Standing::Waiting(ticket) => Some(ticket.bucket),
+            _ => None,
+        };
+        let minute = minute_of(now);
+        let seconds = now.saturating_sub(start_of(minute)) / 1_000;
+        let rate_left = i64::from(room.new_users_per_minute) - key.admitted_in(minute) - key.unnumbered;
+        let paced = rate_left * (seconds as i64 + 1) / 60;
+        let free = (i64::from(room.total_active_users) - key.active_at(time) - key.carry).min(paced)
+            - key.protected(room, ahead(key, waiting_in));
+        let (colo, anywhere) = key.split_by_traffic(free / FALLBACK_PART);
+        Some(worker_slots(colo, f64::from(key.colo_workers), anywhere, f64::from(key.all_workers)))
+    }
+}

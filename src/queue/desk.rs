@@ -1,0 +1,104 @@
+//! One call for many visitors: the asks of a worker, gathered for 20 ms.
+//!
+//! In a Worker no request may await another request's promise. So one request leads, calls for all who wait at the
+//! desk and lays their answers down; the others look by timers of their own. A leader that vanishes is replaced.
+
+use litemap::LiteMap;
+
+/// Two calls are at least so far apart.
+const PACE_MS: u64 = 20;
+/// A call carries at most so many asks.
+const BATCH: usize = 500;
+/// Answers that nobody has fetched for so long are thrown away: their visitors have gone.
+const FORGOTTEN_MS: u64 = 5_000;
+/// At most so many asks may be at the desk; one more is turned away and its visitor falls back.
+const CAPACITY: usize = 10_000;
+
+/// What a visitor's request does next.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Turn<A, R> {
+    /// The answer is there; `None`: the call failed.
+    Done(Option<R>),
+    /// Lead: call with these asks and lay the answers down under this call number.
+    Lead(u64, Vec<(u64, A)>),
+    /// Look again in a few milliseconds.
+    Later,
+}
+
+/// The desk of one worker for one object.
+#[derive(Debug)]
+pub struct Desk<A, R> {
+    next: u64,
+    last_call: u64,
+    replace_after_ms: u64,
+    waiting: Vec<(u64, A)>,
+    calls: LiteMap<u64, (u64, Vec<(u64, A)>)>,
+    answers: LiteMap<u64, (u64, Option<R>)>,
+}
+
+impl<A: Clone, R: Clone> Desk<A, R> {
+    /// An empty desk. A leader that has not come back after `replace_after_ms` is replaced.
+    pub fn new(replace_after_ms: u64) -> Self {
+        Self {
+            next: 1,
+            last_call: 0,
+            replace_after_ms,
+            waiting: Vec::new(),
+            calls: LiteMap::new(),
+            answers: LiteMap::new(),
+        }
+    }
+
+    /// Lays an ask down and returns its place; `None` when the desk is full.
+    pub fn join(&mut self, ask: A) -> Option<u64> {
+        if self.waiting.len() >= CAPACITY {
+            return None;
+        }
+        let place = self.next;
+        self.next += 1;
+        self.waiting.push((place, ask));
+        Some(place)
+    }
+
+    /// What the request with this place does at `now`.
+    pub fn turn(&mut self, place: u64, now: u64) -> Turn<A, R> {
+        if let Some((_, answer)) = self.answers.remove(&place) {
+            return Turn::Done(answer);
+        }
+        self.replace_vanished(now);
+        // Each call has one leader, and it is one of those whom the call is for.
+        let mine = self.waiting.iter().position(|(waiting, _)| *waiting == place);
+        let Some(mine) = mine.filter(|_| now >= self.last_call + PACE_MS) else { return Turn::Later };
+        self.last_call = now;
+        let mut batch = vec![self.waiting.remove(mine)];
+        batch.extend(self.waiting.drain(..self.waiting.len().min(BATCH - 1)));
+        let call = self.next;
+        self.next += 1;
+        self.calls.insert(call, (now, batch.clone()));
+        Turn::Lead(call, batch)
+    }
+
+    /// Lays down what came of a call: the answers in the order of its asks, or `None` when it failed.
+    pub fn finish(&mut self, call: u64, answers: Option<Vec<R>>, now: u64) {
+        self.answers.retain(|_, (since, _)| now < *since + FORGOTTEN_MS);
+        let Some((_, batch)) = self.calls.remove(&call) else { return };
+        let mut answers = answers.unwrap_or_default().into_iter();
+        for (place, _) in batch {
+            self.answers.insert(place, (now, answers.next()));
+        }
+    }
+
+    fn replace_vanished(&mut self, now: u64) {
+        let vanished: Vec<u64> = self
+            .calls
+            .iter()
+            .filter(|(_, (since, _))| now >= *since + self.replace_after_ms)
+            .map(|(call, _)| *call)
+            .collect();
+        for call in vanished {
+            if let Some((_, batch)) = self.calls.remove(&call) {
+                self.waiting.extend(batch);
+            }
+        }
+    }
+}

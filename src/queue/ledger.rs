@@ -1,0 +1,231 @@
+//! The numbers that one object has given out in a minute.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Remembered, minute_of};
+
+/// How long a given number is remembered for its ticket, so that a retry is not counted again.
+const REMEMBERED_MS: u64 = 120_000;
+/// How many tickets are remembered per generation: 100,000 admissions in the worst two minutes, about 5 MB.
+const REMEMBERED_TICKETS: usize = 50_000;
+
+/// One visitor's ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NumberAsk {
+    /// The ticket's id: asking again with it changes nothing.
+    pub id: u64,
+    /// The ticket's bucket.
+    pub bucket: u32,
+    /// Whether the visitor waits already.
+    pub waits: bool,
+    /// The minute that the limits are for, by the worker's clock. Anywhere judges by its own.
+    pub minute: u32,
+    /// Numbers of the minute that this visitor may reach, over all owners.
+    pub limit: i64,
+    /// How many of them the colo owns.
+    pub owned: i64,
+}
+
+/// What came of asking for a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Wire", into = "Wire")]
+pub enum Outcome {
+    /// The ticket has a number of this minute: the visitor enters.
+    Given {
+        /// The minute that the number belongs to, by the giver's clock; the admission is booked to it.
+        minute: u32,
+        /// The number, from 0.
+        number: u64,
+    },
+    /// No number was left below the limit. Numbers count admissions, so refusing changes nothing.
+    Refused {
+        /// The minute by the giver's clock.
+        minute: u32,
+        /// The limit that was refused, before the division into shares.
+        limit: i64,
+    },
+}
+
+/// On the wire: whether given, the minute, the number or the limit.
+type Wire = (bool, u32, i64);
+
+impl From<Outcome> for Wire {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Given { minute, number } => (true, minute, number as i64),
+            Outcome::Refused { minute, limit } => (false, minute, limit),
+        }
+    }
+}
+
+impl From<Wire> for Outcome {
+    fn from((given, minute, value): Wire) -> Self {
+        if given {
+            Self::Given { minute, number: value.max(0) as u64 }
+        } else {
+            Self::Refused { minute, limit: value }
+        }
+    }
+}
+
+/// Numbers given out in the current minute and in the one before.
+#[derive(Debug, Clone)]
+pub struct Ledger {
+    minute: u32,
+    given: u64,
+    previous: Option<u64>,
+    /// How many of `given` and of `previous` are an assumption made after a breakdown.
+    assumed: u64,
+    assumed_previous: u64,
+    void: bool,
+    changed_at: u64,
+    second: u64,
+    in_second: u64,
+    peak: u64,
+    holders: Remembered<(u32, u64)>,
+}
+
+/// What a ledger keeps in storage. It is written in the background, so a restart may find an old one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SavedLedger {
+    /// Format version.
+    pub v: u8,
+    /// The minute that `given` counts.
+    pub minute: u32,
+    /// Numbers given in that minute, where known.
+    pub given: Option<u64>,
+    /// Numbers given in the minute before, where known.
+    pub previous: Option<u64>,
+    /// Whether it was written after the last number: nothing was given since, unless the object broke down later.
+    pub settled: bool,
+    /// The most numbers given in one second lately.
+    pub peak: u64,
+}
+
+impl Ledger {
+    /// A ledger at its first start ever, or with what was saved. When that was written before the last number
+    /// (`settled` is false), some numbers are missing: with `assume_seconds` the count becomes an over-estimate by so
+    /// many seconds of the peak rate; without, the current minute is void and nothing more is given in it.
+    pub fn restore(saved: Option<SavedLedger>, assume_seconds: Option<u64>, now: u64) -> Self {
+        let minute = minute_of(now);
+        let mut ledger = Self {
+            minute,
+            given: 0,
+            previous: Some(0),
+            assumed: 0,
+            assumed_previous: 0,
+            void: false,
+            changed_at: 0,
+            second: 0,
+            in_second: 0,
+            peak: 0,
+            holders: Remembered::new(REMEMBERED_MS, REMEMBERED_TICKETS),
+        };
+        let Some(saved) = saved else { return ledger };
+        let assumed =
+            if saved.settled { Some(0) } else { assume_seconds.map(|seconds| seconds * saved.peak.max(1)) };
+        let given = saved.given.zip(assumed).map(|(given, assumed)| given + assumed);
+        let assumed = assumed.unwrap_or(0);
+        if saved.minute >= minute {
+            ledger.minute = saved.minute;
+            ledger.given = given.unwrap_or(0);
+            ledger.previous = saved.previous;
+            ledger.void = given.is_none();
+            ledger.assumed = assumed;
+        } else {
+            // An unsettled record of an earlier minute says nothing of this one: numbers may have been given in it.
+            ledger.previous = if saved.minute + 1 == minute || !saved.settled { given } else { Some(0) };
+            ledger.assumed_previous = assumed;
+            ledger.void = !saved.settled && assume_seconds.is_none();
+        }
+        ledger
+    }
+
+    /// Moves on to the minute of `now`. A clock that goes back does not take the ledger back.
+    pub fn roll(&mut self, now: u64) {
+        let minute = minute_of(now);
+        if minute > self.minute {
+            self.previous = if minute != self.minute + 1 {
+                Some(0)
+            } else if self.void {
+                None
+            } else {
+                Some(self.given)
+            };
+            self.assumed_previous = if minute == self.minute + 1 { self.assumed } else { 0 };
+            self.assumed = 0;
+            self.minute = minute;
+            self.given = 0;
+            self.void = false;
+        }
+    }
+
+    /// Gives the next number when it is below `owned`, the owner's part of `limit` numbers. A ticket that holds a
+    /// number of the last two minutes gets that one again and is not counted twice.
+    pub fn take(&mut self, id: u64, limit: i64, owned: i64, now: u64) -> Outcome {
+        self.roll(now);
+        if let Some((minute, number)) = self.holders.get(id)
+            && minute + 1 >= self.minute
+        {
+            return Outcome::Given { minute, number };
+        }
+        if self.void || (self.given as i64) >= owned {
+            return Outcome::Refused { minute: self.minute, limit };
+        }
+        let number = self.given;
+        self.given += 1;
+        self.changed_at = now;
+        self.count_rate(now / 1000);
+        self.holders.put(id, (self.minute, number), now);
+        Outcome::Given { minute: self.minute, number }
+    }
+
+    /// The minute that is counted now.
+    pub fn minute(&self) -> u32 {
+        self.minute
+    }
+
+    /// Numbers given in the current minute; `None` when a restart has lost count.
+    pub fn given(&self) -> Option<u64> {
+        (!self.void).then_some(self.given)
+    }
+
+    /// Numbers given in the minute before; `None` when a restart has lost count.
+    pub fn previous(&self) -> Option<u64> {
+        self.previous
+    }
+
+    /// How many of the numbers of the minute before are only assumed to have been given.
+    pub fn assumed_previous(&self) -> u64 {
+        self.assumed_previous
+    }
+
+    /// What to write to storage. `settled` when nothing is being given while it is written.
+    pub fn save(&self, settled: bool) -> SavedLedger {
+        SavedLedger {
+            v: 1,
+            minute: self.minute,
+            // Without what was assumed: several breakdowns in a minute must not add their assumptions up.
+            given: self.given().map(|given| given.saturating_sub(self.assumed)),
+            previous: self.previous.map(|previous| previous.saturating_sub(self.assumed_previous)),
+            settled,
+            peak: self.peak,
+        }
+    }
+
+    fn count_rate(&mut self, second: u64) {
+        if second != self.second {
+            // Halves with every second that passes, so that one burst is not held against the next hours.
+            self.peak >>= second.saturating_sub(self.second).min(63);
+            self.second = second;
+            self.in_second = 0;
+        }
+        self.in_second += 1;
+        self.peak = self.peak.max(self.in_second);
+    }
+
+    /// When the last number was given, in milliseconds since the epoch.
+    pub fn changed_at(&self) -> u64 {
+        self.changed_at
+    }
+}

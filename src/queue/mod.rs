@@ -1,0 +1,50 @@
+//! The decision: who may enter now, who waits, and for how long.
+//!
+//! The idea in four lines:
+//! - The room may hand out `B` numbers in a minute: what was admitted in it plus the slots that are free
+//!   ([`StateKey::budget`]). `B` only grows within a minute, so an old state key costs idle slots, never overshoot.
+//! - Every number of the minute belongs to exactly one owner, a colo or Anywhere ([`Shares`]), so the owners'
+//!   counts can never add up to more than `B`.
+//! - A number counts an admission, not an attempt ([`Ledger`]).
+//! - A visitor may take a number only below `B` minus what is protected for older buckets
+//!   ([`StateKey::protected`]).
+//!
+//! Nothing here reads a clock, draws random numbers or does I/O.
+
+mod anywhere;
+mod counter;
+mod decision;
+mod desk;
+mod estimate;
+mod ledger;
+mod remembered;
+mod shares;
+mod state_key;
+mod strategies;
+
+pub use anywhere::{Anywhere, Renewal};
+pub use counter::Counter;
+pub use decision::{Ask, Decision, Fallback, Hint, decide};
+pub use desk::{Desk, Turn};
+pub use estimate::{estimated_minutes, estimated_wait_seconds, likely_ahead};
+pub use ledger::{Ledger, NumberAsk, Outcome, SavedLedger};
+pub use remembered::Remembered;
+pub use shares::{MinuteShares, Share, Shares};
+pub use state_key::{Clocked, StateKey};
+pub use strategies::{
+    adapted_worker_count, adapted_worker_slots, eligible_slots, share_of_slots, split_slots, worker_slots,
+};
+
+/// Milliseconds in a minute.
+pub const MINUTE_MS: u64 = 60_000;
+
+/// The minute that a time belongs to: whole minutes since the epoch. It is also the bucket of whoever comes in it
+/// (2021 article, "Clustering").
+pub fn minute_of(now_ms: u64) -> u32 {
+    (now_ms / MINUTE_MS) as u32
+}
+
+/// The first millisecond of a minute.
+pub fn start_of(minute: u32) -> u64 {
+    u64::from(minute) * MINUTE_MS
+}

@@ -1,0 +1,180 @@
+//! The state key: the room as one colo sees it, and what may be decided from it.
+//!
+//! It holds what a decision needs (limits of the minute, protection per bucket, the next seconds' expiries) and
+//! nothing else, so that it stays small however many users the room has.
+
+use serde::{Deserialize, Serialize};
+
+use super::{MinuteShares, share_of_slots, start_of};
+use crate::config::Room;
+
+/// Expiries are foreseen for so long. A session that seems to end may have been renewed since the state was made:
+/// who is to be let in for it must be judged by a newer state.
+const FORESIGHT_MS: u64 = 500;
+
+/// A room's state at one moment, as the Global object answers it and as it is cached for workers.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct StateKey {
+    /// Format version.
+    pub v: u8,
+    /// When Global made it, by its own clock, in milliseconds since the epoch.
+    pub taken_at: u64,
+    /// The minute that its counts are for: the asker's, whose clock may differ from Global's.
+    pub minute: u32,
+    /// How long it has been on its way, in milliseconds: each holder adds the time that it kept it.
+    pub age: u64,
+    /// Active users at `taken_at`, from the reports that had come in by then.
+    pub active: i64,
+    /// Width of one step of `expiring`, in milliseconds: `session_duration` / 240.
+    pub step: u64,
+    /// How many of `active` will have expired at the end of each step after `taken_at`, cumulative.
+    pub expiring: Vec<u32>,
+    /// How many of `active` expire within one refresh, and within 60 seconds, of `taken_at`.
+    pub expiring_refresh: u32,
+    /// See `expiring_refresh`.
+    pub expiring_minute: u32,
+    /// Users admitted with a number of the minute.
+    pub admitted: i64,
+    /// Users admitted with a number of the minute after it, by objects whose clock is ahead.
+    pub admitted_next: i64,
+    /// Users admitted in the minute without a number (fallback, `on_error = "admit"`).
+    pub unnumbered: i64,
+    /// Numbers of the minute before that may have been given and are not among `active` yet.
+    pub carry: i64,
+    /// Users admitted per ten minutes, at the rate of lately.
+    pub entering: u32,
+    /// Waiting users by bucket, oldest first.
+    pub waiting: Vec<(u32, u32)>,
+    /// Who owns the numbers of this minute and of the next, where that is settled already.
+    pub shares: Vec<MinuteShares>,
+    /// Part of the new traffic that this colo brought lately, in millionths.
+    pub colo_ratio: u32,
+    /// The part that no colo brought, in millionths.
+    pub anywhere_ratio: u32,
+    /// Workers that reported in this colo lately.
+    pub colo_workers: u32,
+    /// Workers that reported anywhere lately.
+    pub all_workers: u32,
+}
+
+/// A state key and when it was received, by the holder's own clock.
+#[derive(Debug, Clone)]
+pub struct Clocked {
+    /// The state key as it came.
+    pub key: StateKey,
+    /// When it came, in milliseconds since the epoch.
+    pub received_at: u64,
+}
+
+impl Clocked {
+    /// How old the state is, in milliseconds.
+    pub fn age(&self, now: u64) -> u64 {
+        self.key.age + now.saturating_sub(self.received_at)
+    }
+
+    /// What time it is by Global's clock, as far as the holder can tell: never later than it is, so that a holder
+    /// whose clock is ahead does not see users expire early.
+    pub fn global_time(&self, now: u64) -> u64 {
+        self.key.taken_at + self.age(now)
+    }
+
+    /// The state key to pass on, with the time it was held added to its age.
+    pub fn passed_on(&self, now: u64) -> StateKey {
+        StateKey { age: self.age(now), ..self.key.clone() }
+    }
+}
+
+impl StateKey {
+    /// Active users at a time, from what was known: expiries are foreseen, arrivals are not.
+    pub fn active_at(&self, time: u64) -> i64 {
+        let steps = (time.saturating_sub(self.taken_at) / self.step.max(1)) as usize;
+        let gone = match steps {
+            0 => 0,
+            steps => self.expiring.get(steps - 1).or(self.expiring.last()).copied().unwrap_or(0),
+        };
+        (self.active - i64::from(gone)).max(0)
+    }
+
+    /// How many numbers of a minute may be given in all by `time` (Global's clock), to the knowledge of this state:
+    /// `B = min(new users per minute, A + total active users − active)`, from one snapshot, with what may not have
+    /// been reported of the minute before taken off. `None` when the state is too old to say.
+    pub fn budget(&self, room: &Room, minute: u32, time: u64) -> Option<i64> {
+        self.bounded(room, minute, time, true)
+    }
+
+    /// The most that [`StateKey::budget`] can turn out to be for a holder who knows everything that this state does
+    /// not: a limit above it is certain to be refused.
+    pub fn budget_at_most(&self, room: &Room, minute: u32, time: u64) -> Option<i64> {
+        self.bounded(room, minute, time, false)
+    }
+
+    fn bounded(&self, room: &Room, minute: u32, time: u64, careful: bool) -> Option<i64> {
+        let total = i64::from(room.total_active_users);
+        let foreseen = if careful { time.min(self.taken_at + FORESIGHT_MS) } else { time };
+        let free = total - self.active_at(foreseen);
+        let by_active = if minute == self.minute {
+            self.admitted + free - if careful { self.carry } else { 0 }
+        } else if minute == self.minute + 1 {
+            // What the last minute's owners may have given since: as much as the limits let them, no more.
+            let end = start_of(minute);
+            let unused = (i64::from(room.new_users_per_minute) - self.admitted).max(0);
+            let unknown = (total - self.active_at(end.min(time))).max(0).min(self.carry + unused);
+            self.admitted_next + free - if careful { unknown } else { 0 }
+        } else {
+            return None;
+        };
+        Some(by_active.min(self.rate_budget(room, minute, time)).max(0))
+    }
+
+    /// The part of `new_users_per_minute` that may be used by now: all of it while nobody waits, else in step with
+    /// the minute's seconds (two seconds ahead, so that the first refreshes find something).
+    fn rate_budget(&self, room: &Room, minute: u32, time: u64) -> i64 {
+        let limit = i64::from(room.new_users_per_minute);
+        let unnumbered = if minute == self.minute { self.unnumbered } else { 0 };
+        let paced = if self.waiting.is_empty() {
+            limit
+        } else {
+            let into = time.saturating_sub(start_of(minute)).min(60_000) as i64;
+            (limit * (into + 2_000) / 60_000).min(limit)
+        };
+        paced - unnumbered
+    }
+
+    /// Numbers of the minute that are admitted already, as far as this state knows.
+    pub fn admitted_in(&self, minute: u32) -> i64 {
+        if minute == self.minute { self.admitted } else { self.admitted_next }
+    }
+
+    /// Waiting users in buckets older than this one.
+    pub fn ahead_of(&self, bucket: u32) -> i64 {
+        self.waiting.iter().take_while(|(other, _)| *other < bucket).map(|(_, users)| i64::from(*users)).sum()
+    }
+
+    /// All waiting users.
+    pub fn waiting_users(&self) -> i64 {
+        self.waiting.iter().map(|(_, users)| i64::from(*users)).sum()
+    }
+
+    /// Numbers that a visitor with `ahead` users ahead must leave untouched: enough for three seconds of their
+    /// refreshes, and for all whom the slots of the next refresh will not serve. Without it the oldest bucket wins
+    /// only by luck.
+    pub fn protected(&self, room: &Room, ahead: i64) -> i64 {
+        let refresh = i64::from(room.refresh_interval_seconds);
+        let by_rate = i64::from(room.new_users_per_minute) * refresh / 60;
+        // A quarter more than foreseen: users also leave, and a slot kept for nobody is worse than a close call.
+        let freeing = by_rate.min(i64::from(self.expiring_refresh)) * 5 / 4;
+        let next_polls = (ahead * 3 + refresh - 1) / refresh;
+        next_polls.max(ahead - freeing).max(0)
+    }
+
+    /// The part of `slots` that is this colo's by its traffic of lately, and the part that is Anywhere's.
+    pub fn split_by_traffic(&self, slots: i64) -> (i64, i64) {
+        let part = |millionths: u32| share_of_slots(slots, f64::from(millionths) / 1e6);
+        (part(self.colo_ratio), part(self.anywhere_ratio))
+    }
+
+    /// The shares of a minute, where they are settled.
+    pub fn shares_of(&self, minute: u32) -> Option<&MinuteShares> {
+        self.shares.iter().find(|shares| shares.minute == minute)
+    }
+}

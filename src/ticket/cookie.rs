@@ -1,0 +1,53 @@
+//! The ticket's cookie in the request's and the answer's headers.
+
+use crate::config::{Room, SameSite, Secure};
+
+/// How much of a `Cookie` header is looked at, in bytes.
+const MAX_HEADER_LENGTH: usize = 64 * 1024;
+/// How many cookies of one name are candidates.
+const MAX_CANDIDATES: usize = 4;
+
+/// The values that a `Cookie` header holds under a name (which is case-sensitive), in their order and without quotes
+/// around them. Browsers send one for every path that the name was set for, the longest path first; the caller tries
+/// each. At most the first 4 that are not empty, from the first 64 KiB of the header.
+///
+/// Cookies are parted by `;`, and by `,`: that is what joined headers look like, and a sealed ticket has none.
+pub fn find_cookie<'a>(header: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
+    header
+        .get(..header.floor_char_boundary(MAX_HEADER_LENGTH))
+        .unwrap_or_default()
+        .split([';', ','])
+        .filter_map(move |pair| {
+            let (key, value) = pair.split_once('=')?;
+            (key.trim_ascii() == name).then(|| unquoted(value.trim_ascii()))
+        })
+        .filter(|value| !value.is_empty())
+        .take(MAX_CANDIDATES)
+}
+
+fn unquoted(value: &str) -> &str {
+    value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value)
+}
+
+/// The value of a `Set-Cookie` header for a sealed ticket: `HttpOnly`, limited to the room's path, with
+/// `SameSite` and `Secure` as the room says. `https`: the request came over HTTPS. `SameSite=None` is always `Secure`,
+/// because browsers drop it otherwise.
+pub fn set_cookie(room: &Room, value: &str, max_age_seconds: u64, https: bool) -> String {
+    let same_site = match room.cookie_attributes.samesite {
+        SameSite::Auto | SameSite::Lax => "Lax",
+        SameSite::None => "None",
+        SameSite::Strict => "Strict",
+    };
+    let is_secure = match room.cookie_attributes.secure {
+        _ if room.cookie_attributes.samesite == SameSite::None => true,
+        Secure::Auto => https,
+        Secure::Always => true,
+        Secure::Never => false,
+    };
+    format!(
+        "{}={value}; Path={}; Max-Age={max_age_seconds}; HttpOnly; SameSite={same_site}{}",
+        room.cookie_name(),
+        room.cookie_path(),
+        if is_secure { "; Secure" } else { "" },
+    )
+}

@@ -1,0 +1,27 @@
+//! The visitor's ticket: an encrypted cookie that says since when somebody waits, or since when somebody is in.
+//!
+//! It is the 2021 article's cookie (`bucketId`, `acceptedAt`, `lastCheckInTime`) plus an id against counting one
+//! visitor twice. A request's cookie takes this way:
+//!
+//! 1. [`find_cookie`] picks what the `Cookie` header holds under the room's cookie name.
+//! 2. [`KeyRing::open`] decrypts it: authentic and of this room, or nothing.
+//! 3. [`standing`] judges it by the clock: new, waiting or active.
+//! 4. [`KeyRing::seal`] and [`set_cookie`] write the answer's cookie when the ticket has changed.
+//!
+//! A cookie that fails anywhere on this way is no cookie: the visitor is new. It is never an error, because there is
+//! nothing a visitor could do about it. Opening is done on every request of every active user, so it allocates
+//! nothing, and its work has a bound.
+//!
+//! [`same_secret`] compares the operator's token; it stands here because this is where secrets are.
+
+mod contents;
+mod cookie;
+mod keys;
+mod seal;
+mod secret;
+
+pub use contents::{CLOCK_SKEW_MS, MAX_WAIT_MINUTES, Standing, Ticket, standing};
+pub use cookie::{find_cookie, set_cookie};
+pub use keys::{KeyError, KeyRing, MAX_KEYS};
+pub use seal::MAX_VALUE_LENGTH;
+pub use secret::same_secret;
