@@ -1,0 +1,271 @@
+//! What is counted of a room, in one colo or in all.
+
+use litemap::LiteMap;
+use serde::{Deserialize, Serialize};
+
+use super::trail::Trail;
+use super::{CheckIn, SlotCounts, WAITING_SLOT_MS};
+use crate::config::Room;
+use crate::queue::{Remembered, minute_of, start_of};
+
+/// At most so many minute-buckets wait apart; one more is counted with its younger neighbour, or with the youngest.
+pub const MAX_BUCKETS: usize = 512;
+/// How long expired slots are kept: the end of the last minute is still asked for in this one.
+const KEPT_EXPIRED_MS: u64 = 70_000;
+/// Minutes of admissions and history that are kept, besides those of a session.
+const KEPT_MINUTES: u32 = 3;
+
+/// Counts of active users, waiting users and admissions. Censuses can be added up and taken off each other.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Census {
+    /// Width of a slot of `active`, in milliseconds.
+    slot_ms: u64,
+    /// Admitted users by the slot of their last request.
+    #[serde(rename = "h")]
+    active: SlotCounts,
+    /// Users admitted with a number, by the minute of the number.
+    #[serde(rename = "a")]
+    admitted: SlotCounts,
+    /// Users admitted without a number, by minute.
+    #[serde(rename = "f")]
+    unnumbered: SlotCounts,
+    /// Waiting users by bucket and slot of their last check-in.
+    #[serde(rename = "w", with = "pairs")]
+    waiting: LiteMap<u32, SlotCounts>,
+    /// Different users who tried to enter, by minute: the traffic history that shares come from.
+    #[serde(rename = "n")]
+    tried: SlotCounts,
+}
+
+impl Census {
+    /// An empty census of a room.
+    pub fn new(room: &Room) -> Self {
+        Self { slot_ms: room.slot_ms(), ..Self::default() }
+    }
+
+    /// Counts a check-in. Where the ticket's trail leads on from the moment that its cookie names, the check-in
+    /// starts from there, so that parallel requests and retries with one cookie count once.
+    pub fn apply(&mut self, check_in: &CheckIn, trails: &mut Remembered<Trail>) {
+        match *check_in {
+            CheckIn::Wait { id, bucket, from, at } => {
+                if let Some(from) = from {
+                    let trail = trails.get(id).unwrap_or_default();
+                    let origin = trail.follow(from);
+                    if origin.entered || at <= origin.at {
+                        return;
+                    }
+                    self.move_waiting(bucket, Some(origin.at), Some(at));
+                    trails.put(id, trail.with(origin.at, at, false), at);
+                } else {
+                    self.move_waiting(bucket, None, Some(at));
+                }
+                self.count_try(from, at);
+            }
+            CheckIn::Enter { id, bucket, from, at, minute, numbered } => {
+                if let Some(from) = from {
+                    let trail = trails.get(id).unwrap_or_default();
+                    let origin = trail.follow(from);
+                    if origin.entered {
+                        self.move_active(id, origin.at, at, trail, trails);
+                        return;
+                    }
+                    self.move_waiting(bucket, Some(origin.at), None);
+                    trails.put(id, trail.with(origin.at, at, true), at);
+                }
+                self.count_try(from, at);
+                let slot = self.slot_of(at);
+                self.active.add(slot, 1);
+                let admitted = if numbered { &mut self.admitted } else { &mut self.unnumbered };
+                admitted.add(u64::from(minute), 1);
+            }
+            CheckIn::Move { id, from, at } => {
+                let trail = trails.get(id).unwrap_or_default();
+                self.move_active(id, trail.follow(from).at, at, trail, trails);
+            }
+        }
+    }
+
+    /// Counts somebody who tries to enter, once a minute.
+    fn count_try(&mut self, from: Option<u64>, at: u64) {
+        if from.is_none_or(|from| minute_of(from) != minute_of(at)) {
+            self.tried.add(u64::from(minute_of(at)), 1);
+        }
+    }
+
+    fn move_active(&mut self, id: u64, from: u64, at: u64, trail: Trail, trails: &mut Remembered<Trail>) {
+        if at <= from {
+            return;
+        }
+        let (old, new) = (self.slot_of(from), self.slot_of(at));
+        self.active.add(old, -1);
+        self.active.add(new, 1);
+        trails.put(id, trail.with(from, at, false), at);
+    }
+
+    fn move_waiting(&mut self, bucket: u32, from: Option<u64>, to: Option<u64>) {
+        let bucket = self.bounded_bucket(bucket);
+        let mut slots = self.waiting.remove(&bucket).unwrap_or_default();
+        if let Some(from) = from {
+            slots.add(from / WAITING_SLOT_MS, -1);
+        }
+        if let Some(to) = to {
+            slots.add(to / WAITING_SLOT_MS, 1);
+        }
+        if !slots.is_empty() {
+            self.waiting.insert(bucket, slots);
+        }
+    }
+
+    /// The bucket itself, or the oldest kept one when there is no room for another.
+    fn bounded_bucket(&self, bucket: u32) -> u32 {
+        if self.waiting.contains_key(&bucket) || self.waiting.len() < MAX_BUCKETS {
+            return bucket;
+        }
+        let at_or_after = self.waiting.keys().find(|kept| **kept >= bucket);
+        at_or_after.copied().or_else(|| self.waiting.last().map(|(kept, _)| *kept)).unwrap_or(bucket)
+    }
+
+    fn slot_of(&self, time: u64) -> u64 {
+        time / self.slot_ms.max(1)
+    }
+
+    /// Adds (`sign` 1) or takes off (`sign` -1) another census.
+    pub fn merge(&mut self, other: &Self, sign: i64) {
+        let rescaled;
+        let active = if other.slot_ms == self.slot_ms {
+            &other.active
+        } else {
+            // A deploy changed the session duration: the reports of old code keep their slots for a while.
+            rescaled = other.rescaled_active(self.slot_ms);
+            &rescaled
+        };
+        self.active.merge(active, sign);
+        self.admitted.merge(&other.admitted, sign);
+        self.unnumbered.merge(&other.unnumbered, sign);
+        self.tried.merge(&other.tried, sign);
+        for (bucket, slots) in other.waiting.iter() {
+            let mut mine = self.waiting.remove(bucket).unwrap_or_default();
+            mine.merge(slots, sign);
+            if !mine.is_empty() {
+                self.waiting.insert(*bucket, mine);
+            }
+        }
+    }
+
+    fn rescaled_active(&self, slot_ms: u64) -> SlotCounts {
+        let mut rescaled = SlotCounts::default();
+        for (slot, count) in self.active.range_from(0) {
+            rescaled.add(slot.saturating_mul(self.slot_ms) / slot_ms.max(1), count);
+        }
+        rescaled
+    }
+
+    /// Takes over the room's slot width after a change of the session duration.
+    pub fn adapt(&mut self, room: &Room) {
+        if self.slot_ms != room.slot_ms() {
+            self.active = self.rescaled_active(room.slot_ms());
+            self.slot_ms = room.slot_ms();
+        }
+    }
+
+    /// Active users at a time: those whose last request is younger than the session duration. A slot counts until
+    /// its end has expired.
+    pub fn active_at(&self, room: &Room, time: u64) -> i64 {
+        self.active.since(self.first_alive(room, time))
+    }
+
+    /// The first slot that is still active at a time: `(slot + 1) × width + session > time`.
+    fn first_alive(&self, room: &Room, time: u64) -> u64 {
+        let width = self.slot_ms.max(1);
+        time.saturating_sub(room.session_ms()) / width
+    }
+
+    /// How many of the active users of `time` have expired after each slot width from `time` on, cumulative.
+    pub fn expiring(&self, room: &Room, time: u64, steps: usize) -> Vec<u32> {
+        let now = self.active_at(room, time);
+        (1..=steps as u64)
+            .map(|step| (now - self.active_at(room, time + step * self.slot_ms)).max(0) as u32)
+            .collect()
+    }
+
+    /// Waiting users by bucket at a time, oldest bucket first.
+    pub fn waiting_at(&self, room: &Room, time: u64) -> Vec<(u32, u32)> {
+        let first = time.saturating_sub(room.waiting_ms()) / WAITING_SLOT_MS;
+        self.waiting
+            .iter()
+            .map(|(bucket, slots)| (*bucket, slots.since(first).max(0) as u32))
+            .filter(|(_, users)| *users > 0)
+            .collect()
+    }
+
+    /// Waiting users of one bucket at a time.
+    pub fn waiting_in(&self, room: &Room, bucket: u32, time: u64) -> u64 {
+        let first = time.saturating_sub(room.waiting_ms()) / WAITING_SLOT_MS;
+        self.waiting.get(&bucket).map_or(0, |slots| slots.since(first).max(0) as u64)
+    }
+
+    /// Users admitted with a number of the minute.
+    pub fn admitted_in(&self, minute: u32) -> i64 {
+        self.admitted.get(u64::from(minute))
+    }
+
+    /// Users admitted in the minute without a number.
+    pub fn unnumbered_in(&self, minute: u32) -> i64 {
+        self.unnumbered.get(u64::from(minute))
+    }
+
+    /// Different users who tried to enter in the minute.
+    pub fn tried_in(&self, minute: u32) -> i64 {
+        self.tried.get(u64::from(minute))
+    }
+
+    /// Forgets what can no longer matter at `now`.
+    pub fn forget(&mut self, room: &Room, now: u64) {
+        let active_from = self.first_alive(room, now.saturating_sub(KEPT_EXPIRED_MS));
+        self.active.forget_before(active_from);
+        let oldest = minute_of(now).saturating_sub(room.session_duration + KEPT_MINUTES);
+        for minutes in [&mut self.admitted, &mut self.unnumbered, &mut self.tried] {
+            minutes.forget_before(u64::from(oldest));
+        }
+        let waiting_from = now.saturating_sub(room.waiting_ms()) / WAITING_SLOT_MS;
+        for (_, slots) in self.waiting.iter_mut() {
+            slots.forget_before(waiting_from);
+        }
+        self.waiting.retain(|_, slots| !slots.is_empty());
+    }
+
+    /// Whether nothing is counted that could still matter.
+    pub fn is_empty(&self) -> bool {
+        self.active.is_empty() && self.waiting.is_empty() && self.admitted.is_empty() && self.tried.is_empty()
+    }
+
+    /// The most that may have been admitted with numbers of `minute`, by this snapshot: what was free at its end and
+    /// what was admitted in it.
+    pub fn most_admitted(&self, room: &Room, minute: u32) -> i64 {
+        let end = start_of(minute + 1);
+        let active_at_end =
+            self.active_at(room, end) - self.admitted_in(minute + 1) - self.unnumbered_in(minute + 1);
+        let by_active = self.admitted_in(minute) + i64::from(room.total_active_users) - active_at_end;
+        by_active.min(i64::from(room.new_users_per_minute)).max(self.admitted_in(minute))
+    }
+}
+
+/// Maps as lists of pairs: smaller than JSON objects, and number keys stay numbers.
+mod pairs {
+    use litemap::LiteMap;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::SlotCounts;
+
+    pub fn serialize<S: Serializer>(map: &LiteMap<u32, SlotCounts>, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(map.iter())
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<LiteMap<u32, SlotCounts>, D::Error> {
+        let mut map = LiteMap::new();
+        for (bucket, slots) in Vec::<(u32, SlotCounts)>::deserialize(from)? {
+            map.insert(bucket, slots);
+        }
+        Ok(map)
+    }
+}

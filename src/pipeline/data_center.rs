@@ -1,0 +1,215 @@
+//! The `DataCenter` object: one colo's workers, added up.
+
+use litemap::LiteMap;
+use serde::{Deserialize, Serialize};
+
+use super::Trail;
+use super::census::Census;
+use super::messages::{ColoReport, Given, VERSION, WorkerAnswer, WorkerReport};
+use crate::config::Room;
+use crate::queue::{Clocked, Remembered, StateKey};
+
+/// Pushes to Global are so far apart while there is traffic.
+const PUSH_MS: u64 = 2_000;
+/// Urgent pushes are at least so far apart.
+const URGENT_MS: u64 = 250;
+/// So many pushes in a session when nothing happens but users are active.
+const SLOW_PUSHES: u64 = 6;
+/// After the last report it goes on pushing for so long, then slows down, and sleeps when nobody is active.
+const AWAKE_MS: u64 = 12_000;
+/// A worker that has not reported for so long is not counted as active.
+const WORKER_MS: u64 = 10_000;
+/// At most so many workers are known; the one silent for longest is forgotten for a new one.
+pub const MAX_WORKERS: usize = 512;
+/// Tickets remembered against double counting, per generation: 100,000 active users in all, about 7 MB.
+const REMEMBERED_TICKETS: usize = 50_000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Worker {
+    applied: u64,
+    durable: u64,
+    reported_at: u64,
+}
+
+/// What a data center keeps in storage.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SavedDataCenter {
+    /// Format version.
+    pub v: u8,
+    /// The colo's counts.
+    pub census: Census,
+    /// The last report's sequence number.
+    pub sequence: u64,
+    /// Per worker: the last check-in that is in the counts.
+    pub workers: Vec<(u64, u64)>,
+}
+
+/// One colo's counts and its copy of the state key.
+#[derive(Debug)]
+pub struct DataCenter {
+    colo: String,
+    instance: u64,
+    census: Census,
+    trails: Remembered<Trail>,
+    workers: LiteMap<u64, Worker>,
+    sequence: u64,
+    state: Option<Clocked>,
+    reported_at: u64,
+    pushed_at: u64,
+    dirty: bool,
+    urgent: bool,
+}
+
+impl DataCenter {
+    /// A data center at its start, with what it saved before, if anything. `instance` is random, so that workers
+    /// notice the restart and send again what had not reached storage.
+    pub fn restore(room: &Room, colo: &str, instance: u64, saved: Option<SavedDataCenter>, now: u64) -> Self {
+        let mut data_center = Self {
+            colo: colo.to_owned(),
+            instance,
+            census: Census::new(room),
+            // Parallel requests come together within seconds; a session is long enough for every retry.
+            trails: Remembered::new(room.session_ms(), REMEMBERED_TICKETS),
+            workers: LiteMap::new(),
+            sequence: 0,
+            state: None,
+            reported_at: 0,
+            pushed_at: 0,
+            dirty: false,
+            urgent: false,
+        };
+        if let Some(saved) = saved {
+            data_center.census = saved.census;
+            data_center.census.adapt(room);
+            data_center.census.forget(room, now);
+            data_center.sequence = saved.sequence;
+            // Global still waits for the next push of the instance that has gone.
+            data_center.dirty = true;
+            for (worker, applied) in saved.workers {
+                data_center.workers.insert(worker, Worker { applied, durable: applied, reported_at: 0 });
+            }
+        }
+        data_center
+    }
+
+    /// Counts a worker's report and answers it.
+    pub fn receive(&mut self, room: &Room, report: &WorkerReport, now: u64) -> WorkerAnswer {
+        self.reported_at = now;
+        if !self.workers.contains_key(&report.worker) && self.workers.len() >= MAX_WORKERS {
+            let longest = self.workers.iter().min_by_key(|(_, worker)| worker.reported_at).map(|(id, _)| *id);
+            if let Some(longest) = longest {
+                self.workers.remove(&longest);
+            }
+        }
+        let worker =
+            self.workers.entry(report.worker).or_insert(Worker { applied: 0, durable: 0, reported_at: now });
+        worker.reported_at = now;
+        // After a restart, a report that goes on where the lost memory ended is not counted: the answer tells the
+        // worker from where to send again.
+        let gap = report.instance != self.instance && report.first > worker.applied + 1;
+        let check_ins = if gap { &[] } else { report.check_ins.as_slice() };
+        for (sequence, check_in) in (report.first..).zip(check_ins) {
+            if sequence > worker.applied {
+                self.census.apply(check_in, &mut self.trails);
+                worker.applied = sequence;
+                self.dirty = true;
+            }
+        }
+        self.urgent |= report.urgent;
+        let answer = WorkerAnswer {
+            v: VERSION,
+            instance: self.instance,
+            applied: worker.applied,
+            durable: worker.durable,
+            state: self.state(now),
+        };
+        self.census.forget(room, now);
+        answer
+    }
+
+    /// The state key to hand to a worker, once there is one.
+    pub fn state(&self, now: u64) -> Option<StateKey> {
+        self.state
+            .as_ref()
+            .map(|state| StateKey { colo_workers: self.active_workers(now), ..state.passed_on(now) })
+    }
+
+    fn active_workers(&self, now: u64) -> u32 {
+        let active = self.workers.values().filter(|worker| now < worker.reported_at + WORKER_MS).count();
+        (active as u32).max(1)
+    }
+
+    /// In how many milliseconds the next push is due; `None`: nothing to push, sleep until the next report.
+    pub fn next_push(&self, room: &Room, now: u64) -> Option<u64> {
+        if self.urgent {
+            return Some((self.pushed_at + URGENT_MS).saturating_sub(now).min(URGENT_MS));
+        }
+        // While users are active it says slowly that it is there: else nobody could tell silence from a fault, and
+        // their sessions would be taken for ended though they go on.
+        let interval = if self.dirty || now < self.reported_at + AWAKE_MS {
+            PUSH_MS
+        } else if self.census.active_at(room, now) > 0 {
+            room.session_ms() / SLOW_PUSHES
+        } else {
+            return None;
+        };
+        Some((self.pushed_at + interval).saturating_sub(now).min(interval))
+    }
+
+    /// What to write to storage before a push.
+    pub fn save(&mut self, room: &Room, now: u64) -> SavedDataCenter {
+        self.census.forget(room, now);
+        self.sequence = (self.sequence + 1).max(now);
+        SavedDataCenter {
+            v: VERSION,
+            census: self.census.clone(),
+            sequence: self.sequence,
+            workers: self.workers.iter().map(|(id, worker)| (*id, worker.applied)).collect(),
+        }
+    }
+
+    /// What was saved is in storage: workers need not keep it any longer.
+    pub fn saved(&mut self, saved: &SavedDataCenter) {
+        for (id, applied) in &saved.workers {
+            if let Some(worker) = self.workers.get_mut(id) {
+                worker.durable = worker.durable.max(*applied);
+            }
+        }
+    }
+
+    /// The report that goes with what was saved.
+    pub fn push(
+        &mut self,
+        room: &Room,
+        saved: &SavedDataCenter,
+        given: Option<Given>,
+        now: u64,
+    ) -> ColoReport {
+        self.pushed_at = now;
+        self.dirty = false;
+        self.urgent = false;
+        ColoReport {
+            v: VERSION,
+            colo: self.colo.clone(),
+            sequence: saved.sequence,
+            census: saved.census.clone(),
+            given,
+            workers: self.active_workers(now),
+            next_in: self.next_push(room, now).unwrap_or(0),
+        }
+    }
+
+    /// Global did not answer the push: what it carried must go again.
+    pub fn push_failed(&mut self) {
+        self.dirty = true;
+    }
+
+    /// Takes in Global's answer.
+    pub fn pushed(&mut self, state: Option<StateKey>, now: u64) {
+        let Some(key) = state else { return };
+        let older = self.state.as_ref().is_some_and(|state| state.key.taken_at > key.taken_at);
+        if !older {
+            self.state = Some(Clocked { key, received_at: now });
+        }
+    }
+}

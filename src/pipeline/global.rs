@@ -1,0 +1,385 @@
+//! The Global object: the last report of every colo, and what they say together.
+
+use litemap::LiteMap;
+use serde::{Deserialize, Serialize};
+
+use super::Census;
+use super::messages::{ColoReport, Given, VERSION};
+use crate::config::{Room, SlotStrategy};
+use crate::queue::{MinuteShares, Shares, StateKey, minute_of, start_of};
+
+/// At most so many colos are kept apart: a few times as many as the network has.
+pub const MAX_COLOS: usize = 1_000;
+/// A colo that has not reported for so long is not counted among those with active workers.
+const ACTIVE_MS: u64 = 10_000;
+/// A colo uses the shares of a state key for so long after it was answered, at the most.
+const SHARES_USED_MS: u64 = 7_000;
+/// From this time into a minute the shares of the next one can be settled: the history minute is reported by then.
+const HISTORY_SETTLED_MS: u64 = 5_000;
+/// A session counts so long after its end: a request of its last seconds may still be on its way here.
+const EXPIRY_LAG_MS: u64 = 1_000;
+/// A colo whose announced report is late by so much is cut off.
+const CUT_OFF_MS: u64 = 4_000;
+/// A report says everything up to so long before it came.
+const REPORTED_MS: u64 = 3_000;
+/// The state key foresees expiries for so long.
+const FORESEEN_MS: u64 = 12_000;
+
+/// What Global keeps in storage besides the colos' reports.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct GlobalMeta {
+    /// Format version.
+    pub v: u8,
+    /// The shares that were settled, by minute. They must survive a restart: the minute's numbers are dealt by them.
+    pub shares: Vec<(u32, Shares)>,
+    /// Per ended minute: numbers that their owners say they gave.
+    #[serde(default)]
+    pub told: Vec<(u32, i64)>,
+}
+
+#[derive(Debug, Clone)]
+struct Colo {
+    report: ColoReport,
+    received_at: u64,
+    answered_at: u64,
+    stored: bool,
+}
+
+/// A room, as all colos together see it.
+#[derive(Debug)]
+pub struct Global {
+    colos: LiteMap<String, Colo>,
+    merged: Census,
+    shares: LiteMap<u32, Shares>,
+    /// Per ended minute: numbers that their owners say they gave.
+    told: LiteMap<u32, i64>,
+    anywhere: Option<Given>,
+    /// Colos whose stored reports are to be deleted.
+    forgotten: Vec<String>,
+    meta_stored: bool,
+}
+
+impl Global {
+    /// A Global at its start, with what it stored before.
+    pub fn restore(room: &Room, meta: Option<GlobalMeta>, reports: Vec<ColoReport>, now: u64) -> Self {
+        let mut global = Self {
+            colos: LiteMap::new(),
+            merged: Census::new(room),
+            shares: LiteMap::new(),
+            told: LiteMap::new(),
+            anywhere: None,
+            forgotten: Vec::new(),
+            meta_stored: true,
+        };
+        let meta = meta.unwrap_or_default();
+        for (minute, shares) in meta.shares {
+            global.shares.insert(minute, shares);
+        }
+        for (minute, given) in meta.told {
+            global.told.insert(minute, given);
+        }
+        for mut report in reports {
+            let colo = report.colo.clone();
+            report.census.forget(room, now);
+            // What was stored long ago, or is one too many, has nothing to say any more.
+            if report.census.is_empty() || global.colos.len() >= MAX_COLOS {
+                global.forgotten.push(colo);
+                continue;
+            }
+            global.merged.merge(&report.census, 1);
+            // Whether a colo was answered just before the restart is not known: assume that it was.
+            // A sequence number is the time of the report, by the data center's clock.
+            let received_at = report.sequence.min(now);
+            global.colos.insert(colo, Colo { report, received_at, answered_at: now, stored: true });
+        }
+        global.merged.forget(room, now);
+        global
+    }
+
+    /// Takes in a colo's report: the newest counts, an older or repeated one changes nothing. Returns false when the
+    /// report was not taken because there is no room for another colo.
+    pub fn receive(&mut self, room: &Room, report: ColoReport, now: u64) -> bool {
+        if let Some(colo) = self.colos.get_mut(&report.colo) {
+            colo.answered_at = now;
+            if report.sequence <= colo.report.sequence {
+                return true;
+            }
+            // Costs the size of one report, however many colos there are.
+            self.merged.merge(&colo.report.census, -1);
+            self.merged.merge(&report.census, 1);
+            colo.report = report;
+            colo.received_at = now;
+            colo.stored = false;
+        } else {
+            if self.colos.len() >= MAX_COLOS && !self.forget_a_silent_colo(room, now) {
+                return false;
+            }
+            self.merged.merge(&report.census, 1);
+            let name = report.colo.clone();
+            self.colos.insert(name, Colo { report, received_at: now, answered_at: now, stored: false });
+        }
+        self.merged.forget(room, now);
+        true
+    }
+
+    fn forget_a_silent_colo(&mut self, room: &Room, now: u64) -> bool {
+        let kept = room.session_ms() + 120_000;
+        let silent = self
+            .colos
+            .iter()
+            .filter(|(_, colo)| now >= colo.received_at + kept)
+            .min_by_key(|(_, colo)| colo.received_at)
+            .map(|(name, _)| name.clone());
+        let Some(colo) = silent.and_then(|name| self.colos.remove(&name)) else { return false };
+        self.forgotten.push(colo.report.colo.clone());
+        self.merged.merge(&colo.report.census, -1);
+        self.merged.forget(room, now);
+        true
+    }
+
+    /// Takes in how many numbers Anywhere has given.
+    pub fn anywhere_gave(&mut self, given: Given) {
+        let newer = self.anywhere.is_none_or(|known| {
+            (given.minute, given.given.unwrap_or(u64::MAX)) >= (known.minute, known.given.unwrap_or(0))
+        });
+        if newer {
+            self.anywhere = Some(given);
+        }
+    }
+
+    /// Settles the shares that are due. Once settled they never change, so that no number has two owners. They must
+    /// be in storage ([`Global::meta_to_store`]) before any answer leaves that holds them.
+    fn settle_shares(&mut self, room: &Room, asked_for: u32, now: u64) {
+        let minute = minute_of(now);
+        self.shares.retain(|of, _| *of + 2 >= minute);
+        let next_is_due = now >= start_of(minute) + HISTORY_SETTLED_MS;
+        // A minute that nobody prepared, or that begins before its history is known, belongs to Anywhere.
+        for due in [minute, asked_for] {
+            if !self.shares.contains_key(&due) && (due <= minute || !next_is_due) {
+                self.shares.insert(due, Shares::all_anywhere());
+                self.meta_stored = false;
+            }
+        }
+        if next_is_due && !self.shares.contains_key(&(minute + 1)) {
+            let shares = match room.slot_strategy {
+                SlotStrategy::Counters => {
+                    self.share_by_queue(room, now).unwrap_or_else(|| self.share_by_history(room, minute))
+                }
+                _ => Shares::all_anywhere(),
+            };
+            self.shares.insert(minute + 1, shares);
+            self.meta_stored = false;
+        }
+    }
+
+    /// Shares by the traffic of the last full minute (2023 article).
+    fn share_by_history(&self, room: &Room, minute: u32) -> Shares {
+        let history = minute.saturating_sub(1);
+        let users = self.colos.iter().map(|(name, colo)| {
+            let tried = colo.report.census.tried_in(history);
+            (name.as_str(), tried.max(0) as u64)
+        });
+        Shares::from_history(users, u64::from(room.new_users_per_minute))
+    }
+
+    /// Shares by whose turn is next, while people wait: traffic says where the crowd is, but a number dealt to a colo
+    /// whose visitors are all too young stands idle. A quarter stays with Anywhere, for those whose colo ran out.
+    fn share_by_queue(&self, room: &Room, now: u64) -> Option<Shares> {
+        let waiting = self.merged.waiting_at(room, now);
+        let numbers = u64::from(room.new_users_per_minute).min(u64::from(room.total_active_users));
+        let mut users: Vec<u64> = vec![0; self.colos.len()];
+        let mut total = 0;
+        for (bucket, _) in waiting {
+            if total >= numbers {
+                break;
+            }
+            for (users, colo) in users.iter_mut().zip(self.colos.values()) {
+                let here = colo.report.census.waiting_in(room, bucket, now);
+                *users += here;
+                total += here;
+            }
+        }
+        let users = self.colos.keys().map(String::as_str).zip(users);
+        (total > 0).then(|| Shares::from_history(users, total * 4 / 3 + 1))
+    }
+
+    /// The state key for a colo, or for Anywhere (`colo` is `None`), at `now`. `minute` is the asker's minute: its
+    /// clock may be ahead or behind, by a minute at the most.
+    pub fn state(&mut self, room: &Room, colo: Option<&str>, minute: u32, now: u64) -> StateKey {
+        let here = minute_of(now);
+        let this = minute.clamp(here.saturating_sub(1), here + 1);
+        self.settle_shares(room, this, now);
+        let carry = self.carry(room, this);
+        let merged = &self.merged;
+        let step = room.slot_ms().max(1);
+        let shares: Vec<MinuteShares> = [this, this + 1]
+            .iter()
+            .filter_map(|minute| Some(self.shares.get(minute)?.for_colo(*minute, colo)))
+            .collect();
+        let history = this.saturating_sub(2);
+        let tried = |colo: &Colo| colo.report.census.tried_in(history).max(0);
+        let all_tried: i64 = self.colos.values().map(tried).sum();
+        let whole = all_tried.max(i64::from(room.new_users_per_minute)).max(1);
+        let millionths = |part: i64| (part * 1_000_000 / whole) as u32;
+        // Renewals of the last seconds of a session are reported at once, but not in no time.
+        let counted_at = now.saturating_sub(EXPIRY_LAG_MS);
+        let mut expiring = merged.expiring(room, counted_at, FORESEEN_MS.div_ceil(step) as usize);
+        while expiring.len() > 1 && expiring.last() == expiring.get(expiring.len() - 2) {
+            expiring.pop();
+        }
+        let active = merged.active_at(room, counted_at) + self.cut_off(room, now);
+        let foreseen = |ms: u64| {
+            (merged.active_at(room, counted_at) - merged.active_at(room, counted_at + ms)).max(0) as u32
+        };
+        StateKey {
+            v: VERSION,
+            taken_at: now,
+            minute: this,
+            age: 0,
+            active,
+            step,
+            expiring,
+            expiring_refresh: foreseen(room.refresh_ms()),
+            expiring_minute: foreseen(60_000),
+            admitted: merged.admitted_in(this),
+            admitted_next: merged.admitted_in(this + 1),
+            unnumbered: merged.unnumbered_in(this),
+            carry,
+            entering: self.entering(now),
+            waiting: merged.waiting_at(room, now),
+            shares,
+            colo_ratio: colo.and_then(|name| self.colos.get(name)).map_or(0, |colo| millionths(tried(colo))),
+            anywhere_ratio: millionths(whole - all_tried),
+            colo_workers: 1,
+            all_workers: self.active_workers(now).max(1),
+        }
+    }
+
+    /// Users of colos that are cut off, whose sessions seem to have ended since: they may have been renewed, and
+    /// nobody could tell. They are held for one session, in which they either report or have left.
+    fn cut_off(&self, room: &Room, now: u64) -> i64 {
+        self.colos
+            .values()
+            .filter(|colo| colo.report.next_in > 0)
+            .filter(|colo| now >= colo.received_at + colo.report.next_in + CUT_OFF_MS)
+            .filter(|colo| now < colo.received_at + 2 * room.session_ms())
+            .map(|colo| {
+                let census = &colo.report.census;
+                let then = census.active_at(room, colo.received_at.saturating_sub(REPORTED_MS));
+                (then - census.active_at(room, now.saturating_sub(EXPIRY_LAG_MS))).max(0)
+            })
+            .sum()
+    }
+
+    /// Users admitted per ten minutes, at the rate of the last full minute and the part of this one.
+    fn entering(&self, now: u64) -> u32 {
+        let minute = minute_of(now);
+        let entered = |minute: u32| self.merged.admitted_in(minute) + self.merged.unnumbered_in(minute);
+        let users = (entered(minute) + entered(minute.saturating_sub(1))).max(0) as u64;
+        (users * 600_000 / (60_000 + now - start_of(minute))) as u32
+    }
+
+    fn active_workers(&self, now: u64) -> u32 {
+        self.colos
+            .values()
+            .filter(|colo| now < colo.received_at + ACTIVE_MS)
+            .map(|colo| colo.report.workers)
+            .sum()
+    }
+
+    /// How many numbers of the minutes before `minute` may have been given and are not among the admitted yet. Where
+    /// an owner has not said how many it gave in the last one, it may have given all that it owned; of earlier
+    /// minutes, back to a session ago, what owners have said must be accounted for.
+    fn carry(&mut self, room: &Room, minute: u32) -> i64 {
+        if room.slot_strategy != SlotStrategy::Counters {
+            return 0;
+        }
+        let previous = minute.saturating_sub(1);
+        let most = self.merged.most_admitted(room, previous);
+        let whole = Shares::all_anywhere();
+        let shares = self.shares.get(&previous).unwrap_or(&whole);
+        let mut told_in_all = 0;
+        let anywhere = self.anywhere.filter(|given| given.minute == minute);
+        let told = anywhere.and_then(|given| final_count(given, minute));
+        // What is only assumed after a breakdown is held for this one minute, not for a session.
+        told_in_all += told.unwrap_or(0) - anywhere.map_or(0, |given| given.assumed as i64);
+        let by_anywhere = told.unwrap_or_else(|| shares.for_colo(previous, None).anywhere_slots(most));
+        let by_colos: i64 = shares
+            .colos()
+            .map(|(name, share)| {
+                let known = self.colos.get(name);
+                let told = known.and_then(|colo| final_count(colo.report.given?, minute));
+                // A colo that was not answered in time for the minute has no state key to take its share by.
+                let asleep = known.is_none_or(|colo| colo.answered_at + SHARES_USED_MS < start_of(previous));
+                told_in_all += told.unwrap_or(0);
+                match told {
+                    Some(given) => given,
+                    None if asleep => 0,
+                    None => {
+                        let view = shares.for_colo(previous, None);
+                        view.owned(&share, most)
+                    }
+                }
+            })
+            .sum();
+        let unbooked = by_anywhere + by_colos - self.merged.admitted_in(previous);
+        // Whatever was given, the limits held: more cannot be missing than was free.
+        let unbooked = unbooked.clamp(0, (most - self.merged.admitted_in(previous)).max(0));
+        // An asker whose clock is behind, or a Global that has just started, must not unsay it.
+        let said = self.told.get(&previous).copied().unwrap_or(0);
+        self.told.insert(previous, told_in_all.max(said));
+        let oldest = minute.saturating_sub(room.session_duration + 1);
+        self.told.retain(|of, _| *of >= oldest);
+        let earlier: i64 = self
+            .told
+            .iter()
+            .filter(|(of, _)| **of < previous)
+            .map(|(of, told)| (told - self.merged.admitted_in(*of)).max(0))
+            .sum();
+        unbooked + earlier
+    }
+
+    /// What must be in storage before the next answer leaves, if it is not yet.
+    pub fn meta_to_store(&self) -> Option<GlobalMeta> {
+        (!self.meta_stored).then(|| GlobalMeta {
+            v: VERSION,
+            shares: self.shares.iter().map(|(minute, shares)| (*minute, shares.clone())).collect(),
+            told: self.told.iter().map(|(minute, told)| (*minute, *told)).collect(),
+        })
+    }
+
+    /// The meta is in storage.
+    pub fn meta_stored(&mut self) {
+        self.meta_stored = true;
+    }
+
+    /// Reports that are not in storage. They stay so until [`Global::report_stored`] says that they are.
+    pub fn reports_to_store(&self) -> Vec<ColoReport> {
+        self.colos.values().filter(|colo| !colo.stored).map(|colo| colo.report.clone()).collect()
+    }
+
+    /// A colo's report is in storage; a newer one that came meanwhile is not.
+    pub fn report_stored(&mut self, colo: &str, sequence: u64) {
+        if let Some(colo) = self.colos.get_mut(colo)
+            && colo.report.sequence == sequence
+        {
+            colo.stored = true;
+        }
+    }
+
+    /// Colos whose stored reports are to be deleted; each is named once.
+    pub fn reports_to_delete(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.forgotten)
+    }
+
+    /// Per colo: its name, when its last report came (milliseconds since the epoch) and how many workers it has.
+    pub fn colos(&self) -> impl Iterator<Item = (&str, u64, u32)> {
+        self.colos.iter().map(|(name, colo)| (name.as_str(), colo.received_at, colo.report.workers))
+    }
+}
+
+/// What an owner gave in the minute before `minute`, when it has said so after that minute had ended. An owner whose
+/// clock has gone on to a later minute no longer says it.
+fn final_count(given: Given, minute: u32) -> Option<i64> {
+    if given.minute == minute { given.previous.map(|count| count as i64) } else { None }
+}

@@ -1,0 +1,157 @@
+//! What the Worker and the objects say to each other: object names, routes, requests and answers, for both sides.
+//!
+//! All bodies are JSON. Every message carries the format version `v`; a field that an older or newer side does not
+//! know is ignored, and one that it does not send has a default, because during a deploy old and new code talk to
+//! each other. The formats are pinned by tests.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Census, CheckIn};
+use crate::queue::{Ledger, NumberAsk, Outcome, StateKey};
+
+/// The version of all messages.
+pub const VERSION: u8 = 1;
+/// A body longer than this is refused, in bytes.
+pub const MAX_BODY: usize = 1 << 20;
+
+/// Counter and Anywhere: take numbers. [`Take`] → [`Taken`].
+pub const TAKE: &str = "/take";
+/// Counter: how many numbers it gave. Empty → [`Given`].
+pub const GIVEN: &str = "/given";
+/// `DataCenter`: a worker's report. [`WorkerReport`] → [`WorkerAnswer`].
+pub const REPORT: &str = "/report";
+/// `DataCenter` and Global: the state key. Global takes a [`StateRequest`]. → [`StateAnswer`].
+pub const STATE: &str = "/state";
+/// Global: a data center's report. [`ColoReport`] → [`StateAnswer`].
+pub const PUSH: &str = "/push";
+
+/// The name of a colo's objects (Counter, `DataCenter`) of a room.
+pub fn colo_object(room: &str, colo: &str) -> String {
+    format!("{room}/{colo}")
+}
+
+/// The room and colo of an object's name; the colo is empty for Global and Anywhere, whose name is the room.
+pub fn room_and_colo(name: &str) -> (&str, &str) {
+    name.split_once('/').unwrap_or((name, ""))
+}
+
+/// Asks a Counter or Anywhere for numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Take {
+    /// Format version.
+    pub v: u8,
+    /// One entry per visitor.
+    pub asks: Vec<NumberAsk>,
+}
+
+/// What came of each ask, in their order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Taken {
+    /// Format version.
+    pub v: u8,
+    /// One outcome per ask.
+    pub outcomes: Vec<Outcome>,
+}
+
+/// How many numbers an object has given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Given {
+    /// Format version.
+    pub v: u8,
+    /// The minute that is counted now, by the object's clock.
+    pub minute: u32,
+    /// Given in it; `None`: a restart has lost count.
+    pub given: Option<u64>,
+    /// Given in the minute before; `None`: a restart has lost count.
+    pub previous: Option<u64>,
+    /// How many of `previous` are only assumed to have been given, after a breakdown.
+    #[serde(default)]
+    pub assumed: u64,
+}
+
+impl Given {
+    /// What a ledger says.
+    pub fn of(ledger: &Ledger) -> Self {
+        Self {
+            v: VERSION,
+            minute: ledger.minute(),
+            given: ledger.given(),
+            previous: ledger.previous(),
+            assumed: ledger.assumed_previous(),
+        }
+    }
+}
+
+/// A worker's report: check-ins since the last one that is known to be in storage.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WorkerReport {
+    /// Format version.
+    pub v: u8,
+    /// Who reports: drawn at random when the worker started.
+    pub worker: u64,
+    /// Which start of the data center the worker knows; 0: none yet.
+    pub instance: u64,
+    /// The sequence number of the first check-in.
+    pub first: u64,
+    /// The check-ins, numbered on from `first`.
+    pub check_ins: Vec<CheckIn>,
+    /// Some check-ins must be known everywhere at once: sessions renewed in their last seconds.
+    #[serde(default)]
+    pub urgent: bool,
+}
+
+/// A data center's answer to a worker.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WorkerAnswer {
+    /// Format version.
+    pub v: u8,
+    /// Which start of the object answers: when it changes, what is not durable must be sent again.
+    pub instance: u64,
+    /// Check-ins up to this sequence number are counted.
+    pub applied: u64,
+    /// Check-ins up to this sequence number are in storage.
+    pub durable: u64,
+    /// The state key, once there is one.
+    pub state: Option<StateKey>,
+}
+
+/// A data center's report to Global: all that its colo knows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ColoReport {
+    /// Format version.
+    pub v: u8,
+    /// Which colo.
+    pub colo: String,
+    /// Grows with every report, also over restarts: an older report never replaces a newer one.
+    pub sequence: u64,
+    /// The colo's counts.
+    pub census: Census,
+    /// What the colo's Counter has given, if it was asked.
+    pub given: Option<Given>,
+    /// Workers that reported lately.
+    pub workers: u32,
+    /// Another report follows within so many milliseconds: when it does not come, that is a fault, not silence. 0: the
+    /// next one comes with the next news.
+    #[serde(default)]
+    pub next_in: u64,
+}
+
+/// Asks Global for the state key.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StateRequest {
+    /// Format version.
+    pub v: u8,
+    /// For which minute the asker must know the shares.
+    pub minute: u32,
+    /// What Anywhere has given, when Anywhere asks.
+    pub given: Option<Given>,
+}
+
+/// The state key, if there is one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StateAnswer {
+    /// Format version.
+    pub v: u8,
+    /// The state key.
+    pub state: Option<StateKey>,
+}

@@ -1,0 +1,54 @@
+//! What was counted travels worker → data center → global, and comes back as the state key.
+//!
+//! - A worker notes a [`CheckIn`] for every counted request in its [`Outbox`] and sends it to its colo's
+//!   [`DataCenter`] after the response. It keeps check-ins until they are in storage there; each is numbered, so a
+//!   repeated or late report changes nothing.
+//! - The data center applies them to its [`Census`] and sends the whole of it to [`Global`] about every two seconds.
+//!   Reports are absolute: the last one counts, a lost or doubled one changes nothing.
+//! - Global adds the colos' censuses up and answers with the [`StateKey`](crate::queue::StateKey).
+//!
+//! Nothing here reads a clock, draws random numbers or does I/O.
+
+mod census;
+mod check_in;
+mod data_center;
+mod global;
+pub mod messages;
+mod outbox;
+mod slots;
+mod trail;
+
+pub use census::Census;
+pub use check_in::CheckIn;
+pub use data_center::{DataCenter, SavedDataCenter};
+pub use global::{Global, GlobalMeta, MAX_COLOS};
+pub use outbox::Outbox;
+pub use slots::SlotCounts;
+pub use trail::Trail;
+
+use crate::config::Room;
+
+/// Slots of the last-request histogram per session: with fewer, up to a seventh of the room stands idle because a
+/// whole slot expires at its end.
+pub const SLOTS_PER_SESSION: u64 = 240;
+/// Width of a slot of the waiting users' last check-ins, in milliseconds.
+pub const WAITING_SLOT_MS: u64 = 5_000;
+/// How long a place is kept after the last check-in, in milliseconds. Longer than a waiting user is counted: browsers
+/// check in from background tabs once a minute only, and must not lose the place for it.
+pub const PLACE_MS: u64 = 300_000;
+
+/// A session that is renewed so shortly before its end is reported at once: the ordinary way of a report could take
+/// longer than what was left of it, and somebody else would be let in for it.
+pub const LATE_RENEWAL_MS: u64 = 5_000;
+
+impl Room {
+    /// Width of a slot of the last-request histogram, in milliseconds.
+    pub fn slot_ms(&self) -> u64 {
+        self.session_ms() / SLOTS_PER_SESSION
+    }
+
+    /// A waiting user is counted so long after the last check-in, in milliseconds: two and a half refreshes.
+    pub fn waiting_ms(&self) -> u64 {
+        self.refresh_ms() * 5 / 2
+    }
+}

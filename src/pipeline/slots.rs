@@ -1,0 +1,93 @@
+//! Signed counts by slot of time.
+
+use litemap::LiteMap;
+use serde::{Deserialize, Serialize};
+
+/// How many users were last seen in which slot. One colo's entry may be negative, when a user moved here from
+/// another colo's slot; sums over all colos are right.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(from = "Wire", into = "Wire")]
+pub struct SlotCounts {
+    counts: LiteMap<u64, i64>,
+}
+
+/// On the wire: the first slot, then pairs of (slots skipped, count).
+#[derive(Serialize, Deserialize)]
+struct Wire(u64, Vec<(u32, i64)>);
+
+impl From<Wire> for SlotCounts {
+    fn from(Wire(first, pairs): Wire) -> Self {
+        let mut slot = first;
+        let mut counts = LiteMap::new();
+        for (skip, count) in pairs {
+            slot = slot.saturating_add(u64::from(skip));
+            counts.insert(slot, count);
+        }
+        Self { counts }
+    }
+}
+
+impl From<SlotCounts> for Wire {
+    fn from(slots: SlotCounts) -> Self {
+        let first = slots.counts.first().map_or(0, |(slot, _)| *slot);
+        let mut last = first;
+        let pairs = slots
+            .counts
+            .iter()
+            .map(|(&slot, &count)| {
+                let skip = (slot - last) as u32;
+                last = slot;
+                (skip, count)
+            })
+            .collect();
+        Self(first, pairs)
+    }
+}
+
+impl SlotCounts {
+    /// Adds to a slot.
+    pub fn add(&mut self, slot: u64, count: i64) {
+        let now = self.get(slot) + count;
+        if now == 0 {
+            self.counts.remove(&slot);
+        } else {
+            self.counts.insert(slot, now);
+        }
+    }
+
+    /// Adds (`sign` 1) or takes off (`sign` -1) another's counts.
+    pub fn merge(&mut self, other: &Self, sign: i64) {
+        for (slot, count) in &other.counts {
+            self.add(*slot, count * sign);
+        }
+    }
+
+    /// The count of a slot.
+    pub fn get(&self, slot: u64) -> i64 {
+        self.counts.get(&slot).copied().unwrap_or(0)
+    }
+
+    /// The sum of all counts from a slot on.
+    pub fn since(&self, slot: u64) -> i64 {
+        self.range_from(slot).map(|(_, count)| count).sum()
+    }
+
+    /// The counts from a slot on, newest first.
+    pub fn range_from(&self, slot: u64) -> impl Iterator<Item = (u64, i64)> {
+        self.counts
+            .iter()
+            .rev()
+            .take_while(move |(other, _)| **other >= slot)
+            .map(|(slot, count)| (*slot, *count))
+    }
+
+    /// Forgets what is before a slot.
+    pub fn forget_before(&mut self, slot: u64) {
+        self.counts.retain(|other, _| *other >= slot);
+    }
+
+    /// Whether nothing is counted.
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+}
