@@ -1,0 +1,87 @@
+//! Calls from the Worker to the objects, and between objects.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use worker::{Env, Error, Request, Response, Result};
+
+use super::clock::within;
+use crate::pipeline::messages::MAX_BODY;
+
+/// Bindings of the objects.
+pub const COUNTER: &str = "COUNTER";
+/// See [`COUNTER`].
+pub const ANYWHERE: &str = "ANYWHERE";
+/// See [`COUNTER`].
+pub const DATA_CENTER: &str = "DATA_CENTER";
+/// See [`COUNTER`].
+pub const GLOBAL: &str = "GLOBAL";
+
+/// Sends a message to an object and reads its answer. An object that throws, is overloaded or does not answer in time
+/// is an error; the caller falls back and does not retry: the object may have too much to do already.
+pub async fn call<A: Serialize, R: DeserializeOwned>(
+    env: &Env,
+    binding: &'static str,
+    name: &str,
+    route: &'static str,
+    message: &A,
+    deadline_ms: u64,
+) -> Result<R> {
+    let body = serde_json::to_string(message)?;
+    let text = post(env.clone(), binding, name.to_owned(), route, body, deadline_ms).await?;
+    Ok(serde_json::from_str(&text)?)
+}
+
+/// The part of a call that does not depend on the message, compiled once: it is a large part of the Worker otherwise.
+fn post(
+    env: Env,
+    binding: &'static str,
+    name: String,
+    route: &'static str,
+    body: String,
+    deadline_ms: u64,
+) -> LocalBoxFuture<Result<String>> {
+    Box::pin(async move {
+        let init = web_sys::RequestInit::new();
+        init.set_method("POST");
+        init.set_body(&body.into());
+        let request =
+            web_sys::Request::new_with_str_and_init(&format!("https://object{route}"), &init)?.into();
+        // A stub that has failed once stays broken, so each call has a new one.
+        let stub = env.durable_object(binding)?.get_by_name(&name)?;
+        let answered = within(deadline_ms, async {
+            let mut response = stub.fetch_with_request(request).await?;
+            let status = response.status_code();
+            let text = response.text().await?;
+            if status == 200 { Ok(text) } else { Err(failure(format!("status {status}: {text}"))) }
+        })
+        .await;
+        answered
+            .unwrap_or_else(|| Err(failure(format!("no answer within {deadline_ms} ms"))))
+            .map_err(|error| failure(format!("{binding} {name}{route}: {error}")))
+    })
+}
+
+/// A future of this thread that hides its type.
+pub type LocalBoxFuture<T> = Pin<Box<dyn Future<Output = T>>>;
+
+/// An error of our own.
+pub fn failure(message: String) -> Error {
+    Error::RustError(message)
+}
+
+/// Reads the message that an object was sent; longer ones than the bound are refused.
+pub async fn message<A: DeserializeOwned>(request: &mut Request) -> Result<A> {
+    let text = request.text().await?;
+    if text.len() > MAX_BODY {
+        return Err(failure(format!("a message may be {MAX_BODY} bytes long, this one has {}", text.len())));
+    }
+    Ok(serde_json::from_str(&text)?)
+}
+
+/// An object's answer.
+pub fn answer<R: Serialize>(answer: &R) -> Result<Response> {
+    Response::ok(serde_json::to_string(answer)?)
+}

@@ -1,0 +1,152 @@
+//! `DATA_CENTER`: one colo's workers. Routes: `POST /report`, `POST /state`. Its alarm pushes to Global.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Duration;
+
+use worker::{DurableObject, Env, Request, Response, Result, State, durable_object};
+
+use super::{Home, load, no_such_route, store};
+use crate::config::SlotStrategy;
+use crate::edge::calls::{COUNTER, GLOBAL, answer, call, message};
+use crate::edge::clock::{now, random_id};
+use crate::edge::platform::log_error;
+use crate::pipeline::messages::{
+    GIVEN, Given, PUSH, REPORT, STATE, StateAnswer, VERSION, WorkerReport, colo_object,
+};
+use crate::pipeline::{self, SavedDataCenter};
+
+/// The storage key.
+const SAVED: &str = "data_center";
+/// Global may take so long to answer a push, in milliseconds.
+const PUSH_DEADLINE_MS: u64 = 5_000;
+/// The Counter next door may take so long, in milliseconds.
+const COUNTER_DEADLINE_MS: u64 = 500;
+/// The alarm is set again so far ahead before a push is tried: a failure does not end the pushes.
+const SAFETY_ALARM_MS: u64 = 5_000;
+
+/// Adds up a colo's workers and tells Global.
+#[durable_object(alarm)]
+pub struct DataCenter {
+    state: State,
+    env: Env,
+    memory: Rc<RefCell<Option<pipeline::DataCenter>>>,
+    /// When the alarm rings, as far as this instance knows.
+    alarm_at: Cell<Option<u64>>,
+    pushing: Cell<bool>,
+}
+
+/// A panic in one event leaves at most one check-in half counted; it heals within a session.
+impl std::panic::RefUnwindSafe for DataCenter {}
+
+impl DurableObject for DataCenter {
+    fn new(state: State, env: Env) -> Self {
+        let memory = Rc::new(RefCell::new(None));
+        let (loaded, storage) = (Rc::clone(&memory), state.storage());
+        let home = Home::of(&state, &env);
+        let _init = state.block_concurrency_while(async move {
+            let saved: Option<SavedDataCenter> = load(&storage, SAVED).await?;
+            if let Ok(home) = home {
+                *loaded.borrow_mut() =
+                    Some(pipeline::DataCenter::restore(&home.room, &home.colo, random_id()?, saved, now()));
+            }
+            Ok(())
+        });
+        Self { state, env, memory, alarm_at: Cell::new(None), pushing: Cell::new(false) }
+    }
+
+    async fn fetch(&self, mut request: Request) -> Result<Response> {
+        match request.path().as_str() {
+            REPORT => {
+                let report: WorkerReport = message(&mut request).await?;
+                let home = Home::of(&self.state, &self.env)?;
+                let time = now();
+                let (answered, next) = {
+                    let mut memory = self.memory.borrow_mut();
+                    let Some(memory) = memory.as_mut() else { return Response::error("not ready", 503) };
+                    let answered = memory.receive(&home.room, &report, time);
+                    (answered, memory.next_push(&home.room, time))
+                };
+                if let Some(wait) = next {
+                    self.wake_in(wait).await?;
+                }
+                answer(&answered)
+            }
+            STATE => {
+                let state = self.memory.borrow().as_ref().and_then(|memory| memory.state(now()));
+                answer(&StateAnswer { v: VERSION, state })
+            }
+            path => no_such_route(path),
+        }
+    }
+
+    async fn alarm(&self) -> Result<Response> {
+        let Ok(home) = Home::of(&self.state, &self.env) else {
+            // The room is no longer configured: there is nobody to tell.
+            return Response::empty();
+        };
+        // Set again first: whatever happens to this push, another one follows.
+        self.state.storage().set_alarm(Duration::from_millis(SAFETY_ALARM_MS)).await?;
+        self.alarm_at.set(Some(now() + SAFETY_ALARM_MS));
+        if !self.pushing.replace(true) {
+            let pushed = self.push().await;
+            self.pushing.set(false);
+            if let Err(error) = pushed {
+                log_error(&error.to_string());
+                if let Some(memory) = self.memory.borrow_mut().as_mut() {
+                    memory.push_failed();
+                }
+            }
+        }
+        let next = self.memory.borrow().as_ref().and_then(|memory| memory.next_push(&home.room, now()));
+        if let Some(wait) = next {
+            self.alarm_at.set(None);
+            self.wake_in(wait.max(10)).await?;
+        } else {
+            // Nothing to tell: sleep, and cost nothing, until the next report.
+            self.state.storage().delete_alarm().await?;
+            self.alarm_at.set(None);
+        }
+        Response::empty()
+    }
+}
+
+impl DataCenter {
+    /// Sets the alarm, unless it rings earlier anyway.
+    async fn wake_in(&self, wait_ms: u64) -> Result<()> {
+        let at = now() + wait_ms;
+        if self.alarm_at.get().is_none_or(|alarm| alarm > at || alarm + SAFETY_ALARM_MS < now()) {
+            self.alarm_at.set(Some(at));
+            self.state.storage().set_alarm(Duration::from_millis(wait_ms)).await?;
+        }
+        Ok(())
+    }
+
+    /// Stores the counts, tells them to Global and takes in its answer.
+    async fn push(&self) -> Result<()> {
+        let home = Home::of(&self.state, &self.env)?;
+        let saved = self.memory.borrow_mut().as_mut().map(|memory| memory.save(&home.room, now()));
+        let Some(saved) = saved else { return Ok(()) };
+        store(&self.state.storage(), SAVED, &saved).await?;
+        let given: Option<Given> = match home.room.slot_strategy {
+            SlotStrategy::Counters => {
+                let name = colo_object(&home.room.name, &home.colo);
+                let empty: [u8; 0] = [];
+                let given = call(&self.env, COUNTER, &name, GIVEN, &empty, COUNTER_DEADLINE_MS).await;
+                given.map_err(|error| log_error(&error.to_string())).ok()
+            }
+            _ => None,
+        };
+        let report = self.memory.borrow_mut().as_mut().map(|memory| {
+            memory.saved(&saved);
+            memory.push(&home.room, &saved, given, now())
+        });
+        let Some(report) = report else { return Ok(()) };
+        let answer: StateAnswer =
+            call(&self.env, GLOBAL, &home.room.name, PUSH, &report, PUSH_DEADLINE_MS).await?;
+        if let Some(memory) = self.memory.borrow_mut().as_mut() {
+            memory.pushed(answer.state, now());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,126 @@
+//! `GLOBAL`: the room as all colos see it. Routes: `POST /push`, `POST /state`. Its alarm stores the colos' reports.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Duration;
+
+use worker::{DurableObject, Env, ListOptions, Request, Response, Result, State, durable_object};
+
+use super::{Home, load, no_such_route, store};
+use crate::edge::calls::{answer, message};
+use crate::edge::clock::now;
+use crate::pipeline::messages::{ColoReport, PUSH, STATE, StateAnswer, StateRequest, VERSION};
+use crate::pipeline::{self, GlobalMeta};
+use crate::queue::minute_of;
+
+/// The storage key of what is not a colo's report.
+const META: &str = "meta";
+/// Storage keys of the colos' reports begin so.
+const COLO: &str = "colo/";
+/// Reports are stored so long after they came, in milliseconds: live colos send newer ones before that is needed.
+const STORE_MS: u64 = 5_000;
+
+/// Keeps every colo's last report and answers with what they say together.
+#[durable_object(alarm)]
+pub struct Global {
+    state: State,
+    env: Env,
+    memory: Rc<RefCell<Option<pipeline::Global>>>,
+    alarm_set: Cell<bool>,
+}
+
+/// A panic in one event leaves at most one report half merged; the colo's next one takes its place.
+impl std::panic::RefUnwindSafe for Global {}
+
+impl DurableObject for Global {
+    fn new(state: State, env: Env) -> Self {
+        let memory = Rc::new(RefCell::new(None));
+        let (loaded, storage) = (Rc::clone(&memory), state.storage());
+        let home = Home::of(&state, &env);
+        let _init = state.block_concurrency_while(async move {
+            let meta: Option<GlobalMeta> = load(&storage, META).await?;
+            let stored = storage.list_with_options(ListOptions::new().prefix(COLO)).await?;
+            let mut reports: Vec<ColoReport> = Vec::new();
+            stored.for_each(&mut |text, _| {
+                reports.extend(text.as_string().and_then(|text| serde_json::from_str(&text).ok()));
+            });
+            if let Ok(home) = home {
+                *loaded.borrow_mut() = Some(pipeline::Global::restore(&home.room, meta, reports, now()));
+            }
+            Ok(())
+        });
+        Self { state, env, memory, alarm_set: Cell::new(false) }
+    }
+
+    async fn fetch(&self, mut request: Request) -> Result<Response> {
+        match request.path().as_str() {
+            PUSH => {
+                let report: ColoReport = message(&mut request).await?;
+                let home = Home::of(&self.state, &self.env)?;
+                let time = now();
+                let colo = report.colo.clone();
+                let taken = self
+                    .memory
+                    .borrow_mut()
+                    .as_mut()
+                    .is_some_and(|memory| memory.receive(&home.room, report, time));
+                if !taken {
+                    return Response::error("there is no room for another colo", 507);
+                }
+                if !self.alarm_set.replace(true) {
+                    self.state.storage().set_alarm(Duration::from_millis(STORE_MS)).await?;
+                }
+                self.answer(&home, Some(&colo), minute_of(time)).await
+            }
+            STATE => {
+                let asked: StateRequest = message(&mut request).await?;
+                let home = Home::of(&self.state, &self.env)?;
+                if let (Some(given), Some(memory)) = (asked.given, self.memory.borrow_mut().as_mut()) {
+                    memory.anywhere_gave(given);
+                }
+                self.answer(&home, None, asked.minute).await
+            }
+            path => no_such_route(path),
+        }
+    }
+
+    async fn alarm(&self) -> Result<Response> {
+        self.alarm_set.set(false);
+        let storage = self.state.storage();
+        let (reports, deleted) = {
+            let mut memory = self.memory.borrow_mut();
+            let Some(memory) = memory.as_mut() else { return Response::empty() };
+            (memory.reports_to_store(), memory.reports_to_delete())
+        };
+        for report in reports {
+            store(&storage, &format!("{COLO}{}", report.colo), &report).await?;
+            if let Some(memory) = self.memory.borrow_mut().as_mut() {
+                memory.report_stored(&report.colo, report.sequence);
+            }
+        }
+        for colo in deleted {
+            storage.delete(&format!("{COLO}{colo}")).await?;
+        }
+        Response::empty()
+    }
+}
+
+impl Global {
+    /// The state key for a colo, or for Anywhere and operators.
+    async fn answer(&self, home: &Home, colo: Option<&str>, minute: u32) -> Result<Response> {
+        let made = self
+            .memory
+            .borrow_mut()
+            .as_mut()
+            .map(|memory| (memory.state(&home.room, colo, minute, now()), memory.meta_to_store()));
+        let Some((key, meta)) = made else { return Response::error("not ready", 503) };
+        if let Some(meta) = meta {
+            // Once a minute: who owns which number must outlive this instance before anyone hears of it.
+            store(&self.state.storage(), META, &meta).await?;
+            if let Some(memory) = self.memory.borrow_mut().as_mut() {
+                memory.meta_stored();
+            }
+        }
+        answer(&StateAnswer { v: VERSION, state: Some(key) })
+    }
+}

@@ -1,0 +1,75 @@
+//! The four Durable Objects, as thin as they can be: read the message, let the core work, answer, store.
+//!
+//! Any of them can vanish at any moment, without a word. What it knew is in its storage as far as it was written
+//! there, and each one's core says what to do about the rest.
+
+mod anywhere;
+mod counter;
+mod data_center;
+mod global;
+mod ledger_store;
+
+use js_sys::{Function, Object, Reflect};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use wasm_bindgen::{JsCast, JsValue};
+use worker::{Env, Error, Response, Result, State, Storage};
+
+use super::settings::Settings;
+use crate::config::Room;
+use crate::pipeline::messages::room_and_colo;
+
+/// The room that an object belongs to and, for a colo's object, the colo.
+struct Home {
+    room: Room,
+    colo: String,
+}
+
+impl Home {
+    /// Read from the object's name.
+    ///
+    /// # Errors
+    /// When the object has no name, or its room is no longer configured.
+    fn of(state: &State, env: &Env) -> Result<Self> {
+        let name = state
+            .id()
+            .name()
+            .ok_or_else(|| Error::RustError("this object was not called by name".to_owned()))?;
+        let (room, colo) = room_and_colo(&name);
+        let settings = Settings::of(env);
+        let room = settings
+            .rooms
+            .get(room)
+            .ok_or_else(|| Error::RustError(format!("no valid room is called {room}")))?
+            .clone();
+        Ok(Self { room, colo: colo.to_owned() })
+    }
+}
+
+/// What is stored under a key. What cannot be read (an older or newer format) is as if it were not there.
+async fn load<T: DeserializeOwned>(storage: &Storage, key: &str) -> Result<Option<T>> {
+    let text: Option<String> = storage.get(key).await?;
+    Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
+}
+
+/// Stores under a key, before anything else leaves the object.
+async fn store<T: Serialize>(storage: &Storage, key: &str, value: &T) -> Result<()> {
+    storage.put_raw(key, serde_json::to_string(value)?).await
+}
+
+/// Stores under a key without holding back answers that leave meanwhile: for what visitors wait for.
+async fn store_in_background<T: Serialize>(storage: &Storage, key: &str, value: &T) -> Result<()> {
+    let options = Object::new();
+    Reflect::set(&options, &JsValue::from_str("allowUnconfirmed"), &JsValue::TRUE)?;
+    let put: Function = Reflect::get(storage.as_raw(), &JsValue::from_str("put"))?.dyn_into()?;
+    let text = JsValue::from_str(&serde_json::to_string(value)?);
+    let promise: js_sys::Promise =
+        put.call3(storage.as_raw(), &JsValue::from_str(key), &text, &options)?.dyn_into()?;
+    js_sys::futures::JsFuture::from(promise).await?;
+    Ok(())
+}
+
+/// The answer to a route that an object does not have.
+fn no_such_route(path: &str) -> Result<Response> {
+    Response::error(format!("there is no route {path}"), 404)
+}

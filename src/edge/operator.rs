@@ -1,0 +1,85 @@
+//! Our own paths: the operator's status, closed without a token.
+
+use serde::Serialize;
+use worker::{Env, Request, Result};
+
+use super::calls::{GLOBAL, call};
+use super::clock::now;
+use super::gate::respond;
+use super::origin;
+use super::settings::Settings;
+use crate::answer;
+use crate::pipeline::messages::{STATE, StateAnswer, StateRequest, VERSION};
+use crate::queue::{StateKey, minute_of};
+use crate::ticket::same_secret;
+
+/// An operator waits longer than a visitor, in milliseconds.
+const DEADLINE_MS: u64 = 5_000;
+
+#[derive(Serialize)]
+struct Status {
+    rooms: Vec<RoomStatus>,
+    problems: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct RoomStatus {
+    name: String,
+    path: String,
+    host: Option<String>,
+    total_active_users: u32,
+    new_users_per_minute: u32,
+    suspended: bool,
+    queue_all: bool,
+    state: Option<StateKey>,
+    error: Option<String>,
+}
+
+/// Answers a request below `/__anteroom/`.
+pub async fn handle(
+    request: &Request,
+    path: &str,
+    env: &Env,
+    settings: &Settings,
+) -> Result<web_sys::Response> {
+    if path != "/__anteroom/status" {
+        return respond(&answer::not_found(), None);
+    }
+    let given = request.inner().headers().get("authorization").ok().flatten().unwrap_or_default();
+    let given = given.strip_prefix("Bearer ").unwrap_or_default();
+    // Without a configured token nothing is equal to it: closed.
+    if !same_secret(given, settings.admin_token.as_deref().unwrap_or_default()) {
+        let headers = [
+            ("www-authenticate", "Bearer realm=\"anteroom\"".to_owned()),
+            ("cache-control", "private, no-store".to_owned()),
+        ];
+        return origin::own(401, &headers, "Send the ADMIN_TOKEN of this deployment as a bearer token.\n");
+    }
+    let mut rooms = Vec::new();
+    for room in settings.rooms.iter() {
+        let request = StateRequest { v: VERSION, minute: minute_of(now()), given: None };
+        let answer: Result<StateAnswer> = call(env, GLOBAL, &room.name, STATE, &request, DEADLINE_MS).await;
+        let (state, error) = match answer {
+            Ok(answer) => (answer.state, None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        rooms.push(RoomStatus {
+            name: room.name.clone(),
+            path: room.path.clone(),
+            host: room.host.clone(),
+            total_active_users: room.total_active_users,
+            new_users_per_minute: room.new_users_per_minute,
+            suspended: room.suspended,
+            queue_all: room.queue_all,
+            state,
+            error,
+        });
+    }
+    let status = Status { rooms, problems: settings.problems.clone() };
+    let headers = [
+        ("content-type", "application/json".to_owned()),
+        ("cache-control", "private, no-store".to_owned()),
+        ("x-content-type-options", "nosniff".to_owned()),
+    ];
+    origin::own(200, &headers, &serde_json::to_string(&status)?)
+}

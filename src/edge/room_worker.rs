@@ -1,0 +1,337 @@
+//! What one worker remembers of one room, and its calls to the room's objects.
+
+use std::cell::RefCell;
+
+use litemap::LiteMap;
+use worker::{Cache, Context, Env, Headers, Response, Result};
+
+use super::calls::{ANYWHERE, COUNTER, DATA_CENTER, LocalBoxFuture, call};
+use super::clock::{now, pause, random_id, within};
+use super::platform::log_error;
+use super::settings::Settings;
+use crate::config::Room;
+use crate::pipeline::messages::{
+    REPORT, STATE, StateAnswer, StateRequest, TAKE, Take, Taken, VERSION, WorkerAnswer, colo_object,
+};
+use crate::pipeline::{CheckIn, LATE_RENEWAL_MS, Outbox};
+use crate::queue::{Ask, Clocked, Desk, Fallback, Hint, NumberAsk, Outcome, StateKey, Turn, minute_of};
+
+/// Rooms times colos that one isolate keeps apart. An isolate serves one colo, so this is reached by tests alone; at
+/// the bound the memory of another one is dropped, which costs it one fetch of the state key.
+const MAX_ROOM_WORKERS: usize = 256;
+/// A state key younger than this is not looked for anywhere else, in milliseconds.
+const FRESH_MS: u64 = 2_000;
+/// How often a worker looks into the cache for a newer state key, in milliseconds.
+const CACHE_LOOK_MS: u64 = 1_000;
+/// How often a worker asks the data center for a state key, in milliseconds: when it has none, nor have others.
+const DATA_CENTER_LOOK_MS: u64 = 1_000;
+/// A cache that does not answer within this time is passed over, in milliseconds.
+const CACHE_DEADLINE_MS: u64 = 50;
+/// A room that wakes up gets so many times the deadline: its objects have to be made first, and nothing is known by
+/// which a visitor could be judged without them.
+const WAKING: u64 = 3;
+/// A cache of its own: nothing in it answers a visitor's request by its URL.
+const CACHE: &str = "anteroom";
+/// Header of a cached state key: when it was put there, in milliseconds since the epoch.
+const KEPT_AT: &str = "anteroom-kept-at";
+/// How long a state key may stay in the cache, in seconds.
+const CACHE_SECONDS: u32 = 10;
+/// Visitors who wait for a colleague's call look for its answer so often, in milliseconds.
+const LOOK_MS: u64 = 4;
+/// A report may take so long; visitors do not wait for it, in milliseconds.
+const REPORT_DEADLINE_MS: u64 = 5_000;
+
+type NumberDesk = Desk<NumberAsk, Outcome>;
+
+/// One worker's memory of one room in one colo.
+pub struct RoomWorker {
+    outbox: Outbox,
+    state: Option<Clocked>,
+    /// Refusals of the colo's Counter and of Anywhere.
+    counter_hint: Hint,
+    anywhere_hint: Hint,
+    fallback: Fallback,
+    counter_desk: NumberDesk,
+    anywhere_desk: NumberDesk,
+    looked_into_cache: u64,
+    asked_data_center: u64,
+}
+
+/// Which room in which colo, and how to call its objects.
+#[derive(Clone)]
+pub struct Place {
+    /// The room.
+    pub room: Room,
+    /// The colo of the request.
+    pub colo: String,
+    /// The host of the request: the cache is asked under a name that is the deployment's own.
+    pub host: String,
+    /// The bindings.
+    pub env: Env,
+    /// Deadline of calls on the visitor's path, in milliseconds.
+    pub deadline_ms: u64,
+}
+
+thread_local! {
+    static WORKERS: RefCell<LiteMap<(String, String), RoomWorker>> = const { RefCell::new(LiteMap::new()) };
+}
+
+/// What came of asking for a number.
+pub enum Number {
+    /// It was given, with a number of this minute.
+    Given(u32),
+    /// There is none.
+    Refused,
+    /// Nobody answered.
+    Unknown,
+}
+
+impl Place {
+    /// The room in the colo of a request.
+    pub fn new(room: &Room, colo: String, host: &str, env: &Env, settings: &Settings) -> Self {
+        let deadline_ms = settings.object_deadline_ms;
+        Self { room: room.clone(), colo, host: host.to_owned(), env: env.clone(), deadline_ms }
+    }
+
+    /// Works with this worker's memory of the room. Never held over an `await`.
+    pub fn with<T>(&self, work: impl FnOnce(&mut RoomWorker) -> T) -> Result<T> {
+        let key = (self.room.name.clone(), self.colo.clone());
+        WORKERS.with_borrow_mut(|workers| {
+            if !workers.contains_key(&key) {
+                if workers.len() >= MAX_ROOM_WORKERS
+                    && let Some(other) = workers.keys().next().cloned()
+                {
+                    workers.remove(&other);
+                }
+                workers.insert(key.clone(), RoomWorker::new(random_id()?, self.deadline_ms));
+            }
+            let worker =
+                workers.get_mut(&key).ok_or_else(|| worker::Error::RustError("no memory".to_owned()))?;
+            Ok(work(worker))
+        })
+    }
+
+    /// The state key from this isolate's memory, else from the colo's cache. `None` when neither has one.
+    pub async fn state(&self) -> Option<Clocked> {
+        let mine = self.with(|worker| worker.state.clone()).ok().flatten();
+        let time = now();
+        if mine.as_ref().is_some_and(|state| state.age(time) <= FRESH_MS) {
+            return mine;
+        }
+        let look = self
+            .with(|worker| {
+                let due = time >= worker.looked_into_cache + CACHE_LOOK_MS;
+                if due {
+                    worker.looked_into_cache = time;
+                }
+                due
+            })
+            .unwrap_or(false);
+        if look && let Some(Some(cached)) = within(CACHE_DEADLINE_MS, self.cached()).await {
+            self.keep(cached);
+        }
+        self.with(|worker| worker.state.clone()).ok().flatten()
+    }
+
+    /// The state key from the data center, for a worker that has none. Keeps what comes.
+    pub async fn state_from_data_center(&self) -> Option<Clocked> {
+        let time = now();
+        let due = self.with(|worker| {
+            let due = time >= worker.asked_data_center + DATA_CENTER_LOOK_MS;
+            if due {
+                worker.asked_data_center = time;
+            }
+            due
+        });
+        if !due.unwrap_or(false) {
+            return self.with(|worker| worker.state.clone()).ok().flatten();
+        }
+        let name = colo_object(&self.room.name, &self.colo);
+        let request = StateRequest { v: VERSION, minute: minute_of(now()), given: None };
+        let answer: Result<StateAnswer> =
+            call(&self.env, DATA_CENTER, &name, STATE, &request, self.deadline_ms).await;
+        match answer {
+            Ok(StateAnswer { state: Some(key), .. }) => self.keep(Clocked { key, received_at: now() }),
+            Ok(_) => {}
+            Err(error) => log_error(&format!("state key: {error}")),
+        }
+        self.with(|worker| worker.state.clone()).ok().flatten()
+    }
+
+    /// Keeps the newer of two state keys.
+    fn keep(&self, state: Clocked) {
+        let _ = self.with(|worker| {
+            let older = worker.state.as_ref().is_some_and(|mine| mine.key.taken_at > state.key.taken_at);
+            if !older {
+                worker.state = Some(state);
+            }
+        });
+    }
+
+    /// The cache is shared by a colo's isolates. Where it does nothing, all of this still works.
+    fn cache_key(&self) -> String {
+        format!("https://{}/__anteroom/state/{}/{}", self.host, self.room.name, self.colo)
+    }
+
+    async fn cached(&self) -> Option<Clocked> {
+        let mut response = Cache::open(CACHE.to_owned()).await.get(self.cache_key(), false).await.ok()??;
+        let text = response.text().await.ok()?;
+        let kept_at = response.headers().get(KEPT_AT).ok()??.parse().ok()?;
+        let answer: StateAnswer = serde_json::from_str(&text).ok()?;
+        answer.state.map(|key| Clocked { key, received_at: kept_at })
+    }
+
+    async fn put_into_cache(&self, key: StateKey) {
+        let put = async {
+            let headers = Headers::new();
+            headers.set("cache-control", &format!("max-age={CACHE_SECONDS}"))?;
+            headers.set(KEPT_AT, &now().to_string())?;
+            let answer = StateAnswer { v: VERSION, state: Some(key) };
+            let response = Response::ok(serde_json::to_string(&answer)?)?.with_headers(headers);
+            Cache::open(CACHE.to_owned()).await.put(self.cache_key(), response).await
+        };
+        // A cache that refuses is no harm: each isolate then gets its state key with its own reports.
+        let _ = put.await;
+    }
+
+    /// Asks for a number: the colo's Counter first where it owns some, then Anywhere.
+    pub async fn number(&self, ask: Ask, id: u64, waits: bool) -> Number {
+        let time = now();
+        let worth_asking = |hint: fn(&RoomWorker) -> &Hint| {
+            self.with(|worker| !hint(worker).refuses(ask.minute, ask.limit, time)).unwrap_or(true)
+        };
+        let wanted = NumberAsk {
+            id,
+            bucket: ask.bucket,
+            waits,
+            minute: ask.minute,
+            limit: ask.limit,
+            owned: ask.colo_slots,
+        };
+        if ask.colo_slots > 0 && worth_asking(|worker| &worker.counter_hint) {
+            let name = colo_object(&self.room.name, &self.colo);
+            match self.ask(COUNTER, name, |worker| &mut worker.counter_desk, wanted).await {
+                Some(Outcome::Given { minute, .. }) => return Number::Given(minute),
+                Some(Outcome::Refused { minute, limit }) => {
+                    let _ = self.with(|worker| worker.counter_hint.remember(minute, limit, now()));
+                }
+                // A Counter that does not answer leaves Anywhere to ask.
+                None => {}
+            }
+        }
+        if !worth_asking(|worker| &worker.anywhere_hint) {
+            return Number::Refused;
+        }
+        let name = self.room.name.clone();
+        match self.ask(ANYWHERE, name, |worker| &mut worker.anywhere_desk, wanted).await {
+            Some(Outcome::Given { minute, .. }) => Number::Given(minute),
+            Some(Outcome::Refused { minute, limit }) => {
+                let _ = self.with(|worker| worker.anywhere_hint.remember(minute, limit, now()));
+                Number::Refused
+            }
+            None => Number::Unknown,
+        }
+    }
+
+    /// Asks an object by way of this worker's desk. `None` when the object does not answer.
+    fn ask(
+        &self,
+        binding: &'static str,
+        name: String,
+        desk: fn(&mut RoomWorker) -> &mut NumberDesk,
+        wanted: NumberAsk,
+    ) -> LocalBoxFuture<Option<Outcome>> {
+        let here = self.clone();
+        Box::pin(async move {
+            let (place, knows) =
+                here.with(|worker| (desk(worker).join(wanted), worker.state.is_some())).ok()?;
+            let place = place?;
+            let deadline_ms = if knows { here.deadline_ms } else { WAKING * here.deadline_ms };
+            let give_up = now() + 2 * deadline_ms;
+            loop {
+                match here.with(|worker| desk(worker).turn(place, now())).ok()? {
+                    Turn::Done(outcome) => return outcome,
+                    Turn::Lead(lead, batch) => {
+                        let asks = batch.into_iter().map(|(_, ask)| ask).collect();
+                        let message = Take { v: VERSION, asks };
+                        let taken: Result<Taken> =
+                            call(&here.env, binding, &name, TAKE, &message, deadline_ms).await;
+                        let outcomes =
+                            taken.map(|taken| taken.outcomes).map_err(|error| log_error(&error.to_string()));
+                        here.with(|worker| desk(worker).finish(lead, outcomes.ok(), now())).ok()?;
+                    }
+                    Turn::Later if now() >= give_up => return None,
+                    Turn::Later => pause(LOOK_MS).await,
+                }
+            }
+        })
+    }
+
+    /// Lets the visitor in if this worker has let in fewer than `slots` in this minute.
+    pub fn take_own(&self, slots: i64) -> bool {
+        self.with(|worker| worker.fallback.take(slots, now())).unwrap_or(false)
+    }
+
+    /// Notes a check-in and sees to its report after the response.
+    pub fn note(&self, check_in: CheckIn, context: &Context) {
+        let session = self.room.session_ms();
+        let urgent =
+            matches!(check_in, CheckIn::Move { from, at, .. } if at + LATE_RENEWAL_MS >= from + session);
+        let noted = self.with(|worker| {
+            worker.outbox.note(check_in, urgent);
+            worker.outbox.announce(now())
+        });
+        if let Ok(Some(wait)) = noted {
+            let place = self.clone();
+            context.wait_until(async move { place.report(wait).await });
+        }
+    }
+
+    /// Reports after a while, and again until everything noted meanwhile has been reported.
+    async fn report(self, mut wait: u64) {
+        // A failed report is repeated by this request a few times, then by the next visitor's.
+        for _ in 0..5 {
+            if wait > 0 {
+                pause(wait).await;
+            }
+            let Ok(report) = self.with(|worker| worker.outbox.report(now())) else { return };
+            if report.check_ins.is_empty() {
+                return;
+            }
+            let name = colo_object(&self.room.name, &self.colo);
+            let answer: Result<WorkerAnswer> =
+                call(&self.env, DATA_CENTER, &name, REPORT, &report, REPORT_DEADLINE_MS).await;
+            match answer {
+                Ok(answer) => {
+                    let _ = self.with(|worker| worker.outbox.answered(&answer));
+                    if let Some(key) = answer.state {
+                        self.put_into_cache(key.clone()).await;
+                        self.keep(Clocked { key, received_at: now() });
+                    }
+                }
+                Err(error) => log_error(&format!("report: {error}")),
+            }
+            match self.with(|worker| worker.outbox.announce(now())) {
+                Ok(Some(next)) => wait = next.max(50),
+                _ => return,
+            }
+        }
+    }
+}
+
+impl RoomWorker {
+    fn new(worker: u64, deadline_ms: u64) -> Self {
+        let replace_after = WAKING * deadline_ms + 100;
+        Self {
+            outbox: Outbox::new(worker),
+            state: None,
+            counter_hint: Hint::default(),
+            anywhere_hint: Hint::default(),
+            fallback: Fallback::default(),
+            counter_desk: Desk::new(replace_after),
+            anywhere_desk: Desk::new(replace_after),
+            looked_into_cache: 0,
+            asked_data_center: 0,
+        }
+    }
+}
