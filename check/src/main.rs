@@ -1,0 +1,114 @@
+//! Validates the rooms of a wrangler.toml and says what each will do.
+
+mod project;
+mod sentences;
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::project::Project;
+
+/// Validates the waiting rooms of a wrangler.toml and says in plain words what each will do.
+///
+/// A room is one table of vars; its name is what follows ROOM_, in lower case. Run this before every deploy: a room
+/// with an error is switched off at run time, and its visitors go to the origin without waiting.
+#[derive(Debug, Parser)]
+#[command(name = "anteroom-check", version, after_long_help = HELP)]
+struct Arguments {
+    /// The configuration to validate
+    #[arg(long, value_name = "FILE", default_value = "wrangler.toml")]
+    config: PathBuf,
+
+    /// Validate the environment NAME, as `wrangler deploy --env NAME` would use it
+    ///
+    /// wrangler does not pass `[vars]` and `[durable_objects]` on to environments: each needs its own
+    /// `[env.NAME.vars]` and `[[env.NAME.durable_objects.bindings]]`.
+    #[arg(long, value_name = "NAME")]
+    env: Option<String>,
+
+    /// Print one JSON object instead of sentences, for programs
+    #[arg(long)]
+    json: bool,
+}
+
+const HELP: &str = r#"A room in wrangler.toml:
+
+  [vars.ROOM_SHOP]
+  host = "shop.example.com"         left out: every host
+  path = "/sale"                    and everything below it; "/" if left out
+  total_active_users = 1000         users at once, 1 to 2147483647; required
+  new_users_per_minute = 200        1 to 2147483647; required
+  session_duration = 5              minutes a user stays active, 1 to 30
+  queueing_method = "fifo"          oldest first
+  queue_all = false                 true: nobody new enters
+  suspended = false                 true: the room is off
+  slot_strategy = "counters"        or "adapted_worker_slots", "worker_slots"
+  curve_factor = 1.0                of adapted_worker_slots, 0.1 to 10
+  on_error = "admit"                or "queue": new users when nothing answers
+  cookie_suffix = "shop"            the cookie is then __anteroom_shop
+  cookie_attributes = { samesite = "auto", secure = "auto" }
+                                    samesite: auto, lax, none, strict; secure: auto, always, never
+  queueing_status_code = 200        of the waiting page: 200, 202 or 429
+  refresh_interval_seconds = 20     between two refreshes of the waiting page, 5 to 60
+
+Exit status: 0 when everything is valid (there may be warnings), 1 when there are errors, 2 for wrong arguments.
+
+Examples:
+  anteroom-check
+  anteroom-check --config wrangler.toml --env production
+  anteroom-check --json | jq '.errors[].fix'"#;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let project = Project::read(&arguments.config, arguments.env.as_deref());
+    // A closed pipe ends the output; the exit status still says what was found.
+    let _ = if arguments.json { print_json(&project) } else { print_sentences(&project) };
+    if project.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// What each room will do and the warnings go to the standard output, errors to the standard error.
+fn print_sentences(project: &Project) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    for room in project.rooms.iter() {
+        let mut sentences = sentences::of_room(room).into_iter();
+        writeln!(out, "{}", sentences.next().unwrap_or_default())?;
+        for sentence in sentences {
+            writeln!(out, "  {sentence}")?;
+        }
+        writeln!(out)?;
+    }
+    if let Some(origin) = &project.origin {
+        writeln!(out, "{}\n", sentences::of_origin(origin))?;
+    }
+    for warning in &project.warnings {
+        writeln!(out, "Warning: {warning}")?;
+    }
+    out.flush()?;
+    let mut err = std::io::stderr().lock();
+    for problem in &project.problems {
+        writeln!(err, "Error: {problem}")?;
+    }
+    let rooms = sentences::count(project.rooms.len() as u64, "room is", "rooms are");
+    let place = &project.place;
+    match project.problems.len() as u64 {
+        0 => writeln!(out, "{place}: {rooms} valid."),
+        errors => writeln!(err, "{place}: {}; {rooms} valid.", sentences::count(errors, "error", "errors")),
+    }
+}
+
+fn print_json(project: &Project) -> std::io::Result<()> {
+    let rooms: Vec<_> = project.rooms.iter().map(sentences::as_json).collect();
+    let errors: Vec<_> = project.problems.iter().map(project::Problem::as_json).collect();
+    let answer = serde_json::json!({
+        "ok": errors.is_empty(),
+        "config": project.place,
+        "origin": project.origin,
+        "rooms": rooms,
+        "warnings": project.warnings,
+        "errors": errors,
+    });
+    writeln!(std::io::stdout().lock(), "{answer:#}")
+}

@@ -1,0 +1,376 @@
+//! A wrangler.toml as far as Anteroom depends on it: vars, bindings, migrations.
+
+use std::fmt;
+use std::path::Path;
+
+use anteroom::config::{ConfigError, Room, Rooms, Secure, SlotStrategy};
+use serde_json::{Number, Value as Json};
+use toml::{Table, Value as Toml};
+
+/// The platform's limit of a var, in bytes of its text or JSON.
+const VAR_BYTES_MAX: usize = 5 * 1024;
+/// The platform's limits of vars and secrets together, on the paid and on the free plan.
+const VARS_MAX: usize = 128;
+const VARS_MAX_FREE: usize = 64;
+/// Bindings and classes that the Worker is built with.
+const OBJECTS: [(&str, &str); 4] =
+    [("COUNTER", "Counter"), ("ANYWHERE", "Anywhere"), ("DATA_CENTER", "DataCenter"), ("GLOBAL", "Global")];
+
+/// Everything found in one configuration.
+#[derive(Debug, Default)]
+pub struct Project {
+    /// The file, and the environment if one was asked for.
+    pub place: String,
+    /// The rooms that work.
+    pub rooms: Rooms,
+    /// `ORIGIN`, if it is valid.
+    pub origin: Option<String>,
+    /// What is probably not meant, in sentences.
+    pub warnings: Vec<String>,
+    /// What must be mended before a deploy.
+    pub problems: Vec<Problem>,
+}
+
+/// One error: of a room, or of the configuration around the rooms.
+#[derive(Debug)]
+pub enum Problem {
+    /// A room's.
+    Room(ConfigError),
+    /// Anything else's.
+    File {
+        /// Where it is, such as `vars.ORIGIN`.
+        field: String,
+        /// What is there, such as `"ftp://x"`.
+        value: String,
+        /// What it must be.
+        message: String,
+        /// What to do, without a full stop.
+        fix: String,
+    },
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Room(error) => error.fmt(formatter),
+            Self::File { field, value, message, fix } => {
+                write!(formatter, "{field} = {value}: {message}. Fix: {fix}.")
+            }
+        }
+    }
+}
+
+impl Problem {
+    /// The parts under their names; `room` is null for what is not a room's.
+    pub fn as_json(&self) -> Json {
+        let (room, field, value, message, fix) = match self {
+            Self::Room(ConfigError { room, field, value, message, fix }) => {
+                (Some(room), field, value, message, fix)
+            }
+            Self::File { field, value, message, fix } => (None, field, value, message, fix),
+        };
+        serde_json::json!({ "room": room, "field": field, "value": value, "message": message, "fix": fix })
+    }
+}
+
+impl Project {
+    /// Reads and judges a configuration file, for an environment if one is named.
+    pub fn read(file: &Path, environment: Option<&str>) -> Self {
+        let name = file.display().to_string();
+        let mut project = Self { place: name.clone(), ..Self::default() };
+        if file.extension().is_some_and(|extension| extension == "json" || extension == "jsonc") {
+            let fix = "keep the configuration in wrangler.toml";
+            project.refuse("--config", &name, "must be a TOML file", fix);
+            return project;
+        }
+        match std::fs::read_to_string(file) {
+            Ok(text) => project.judge(&name, &text, environment),
+            Err(error) => {
+                let fix = "name the file with --config, or run this where wrangler.toml is";
+                project.refuse("--config", &name, &format!("cannot be read: {error}"), fix);
+            }
+        }
+        project
+    }
+
+    fn judge(&mut self, name: &str, text: &str, environment: Option<&str>) {
+        let top: Table = match toml::from_str(text) {
+            Ok(table) => table,
+            Err(error) => {
+                let at = error.span().map_or(0, |span| span.start);
+                let line = text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1;
+                let written = text.lines().nth(line - 1).unwrap_or_default().trim();
+                let message = format!("is not valid TOML: {}", error.message().trim().replace('\n', ", "));
+                self.refuse(&format!("{name} line {line}"), written, &message, "correct this line");
+                return;
+            }
+        };
+        let environments = top.get("env").and_then(Toml::as_table);
+        let (chosen, prefix) = match environment {
+            None => (&top, String::new()),
+            Some(wanted) => {
+                self.place = format!("{name}, environment {wanted}");
+                let Some(chosen) = environments.and_then(|all| all.get(wanted)).and_then(Toml::as_table)
+                else {
+                    let known: Vec<&str> =
+                        environments.iter().flat_map(|all| all.keys()).map(String::as_str).collect();
+                    let fix = if known.is_empty() {
+                        format!("add [env.{wanted}.vars], or leave --env out")
+                    } else {
+                        format!("choose one of: {}", known.join(", "))
+                    };
+                    self.refuse("--env", wanted, "is not an environment of this file", &fix);
+                    return;
+                };
+                (chosen, format!("env.{wanted}."))
+            }
+        };
+        if environment.is_none()
+            && let Some(all) = environments
+        {
+            let names: Vec<&str> = all.keys().map(String::as_str).collect();
+            self.warn(format!(
+                "Only the top level was validated. Validate each environment too, with --env: {}.",
+                names.join(", ")
+            ));
+        }
+        self.judge_vars(chosen, &prefix);
+        self.judge_bindings(chosen, &prefix);
+        // wrangler passes migrations on to environments, unlike vars and bindings.
+        let migrations = chosen.get("migrations").or_else(|| top.get("migrations"));
+        self.judge_migrations(migrations);
+        for key in chosen.keys().filter(|key| looks_like_room(key)) {
+            self.warn(format!(
+                "{prefix}{key} is not among the vars and does nothing. Write [{prefix}vars.{key}]."
+            ));
+        }
+    }
+
+    fn judge_vars(&mut self, chosen: &Table, prefix: &str) {
+        let none = Table::new();
+        let vars = match chosen.get("vars") {
+            None => &none,
+            Some(Toml::Table(vars)) => vars,
+            Some(other) => {
+                let fix = format!("write [{prefix}vars] with single brackets");
+                self.refuse(&format!("{prefix}vars"), &to_json(other).to_string(), "must be a table", &fix);
+                &none
+            }
+        };
+        if vars.len() > VARS_MAX {
+            let message = format!("is too many: a Worker has at most {VARS_MAX} vars and secrets");
+            self.refuse(&format!("{prefix}vars"), &vars.len().to_string(), &message, "remove vars");
+        } else if vars.len() > VARS_MAX_FREE {
+            self.warn(format!("There are {} vars; the Free plan takes {VARS_MAX_FREE}.", vars.len()));
+        }
+        let values: Vec<(String, Json)> =
+            vars.iter().map(|(name, value)| (name.clone(), to_json(value))).collect();
+        for (name, value) in &values {
+            self.judge_size(&format!("{prefix}vars.{name}"), value);
+            if name == "ORIGIN" {
+                self.judge_origin(prefix, value);
+            } else if name == "OBJECT_DEADLINE_MS" {
+                self.judge_deadline(prefix, value);
+            } else if name == "COOKIE_KEYS" || name == "ADMIN_TOKEN" {
+                self.warn(format!(
+                    "{name} is a secret, and vars are not: anyone who reads this file has it. Remove it here and \
+                     run `npx wrangler secret put {name}`."
+                ));
+            } else if looks_like_room(name) && !name.starts_with("ROOM_") {
+                let upper = name.to_ascii_uppercase().replace('-', "_");
+                self.warn(format!(
+                    "{name} does nothing: rooms are named ROOM_ and so on. Rename it to {upper}."
+                ));
+            } else if name.eq_ignore_ascii_case("rooms") {
+                self.warn(format!(
+                    "{name} does nothing: each room is a table of its own. Write [{prefix}vars.ROOM_SHOP]."
+                ));
+            }
+        }
+        if !vars.contains_key("ORIGIN") {
+            self.origin = Some(String::new());
+        }
+        let (rooms, errors) = Rooms::from_vars(values.into_iter());
+        self.problems.extend(errors.into_iter().map(Problem::Room));
+        if rooms.is_empty() && rooms.broken().is_empty() {
+            self.warn(format!(
+                "There are no rooms: every request goes to the origin. Write [{prefix}vars.ROOM_SHOP]."
+            ));
+        }
+        for room in rooms.iter() {
+            self.warnings.extend(warnings_of(room));
+        }
+        self.rooms = rooms;
+    }
+
+    fn judge_size(&mut self, field: &str, value: &Json) {
+        let bytes = value.as_str().map_or_else(|| value.to_string().len(), str::len);
+        if bytes > VAR_BYTES_MAX {
+            let message = format!("is too large: a var has at most {VAR_BYTES_MAX} bytes");
+            self.refuse(field, &format!("{bytes} bytes"), &message, "shorten it");
+        }
+    }
+
+    fn judge_origin(&mut self, prefix: &str, value: &Json) {
+        let text = value.as_str();
+        if let Some(origin) = text.filter(|origin| is_origin(origin)) {
+            self.origin = Some(origin.to_owned());
+            return;
+        }
+        let message = "must be empty or an http:// or https:// URL of host and port, without path and user";
+        let fix = match text {
+            Some(text) if !text.contains("://") && is_origin(&format!("https://{text}")) => {
+                format!("write ORIGIN = \"https://{text}\"")
+            }
+            _ => "leave it empty for the zone's own origin, or write ORIGIN = \"https://origin.example.com\""
+                .to_owned(),
+        };
+        self.refuse(&format!("{prefix}vars.ORIGIN"), &value.to_string(), message, &fix);
+    }
+
+    fn judge_deadline(&mut self, prefix: &str, value: &Json) {
+        let milliseconds = value.as_str().and_then(|text| text.parse::<u64>().ok());
+        if !milliseconds.is_some_and(|milliseconds| (50..=10_000).contains(&milliseconds)) {
+            let message = "must be a text with a whole number of milliseconds from 50 to 10000";
+            let field = format!("{prefix}vars.OBJECT_DEADLINE_MS");
+            self.refuse(&field, &value.to_string(), message, "write OBJECT_DEADLINE_MS = \"500\"");
+        }
+    }
+
+    fn judge_bindings(&mut self, chosen: &Table, prefix: &str) {
+        let bindings = tables(chosen.get("durable_objects").and_then(|objects| objects.get("bindings")));
+        let place = format!("{prefix}durable_objects.bindings");
+        for (name, class) in OBJECTS {
+            let fix = format!("add [[{place}]] with name = \"{name}\" and class_name = \"{class}\"");
+            let text = |table: &Table, key: &str| table.get(key).and_then(Toml::as_str).map(str::to_owned);
+            match bindings.iter().find(|binding| text(binding, "name").as_deref() == Some(name)) {
+                None => self.refuse(&format!("{place}.{name}"), "(not set)", "is required", &fix),
+                Some(binding) => {
+                    let found = text(binding, "class_name").unwrap_or_default();
+                    if found != class {
+                        let message = format!("must be the class {class}");
+                        let fix = format!("set class_name = \"{class}\" where name = \"{name}\"");
+                        self.refuse(&format!("{place}.{name}"), &format!("\"{found}\""), &message, &fix);
+                    }
+                }
+            }
+        }
+    }
+
+    fn judge_migrations(&mut self, migrations: Option<&Toml>) {
+        let migrations = tables(migrations);
+        let lists = |key: &str, class: &str| {
+            migrations
+                .iter()
+                .filter_map(|migration| migration.get(key).and_then(Toml::as_array))
+                .any(|classes| classes.iter().any(|name| name.as_str() == Some(class)))
+        };
+        let missing: Vec<&str> = OBJECTS
+            .iter()
+            .map(|(_, class)| *class)
+            .filter(|class| !lists("new_sqlite_classes", class))
+            .collect();
+        if missing.is_empty() {
+            return;
+        }
+        let quoted: Vec<String> = missing.iter().map(|class| format!("\"{class}\"")).collect();
+        let quoted = quoted.join(", ");
+        let fix = if missing.iter().any(|class| lists("new_classes", class)) {
+            "rename new_classes to new_sqlite_classes".to_owned()
+        } else {
+            format!("add [[migrations]] with a tag of its own and new_sqlite_classes = [{quoted}]")
+        };
+        self.refuse("migrations.new_sqlite_classes", "(not set)", &format!("must name {quoted}"), &fix);
+    }
+
+    fn refuse(&mut self, field: &str, value: &str, message: &str, fix: &str) {
+        let mut value: String = value.chars().filter(|character| !character.is_control()).collect();
+        if let Some((end, _)) = value.char_indices().nth(60) {
+            value.truncate(end);
+            value.push('…');
+        }
+        let (field, message, fix) = (field.to_owned(), message.to_owned(), fix.to_owned());
+        self.problems.push(Problem::File { field, value, message, fix });
+    }
+
+    fn warn(&mut self, warning: String) {
+        self.warnings.push(warning);
+    }
+}
+
+/// What is valid in a room but probably not meant.
+fn warnings_of(room: &Room) -> Vec<String> {
+    let name = &room.name;
+    let mut warnings = Vec::new();
+    if room.path == "/" && room.host.is_none() {
+        warnings.push(format!("Room {name} covers every path on every host that the Worker's routes reach."));
+    }
+    if room.new_users_per_minute > room.total_active_users {
+        warnings.push(format!(
+            "Room {name} never lets in {} new users in a minute: total_active_users = {} is reached first.",
+            room.new_users_per_minute, room.total_active_users
+        ));
+    }
+    if room.cookie_attributes.secure == Secure::Never {
+        warnings
+            .push(format!("Room {name} sends its cookie over unencrypted HTTP too (secure = \"never\")."));
+    }
+    if room.suspended {
+        warnings.push(format!("Room {name} is suspended: nobody waits, whatever else is set."));
+    } else if room.queue_all {
+        warnings.push(format!("Room {name} queues all: nobody new enters until queue_all is false."));
+    }
+    // The default is exact, so is the comparison.
+    #[expect(clippy::float_cmp)]
+    if room.curve_factor != 1.0 && room.slot_strategy != SlotStrategy::AdaptedWorkerSlots {
+        warnings.push(format!("Room {name} does not use its curve_factor: only adapted_worker_slots does."));
+    }
+    warnings
+}
+
+/// Whether a name looks like a room's: `ROOM_SHOP`, `room_shop`, `Room-Shop`.
+fn looks_like_room(name: &str) -> bool {
+    let start = name.get(..5).unwrap_or_default();
+    start.eq_ignore_ascii_case("room_") || start.eq_ignore_ascii_case("room-")
+}
+
+/// Whether this is empty, or a scheme, a host and perhaps a port.
+fn is_origin(origin: &str) -> bool {
+    if origin.is_empty() {
+        return true;
+    }
+    let Some(rest) = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://")) else {
+        return false;
+    };
+    let rest = rest.strip_suffix('/').unwrap_or(rest);
+    let (host, port) = match rest.rsplit_once(':') {
+        Some((host, port)) if !port.contains(']') => (host, Some(port)),
+        _ => (rest, None),
+    };
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    let is_address = |byte: u8| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.');
+    let host_fits = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+        Some(address) => !address.is_empty() && address.bytes().all(is_address),
+        None => !host.is_empty() && host.bytes().all(is_name),
+    };
+    let port_fits = port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0));
+    host_fits && port_fits
+}
+
+/// The tables of an array of tables; nothing for anything else.
+fn tables(value: Option<&Toml>) -> Vec<&Table> {
+    value.and_then(Toml::as_array).into_iter().flatten().filter_map(Toml::as_table).collect()
+}
+
+/// A TOML value as the Worker gets it.
+fn to_json(value: &Toml) -> Json {
+    match value {
+        Toml::String(text) => Json::from(text.as_str()),
+        Toml::Integer(number) => Json::from(*number),
+        Toml::Float(number) => Number::from_f64(*number).map_or(Json::Null, Json::Number),
+        Toml::Boolean(flag) => Json::from(*flag),
+        Toml::Datetime(time) => Json::from(time.to_string()),
+        Toml::Array(values) => values.iter().map(to_json).collect(),
+        Toml::Table(table) => table.iter().map(|(name, value)| (name.clone(), to_json(value))).collect(),
+    }
+}

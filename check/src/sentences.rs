@@ -1,0 +1,120 @@
+//! What a room will do, in plain words and as JSON.
+
+use anteroom::config::{OnError, Room, SameSite, Secure, SlotStrategy};
+
+/// One headline and the sentences below it.
+pub fn of_room(room: &Room) -> Vec<String> {
+    let everything = if room.path == "/" {
+        "every path".to_owned()
+    } else {
+        format!("{} and everything below it", room.path)
+    };
+    let host = room.host.clone().unwrap_or_else(|| "every host".to_owned());
+    let mut sentences = vec![format!("Room {} covers {everything} on {host}.", room.name)];
+    if room.suspended {
+        sentences.push("It is suspended: every request goes to the origin, and no cookie is set.".to_owned());
+    } else if room.queue_all {
+        sentences.push("It queues all: users who are active go on, nobody new enters.".to_owned());
+    }
+    sentences.push(format!(
+        "It lets in at most {} in a minute, and has at most {} at once.",
+        count(room.new_users_per_minute.into(), "new user", "new users"),
+        count(room.total_active_users.into(), "active user", "active users"),
+    ));
+    sentences.push(format!(
+        "A user stays active for {} after the last request.",
+        count(room.session_duration.into(), "minute", "minutes")
+    ));
+    sentences.push(format!(
+        "Everybody else waits, oldest minute first, on a page with status {} that refreshes every {} seconds.",
+        room.queueing_status_code, room.refresh_interval_seconds
+    ));
+    let strategy = match room.slot_strategy {
+        SlotStrategy::Counters => {
+            "Slots are counted by the data center's Counter, then by Anywhere (counters).".to_owned()
+        }
+        SlotStrategy::WorkerSlots => {
+            "Slots are divided among the workers, without calls (worker_slots).".to_owned()
+        }
+        SlotStrategy::AdaptedWorkerSlots => format!(
+            "Slots are divided among the workers times utilisation^{} (adapted_worker_slots).",
+            room.curve_factor
+        ),
+    };
+    sentences.push(strategy);
+    let new_users = match room.on_error {
+        OnError::Admit => "are let in (on_error = \"admit\")",
+        OnError::Queue => "wait (on_error = \"queue\")",
+    };
+    sentences.push(format!("When neither the objects nor a cached state answer, new users {new_users}."));
+    let samesite = match room.cookie_attributes.samesite {
+        SameSite::Auto | SameSite::Lax => "SameSite=Lax",
+        SameSite::None => "SameSite=None",
+        SameSite::Strict => "SameSite=Strict",
+    };
+    let secure = match (room.cookie_attributes.samesite, room.cookie_attributes.secure) {
+        (SameSite::None, _) | (_, Secure::Always) => "always Secure",
+        (_, Secure::Auto) => "Secure over HTTPS",
+        (_, Secure::Never) => "never Secure",
+    };
+    let (name, path) = (room.cookie_name(), room.cookie_path());
+    sentences.push(format!("The place is kept in the cookie {name} (Path={path}, {samesite}, {secure})."));
+    sentences
+}
+
+/// Where admitted visitors go.
+pub fn of_origin(origin: &str) -> String {
+    if origin.is_empty() {
+        "Admitted visitors go to the zone's own origin (ORIGIN is empty).".to_owned()
+    } else {
+        format!("Admitted visitors go to {origin} (ORIGIN).")
+    }
+}
+
+/// The room's settings under the names of its fields, and its sentences.
+pub fn as_json(room: &Room) -> serde_json::Value {
+    serde_json::json!({
+        "name": room.name,
+        "host": room.host,
+        "path": room.path,
+        "total_active_users": room.total_active_users,
+        "new_users_per_minute": room.new_users_per_minute,
+        "session_duration": room.session_duration,
+        "queueing_method": "fifo",
+        "queue_all": room.queue_all,
+        "suspended": room.suspended,
+        "slot_strategy": match room.slot_strategy {
+            SlotStrategy::Counters => "counters",
+            SlotStrategy::WorkerSlots => "worker_slots",
+            SlotStrategy::AdaptedWorkerSlots => "adapted_worker_slots",
+        },
+        "curve_factor": room.curve_factor,
+        "on_error": match room.on_error {
+            OnError::Admit => "admit",
+            OnError::Queue => "queue",
+        },
+        "cookie_name": room.cookie_name(),
+        "cookie_path": room.cookie_path(),
+        "cookie_attributes": {
+            "samesite": match room.cookie_attributes.samesite {
+                SameSite::Auto => "auto",
+                SameSite::Lax => "lax",
+                SameSite::None => "none",
+                SameSite::Strict => "strict",
+            },
+            "secure": match room.cookie_attributes.secure {
+                Secure::Auto => "auto",
+                Secure::Always => "always",
+                Secure::Never => "never",
+            },
+        },
+        "queueing_status_code": room.queueing_status_code,
+        "refresh_interval_seconds": room.refresh_interval_seconds,
+        "sentences": of_room(room),
+    })
+}
+
+/// `1 user`, `2 users`.
+pub fn count(number: u64, one: &str, many: &str) -> String {
+    if number == 1 { format!("1 {one}") } else { format!("{number} {many}") }
+}

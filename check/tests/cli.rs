@@ -1,0 +1,319 @@
+//! The check as its users run it.
+
+#![allow(clippy::unwrap_used)] // Helpers of tests may stop a test.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+const OBJECTS: &str = r#"
+[[durable_objects.bindings]]
+name = "COUNTER"
+class_name = "Counter"
+[[durable_objects.bindings]]
+name = "ANYWHERE"
+class_name = "Anywhere"
+[[durable_objects.bindings]]
+name = "DATA_CENTER"
+class_name = "DataCenter"
+[[durable_objects.bindings]]
+name = "GLOBAL"
+class_name = "Global"
+[[migrations]]
+tag = "v1"
+new_sqlite_classes = ["Counter", "Anywhere", "DataCenter", "Global"]
+"#;
+
+const SHOP: &str = r#"
+[vars]
+ORIGIN = ""
+[vars.ROOM_SHOP]
+host = "shop.example.com"
+path = "/sale"
+total_active_users = 1000
+new_users_per_minute = 200
+"#;
+
+/// A file of its own for one run, removed afterwards.
+struct File(PathBuf);
+
+impl File {
+    fn new(text: &str) -> Self {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("wrangler-{}-{number}.toml", std::process::id());
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+        std::fs::write(&path, text).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn run(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_anteroom-check")).args(arguments).output().unwrap()
+}
+
+/// Exit status, standard output and standard error of a check of this text.
+fn check(text: &str, more: &[&str]) -> (i32, String, String) {
+    let file = File::new(text);
+    let mut arguments = vec!["--config", file.0.to_str().unwrap()];
+    arguments.extend(more);
+    let output = run(&arguments);
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+#[track_caller]
+fn refused(text: &str, parts: &[&str]) {
+    let (status, _, errors) = check(text, &[]);
+    assert_eq!(status, 1, "{errors}");
+    for part in parts {
+        assert!(errors.contains(part), "{part:?} is not in:\n{errors}");
+    }
+}
+
+#[track_caller]
+fn warned(text: &str, part: &str) {
+    let (status, out, errors) = check(text, &[]);
+    assert_eq!((status, errors.as_str()), (0, ""), "{out}");
+    assert!(
+        out.lines().any(|line| line.starts_with("Warning: ") && line.contains(part)),
+        "{part:?} is not in:\n{out}"
+    );
+}
+
+#[test]
+fn the_projects_own_configuration_passes() {
+    let output = run(&["--config", concat!(env!("CARGO_MANIFEST_DIR"), "/../wrangler.toml")]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn a_valid_room_is_told_in_sentences() {
+    let (status, out, errors) = check(&format!("{SHOP}{OBJECTS}"), &[]);
+    assert_eq!((status, errors.as_str()), (0, ""));
+    for sentence in [
+        "Room shop covers /sale and everything below it on shop.example.com.",
+        "at most 200 new users in a minute, and has at most 1000 active users at once",
+        "stays active for 5 minutes",
+        "a page with status 200 that refreshes every 20 seconds",
+        "(counters)",
+        "on_error = \"admit\"",
+        "the cookie __anteroom (Path=/sale, SameSite=Lax, Secure over HTTPS)",
+        "the zone's own origin",
+        "1 room is valid.",
+    ] {
+        assert!(out.contains(sentence), "{sentence:?} is not in:\n{out}");
+    }
+    assert!(!out.contains("Warning"), "{out}");
+}
+
+#[test]
+fn errors_of_rooms_go_to_the_standard_error() {
+    let broken = SHOP.replace("200", "0").replace("path", "pth");
+    let (status, out, errors) = check(&format!("{broken}{OBJECTS}"), &[]);
+    assert_eq!(status, 1);
+    assert!(!out.contains("Error") && !out.contains("Room shop"), "{out}");
+    assert!(
+        errors.contains("Error: room shop: new_users_per_minute = 0: must be a whole number"),
+        "{errors}"
+    );
+    assert!(errors.contains("did you mean path?"), "{errors}");
+    assert!(errors.contains("2 errors; 0 rooms are valid."), "{errors}");
+}
+
+#[test]
+fn syntax_errors_name_the_line() {
+    refused("[vars]\nORIGIN = \"\"\nnew_users = = 5\n", &["line 3", "new_users = = 5", "is not valid TOML"]);
+    refused("[vars]\nA = 1\nA = 2\n", &["line 3", "is not valid TOML"]);
+    refused("\u{fffd}\n", &["line 1", "is not valid TOML"]);
+}
+
+#[test]
+fn files_that_cannot_be_read_are_errors() {
+    for (arguments, part) in [
+        (["--config", "no/such/wrangler.toml"], "cannot be read"),
+        (["--config", "wrangler.jsonc"], "must be a TOML file"),
+    ] {
+        let output = run(&arguments);
+        assert_eq!(output.status.code(), Some(1));
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert!(errors.contains(part) && errors.contains("Fix: "), "{errors}");
+    }
+    assert_eq!(run(&["--colour"]).status.code(), Some(2));
+}
+
+#[test]
+fn origin_is_empty_or_a_url() {
+    for origin in ["", "http://localhost:8788", "https://origin.example.com/", "http://[::1]:8788"] {
+        let (status, out, errors) = check(&format!("[vars]\nORIGIN = \"{origin}\"\n{OBJECTS}"), &[]);
+        assert_eq!(status, 0, "{origin}: {errors}");
+        assert!(out.contains("Admitted visitors go to"), "{out}");
+    }
+    for origin in [
+        "ftp://x",
+        "https://",
+        "http://x:0",
+        "http://x:99999",
+        "https://user@x",
+        "https://x/path",
+        "https://x?y",
+        "//x",
+        " ",
+    ] {
+        refused(
+            &format!("[vars]\nORIGIN = \"{origin}\"\n{OBJECTS}"),
+            &["vars.ORIGIN = ", "http:// or https://", "Fix: "],
+        );
+    }
+    refused(
+        &format!("[vars]\nORIGIN = \"localhost:8788\"\n{OBJECTS}"),
+        &["write ORIGIN = \"https://localhost:8788\""],
+    );
+    refused(&format!("[vars]\nORIGIN = 5\n{OBJECTS}"), &["vars.ORIGIN = 5"]);
+}
+
+#[test]
+fn the_deadline_of_objects_has_a_range_and_secrets_do_not_belong_here() {
+    let with = |line: &str| format!("{}{OBJECTS}", SHOP.replace("ORIGIN = \"\"", line));
+    let (status, ..) = check(&with("OBJECT_DEADLINE_MS = \"750\""), &[]);
+    assert_eq!(status, 0);
+    for wrong in ["750", "\"20\"", "\"60000\"", "\"soon\""] {
+        refused(&with(&format!("OBJECT_DEADLINE_MS = {wrong}")), &["OBJECT_DEADLINE_MS", "50 to 10000"]);
+    }
+    warned(&with("COOKIE_KEYS = \"abc\""), "npx wrangler secret put COOKIE_KEYS");
+}
+
+#[test]
+fn bindings_and_migrations_must_be_there() {
+    refused(
+        SHOP,
+        &[
+            "durable_objects.bindings.COUNTER = (not set)",
+            "class_name = \"DataCenter\"",
+            "new_sqlite_classes = [",
+        ],
+    );
+    refused(
+        &format!("{SHOP}{}", OBJECTS.replace("class_name = \"Global\"", "class_name = \"Globe\"")),
+        &["bindings.GLOBAL = \"Globe\"", "class_name = \"Global\""],
+    );
+    refused(&format!("{SHOP}{}", OBJECTS.replace("\"Anywhere\", ", "")), &["must name \"Anywhere\""]);
+    refused(
+        &format!("{SHOP}{}", OBJECTS.replace("new_sqlite_classes", "new_classes")),
+        &["rename new_classes"],
+    );
+    refused(
+        "durable_objects = 5\nmigrations = \"x\"\nvars = []\n",
+        &["vars = []", "must be a table", "COUNTER", "migrations"],
+    );
+}
+
+#[test]
+fn vars_are_bounded() {
+    let long = "x".repeat(5 * 1024 + 1);
+    refused(
+        &format!("[vars]\nTEXT = \"{long}\"\n{OBJECTS}"),
+        &["vars.TEXT = 5121 bytes", "at most 5120 bytes"],
+    );
+    let many = |count: usize| {
+        let lines = (0..count).map(|number| format!("V{number} = 1")).collect::<Vec<_>>().join("\n");
+        format!("[vars]\n{lines}\n{OBJECTS}")
+    };
+    refused(&many(129), &["vars = 129", "at most 128"]);
+    warned(&many(128), "the Free plan takes 64");
+}
+
+#[test]
+fn what_is_probably_not_meant_is_a_warning() {
+    let shop = |more: &str| format!("{SHOP}{more}\n{OBJECTS}");
+    warned(OBJECTS, "There are no rooms");
+    warned(&shop("").replace("1000", "100"), "never lets in 200 new users in a minute");
+    warned(
+        &shop("").replace("host = \"shop.example.com\"\npath = \"/sale\"", ""),
+        "covers every path on every host",
+    );
+    warned(&shop("cookie_attributes = { secure = \"never\" }"), "unencrypted HTTP");
+    warned(&shop("suspended = true"), "is suspended");
+    warned(&shop("queue_all = true"), "queues all");
+    warned(&shop("curve_factor = 2"), "curve_factor");
+    warned(&shop("[vars.room_toys]\npath = \"/toys\""), "Rename it to ROOM_TOYS");
+    warned(&shop("[[vars.ROOMS]]\npath = \"/toys\""), "ROOMS does nothing");
+    warned(&shop("[ROOM_TOYS]\npath = \"/toys\""), "Write [vars.ROOM_TOYS]");
+    refused(&shop("[[vars.ROOM_TOYS]]\npath = \"/toys\""), &["room toys: ROOM_TOYS = [", "single brackets"]);
+}
+
+#[test]
+fn an_environment_has_vars_and_bindings_of_its_own() {
+    let own = SHOP.replace("[vars", "[env.live.vars").replace("shop.example", "live.example")
+        + &OBJECTS.replace("[[durable", "[[env.live.durable");
+    let own = own
+        .replace("[[migrations]]\ntag = \"v1\"\n", "")
+        .replace("new_sqlite_classes", "# new_sqlite_classes");
+    let text = format!("{SHOP}{OBJECTS}{own}\n[env.bare]\n");
+    let (status, out, errors) = check(&text, &["--env", "live"]);
+    assert_eq!((status, errors.as_str()), (0, ""), "{out}");
+    assert!(out.contains("on live.example.com") && out.contains("environment live: 1 room"), "{out}");
+
+    let (status, out, errors) = check(&text, &["--env", "bare"]);
+    assert_eq!(status, 1);
+    assert!(out.contains("Write [env.bare.vars.ROOM_SHOP]"), "{out}");
+    assert!(
+        errors.contains("[[env.bare.durable_objects.bindings]]") && !errors.contains("migrations"),
+        "{errors}"
+    );
+
+    let (status, _, errors) = check(&text, &["--env", "life"]);
+    assert_eq!(status, 1);
+    assert!(errors.contains("choose one of: bare, live"), "{errors}");
+    warned(&text, "Validate each environment too, with --env: bare, live");
+}
+
+#[test]
+fn json_is_for_programs() {
+    let (status, out, errors) = check(&format!("{SHOP}{OBJECTS}"), &["--json"]);
+    let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((status, errors.as_str(), &answer["ok"]), (0, "", &true.into()));
+    assert_eq!(answer["rooms"][0]["total_active_users"], 1000);
+    assert_eq!(answer["rooms"][0]["cookie_path"], "/sale");
+
+    let (status, out, errors) = check(&format!("{}{OBJECTS}", SHOP.replace("1000", "0")), &["--json"]);
+    let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((status, errors.as_str(), &answer["ok"]), (1, "", &false.into()));
+    assert_eq!(answer["errors"][0]["room"], "shop");
+    assert_eq!(answer["errors"][0]["field"], "total_active_users");
+}
+
+#[test]
+fn help_teaches_every_field() {
+    let output = run(&["--help"]);
+    let help = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success());
+    for word in [
+        "host",
+        "path",
+        "total_active_users",
+        "new_users_per_minute",
+        "session_duration",
+        "queueing_method",
+        "queue_all",
+        "suspended",
+        "slot_strategy",
+        "curve_factor",
+        "on_error",
+        "cookie_suffix",
+        "cookie_attributes",
+        "queueing_status_code",
+        "refresh_interval_seconds",
+        "--env",
+        "--json",
+        "Exit status",
+    ] {
+        assert!(help.contains(word), "{word}");
+    }
+}
