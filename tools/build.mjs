@@ -1,0 +1,100 @@
+/**
+ * Builds the Worker into `build/`, unless nothing it is made of has changed; wrangler's `[build]` command too.
+ */
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { setup } from "./setup.mjs";
+import {
+  environment,
+  Failure,
+  main,
+  NIGHTLY,
+  ROOT,
+  run,
+  SHIMS,
+  seconds,
+  TOOLS,
+  WORKER_BUILD,
+} from "./toolchain.mjs";
+
+/** Far below every limit of the platform; it is there so that growth is noticed. In bytes, gzip -9. */
+const LARGEST_GZIP = 250_000;
+
+/** What the Worker is made of. Cargo.lock stands for the dependencies and for wasm-bindgen's command. */
+const SOURCES = ["src", "static", "build.rs", "askama.toml", "Cargo.toml", "Cargo.lock", ".cargo"];
+const ARGUMENTS = ["--release", "--panic-unwind"];
+const WASM = join(ROOT, "build", "index_bg.wasm");
+const PRODUCTS = [join(ROOT, "build", "index.js"), WASM];
+/** What the last build was made of and what it made: two lines of hash. */
+const STAMP = join(TOOLS, "built");
+
+/**
+ * @param {string[]} paths files and directories, and what is below; one that is absent counts as empty
+ * @param {string[]} [more]
+ */
+function hash(paths, more = []) {
+  const sum = createHash("sha256").update(JSON.stringify(more));
+  const visit = (path) => {
+    if (!existsSync(path)) return;
+    if (statSync(path).isDirectory()) {
+      for (const entry of readdirSync(path).sort()) visit(join(path, entry));
+    } else {
+      const content = readFileSync(path);
+      sum.update(JSON.stringify([path.slice(ROOT.length), content.length])).update(content);
+    }
+  };
+  for (const path of paths) visit(path);
+  return sum.digest("hex");
+}
+
+/** Installs what is missing, builds what has changed, and fails when the Worker has grown too large. */
+export async function build() {
+  await setup();
+  const begin = performance.now();
+  // Taken before the build: what is edited during it will be built next time.
+  const sources = hash(
+    SOURCES.map((source) => join(ROOT, source)),
+    [NIGHTLY, WORKER_BUILD, ...ARGUMENTS],
+  );
+  const isBuilt =
+    PRODUCTS.every(existsSync) &&
+    existsSync(STAMP) &&
+    readFileSync(STAMP, "utf8") === `${sources}\n${hash(PRODUCTS)}\n`;
+  if (!isBuilt) {
+    await compile();
+    writeFileSync(STAMP, `${sources}\n${hash(PRODUCTS)}\n`);
+  }
+  const wasm = readFileSync(WASM);
+  const gzip = gzipSync(wasm, { level: 9 }).length;
+  const kilobytes = (bytes) => `${(bytes / 1000).toFixed(1)} KB`;
+  const size = `${kilobytes(wasm.length)} of wasm, ${kilobytes(gzip)} gzip -9 (at most ${kilobytes(LARGEST_GZIP)})`;
+  console.log(`Worker: ${size}, ${isBuilt ? "unchanged" : `built in ${seconds(begin)}`}`);
+  if (gzip > LARGEST_GZIP) throw new Failure(`The Worker is too large: ${size}`);
+}
+
+async function compile() {
+  const env = environment();
+  const packages = join(ROOT, "node_modules");
+  await run(join(TOOLS, "bin", "worker-build"), ARGUMENTS, {
+    env: {
+      ...env,
+      // Without these three, worker-build downloads each.
+      WASM_BINDGEN_BIN: join(TOOLS, "bin", "wasm-bindgen"),
+      ESBUILD_BIN: join(packages, "esbuild", "bin", "esbuild"),
+      WASM_OPT_BIN: join(packages, "binaryen", "bin", "wasm-opt"),
+      RUSTUP_TOOLCHAIN: NIGHTLY,
+      // A Worker has no use for Debug texts of std, and its size is what every cold start loads.
+      RUSTFLAGS: `${env.RUSTFLAGS ?? ""} -Zfmt-debug=none -Zlocation-detail=none`.trim(),
+      CARGO_UNSTABLE_BUILD_STD_FEATURES: "optimize_for_size",
+      RUST_LIB_BACKTRACE: "0", // after a compiler's error, worker-build's own stack helps nobody
+      // setup.mjs says what the shims are for.
+      ANTEROOM_PATH: env.PATH,
+      PATH: `${SHIMS}:${env.PATH}`,
+    },
+    failure: "The Worker does not build: see above",
+  });
+}
+
+main(import.meta.url, build);

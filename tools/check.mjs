@@ -1,0 +1,15 @@
+/** `npm run check`: says what each room of wrangler.toml will do, or what is wrong with it. */
+import { setup } from "./setup.mjs";
+import { environment, main, NIGHTLY, run } from "./toolchain.mjs";
+
+/** @param {string[]} args of the checker (`npm run check -- --help`); without any, it reads wrangler.toml */
+export async function check(args) {
+  await setup();
+  await run("cargo", ["run", "-q", "-p", "anteroom-check", "--", ...args], {
+    // The toolchain that building the Worker needs anyway.
+    env: environment({ RUSTUP_TOOLCHAIN: NIGHTLY }),
+    failure: "", // the checker has said it
+  });
+}
+
+main(import.meta.url, () => check(process.argv.slice(2)));
