@@ -1,0 +1,143 @@
+//! The worked examples of the 2021 and 2023 articles, as golden vectors.
+
+use anteroom::config::{Room, parse_room};
+use anteroom::pipeline::messages::ColoReport;
+use anteroom::pipeline::{Census, CheckIn, Global};
+use anteroom::queue::{
+    MinuteShares, Remembered, Shares, adapted_worker_count, adapted_worker_slots, eligible_slots,
+    estimated_minutes, estimated_wait_seconds, share_of_slots, split_slots, worker_slots,
+};
+
+/// A room as an owner writes it.
+pub fn room(total_active_users: u32, new_users_per_minute: u32, session_duration: u32) -> Room {
+    parse_room(
+        "ROOM_TEST",
+        &serde_json::json!({
+            "path": "/",
+            "total_active_users": total_active_users,
+            "new_users_per_minute": new_users_per_minute,
+            "session_duration": session_duration,
+        }),
+    )
+    .unwrap()
+}
+
+/// 2023: 20 users came to San Jose and 30 to London in the minute before; the limit is 200, 150 slots are free.
+fn san_jose_london() -> Shares {
+    Shares::from_history([("SJC", 20), ("LHR", 30)].into_iter(), 200)
+}
+
+#[test]
+fn san_jose_may_send_15_users_and_each_of_its_3_workers_5() {
+    assert_eq!(share_of_slots(150, 0.10), 15);
+    assert_eq!(worker_slots(15, 3.0, 0, 10.0), 5);
+}
+
+#[test]
+fn a_worker_in_delhi_may_send_11_of_the_113_anywhere_slots() {
+    assert_eq!(share_of_slots(150, 0.75), 113);
+    assert_eq!(worker_slots(0, 1.0, 113, 10.0), 11);
+}
+
+#[test]
+fn a_worker_in_san_jose_may_send_16_users_in_all() {
+    assert_eq!(worker_slots(15, 3.0, 113, 10.0), 16);
+}
+
+#[test]
+fn at_a_quarter_of_the_limit_10_workers_count_as_two_and_a_half_and_each_may_send_45() {
+    assert!((adapted_worker_count(10, 50.0 / 200.0, 1.0) - 2.5).abs() < 1e-9);
+    assert_eq!(adapted_worker_slots(0, 1, 113, 10, 50.0 / 200.0, 1.0), 45);
+}
+
+#[test]
+fn with_counters_one_worker_of_san_jose_may_send_all_128() {
+    let shares = san_jose_london().for_colo(0, Some("SJC"));
+    assert_eq!(shares.colo_slots(150), 15);
+    assert_eq!(shares.anywhere_slots(150), 113);
+    assert_eq!(shares.colo_slots(150) + shares.anywhere_slots(150), 128);
+}
+
+#[test]
+fn a_colo_without_history_owns_nothing_and_uses_anywhere() {
+    let shares = san_jose_london().for_colo(0, Some("DEL"));
+    assert_eq!((shares.colo_slots(150), shares.anywhere_slots(150)), (0, 113));
+}
+
+#[test]
+fn nairobi_and_dublin_share_1000_slots_by_the_traffic_of_two_minutes_before() {
+    assert_eq!(split_slots(1000, &[50, 50]), [500, 500]);
+    assert_eq!(split_slots(1000, &[45, 55]), [450, 550]);
+    let counters = Shares::from_history([("NBO", 45), ("DUB", 55)].into_iter(), 100);
+    assert_eq!(counters.for_colo(0, Some("NBO")).colo_slots(1000), 450);
+    assert_eq!(counters.for_colo(0, Some("DUB")).colo_slots(1000), 550);
+}
+
+/// 15:54, 15:55 and 15:56 on 27 May 2021.
+const BUCKETS: [u32; 3] = [27_035_994, 27_035_995, 27_035_996];
+
+/// The two data centers of the 2021 article report to Global; `NOW` is in the minute after the last bucket.
+const NOW: u64 = (BUCKETS[2] as u64 + 1) * 60_000 + 5_000;
+
+fn census(room: &Room, active: u64, waiting: [u64; 3]) -> Census {
+    let mut census = Census::new(room);
+    let mut seen = Remembered::new(60_000, 1_000);
+    let mut id = 0;
+    for _ in 0..active {
+        id += 1;
+        let minute = BUCKETS[0] - 2;
+        census.apply(
+            &CheckIn::Enter { id, bucket: minute, from: None, at: NOW - 180_000, minute, numbered: true },
+            &mut seen,
+        );
+    }
+    for (bucket, users) in BUCKETS.into_iter().zip(waiting) {
+        for _ in 0..users {
+            id += 1;
+            census.apply(&CheckIn::Wait { id, bucket, from: None, at: NOW - 1_000 }, &mut seen);
+        }
+    }
+    census
+}
+
+fn report(colo: &str, census: Census) -> ColoReport {
+    ColoReport { v: 1, colo: colo.to_owned(), sequence: 1, census, given: None, workers: 1, next_in: 0 }
+}
+
+#[test]
+fn the_data_centers_states_merge_to_201_active_and_buckets_of_2_50_and_60() {
+    let room = room(200, 200, 5);
+    let mut global = Global::restore(&room, None, Vec::new(), NOW);
+    global.receive(&room, report("NBO", census(&room, 151, [2, 30, 20])), NOW);
+    global.receive(&room, report("DUB", census(&room, 50, [0, 20, 40])), NOW);
+    let state = global.state(&room, None, (NOW / 60_000) as u32, NOW);
+    assert_eq!(state.active, 201);
+    assert_eq!(state.waiting, [(BUCKETS[0], 2), (BUCKETS[1], 50), (BUCKETS[2], 60)]);
+    assert_eq!(state.budget(&room, state.minute, NOW), Some(0), "-1 slots let nobody in");
+}
+
+#[test]
+fn fifty_two_slots_go_to_the_oldest_buckets() {
+    assert_eq!(eligible_slots(200 - 148, &[2, 50, 60]), [2, 50, 0]);
+}
+
+#[test]
+fn twenty_slots_for_a_bucket_of_60_are_split_5_and_15_between_nairobi_and_dublin() {
+    assert_eq!(split_slots(20, &[25, 75]), [5, 15]);
+    let shares: MinuteShares =
+        Shares::from_history([("NBO", 25), ("DUB", 75)].into_iter(), 100).for_colo(0, Some("NBO"));
+    assert_eq!(shares.colo_slots(20), 5);
+}
+
+#[test]
+fn sixty_users_ahead_at_30_a_minute_wait_two_minutes() {
+    assert_eq!(estimated_minutes(60, 30.0), Some(2.0));
+    assert_eq!(estimated_minutes(60, 0.0), None);
+}
+
+#[test]
+fn the_estimate_is_unknown_while_everybody_is_queued() {
+    let mut room = room(200, 200, 5);
+    room.queue_all = true;
+    assert_eq!(estimated_wait_seconds(&room, &Default::default(), BUCKETS[0], NOW), None);
+}

@@ -1,0 +1,293 @@
+//! What happens at the bounds: every collection has one, and nothing breaks there.
+
+use anteroom::pipeline::messages::{ColoReport, VERSION, WorkerAnswer, WorkerReport};
+use anteroom::pipeline::{Census, CheckIn, DataCenter, Global, MAX_COLOS, Outbox};
+use anteroom::queue::{Desk, Remembered, Turn, minute_of};
+
+use crate::articles::room;
+
+const NOW: u64 = 28_000_000 * 60_000 + 30_000;
+
+fn enter(id: u64, at: u64) -> CheckIn {
+    CheckIn::Enter { id, bucket: minute_of(at), from: None, at, minute: minute_of(at), numbered: true }
+}
+
+fn report(worker: u64, instance: u64, first: u64, check_ins: Vec<CheckIn>) -> WorkerReport {
+    WorkerReport { v: VERSION, worker, instance, first, check_ins, urgent: false }
+}
+
+fn active(data_center: &mut DataCenter, room: &anteroom::config::Room, now: u64) -> i64 {
+    data_center.save(room, now).census.active_at(room, now)
+}
+
+#[test]
+fn more_tickets_than_can_be_remembered_push_out_the_oldest() {
+    let mut remembered = Remembered::new(60_000, 100);
+    for id in 0..1_000u64 {
+        remembered.put(id, id, NOW);
+    }
+    assert!(remembered.len() <= 200);
+    assert_eq!(remembered.get(999), Some(999));
+    assert_eq!(remembered.get(0), None);
+}
+
+#[test]
+fn one_colo_more_than_fit_is_turned_away_until_another_has_long_been_silent() {
+    let room = room(100, 100, 1);
+    let mut global = Global::restore(&room, None, Vec::new(), NOW);
+    let from = |colo: String, sequence: u64| ColoReport {
+        v: VERSION,
+        colo,
+        sequence,
+        census: Census::new(&room),
+        given: None,
+        workers: 1,
+        next_in: 0,
+    };
+    for index in 0..MAX_COLOS {
+        assert!(global.receive(&room, from(format!("C{index}"), 1), NOW));
+    }
+    assert!(!global.receive(&room, from("NEW".to_owned(), 1), NOW));
+    assert!(global.receive(&room, from("C7".to_owned(), 2), NOW), "who is known still reports");
+    let later = NOW + 600_000;
+    assert!(global.receive(&room, from("NEW".to_owned(), 1), later));
+    assert_eq!(global.colos().count(), MAX_COLOS);
+}
+
+#[test]
+fn more_workers_than_fit_replace_the_one_silent_for_longest() {
+    let room = room(10_000, 10_000, 1);
+    let mut data_center = DataCenter::restore(&room, "AMS", 7, None, NOW);
+    for worker in 0..600u64 {
+        let at = NOW + worker;
+        data_center.receive(&room, &report(worker + 1, 0, 1, vec![enter(worker + 1, at)]), at);
+    }
+    let saved = data_center.save(&room, NOW + 600);
+    assert_eq!(saved.workers.len(), 512);
+    assert!(saved.workers.iter().all(|(worker, _)| *worker > 88), "the first ones were forgotten");
+    assert_eq!(saved.census.active_at(&room, NOW + 600), 600, "their users are not");
+}
+
+#[test]
+fn buckets_beyond_the_bound_are_counted_with_their_neighbours() {
+    let room = room(100, 100, 1);
+    let mut census = Census::new(&room);
+    let mut trails = Remembered::new(60_000, 10_000);
+    let newest = minute_of(NOW);
+    for id in 0..1_000u32 {
+        let bucket = newest - id;
+        census.apply(&CheckIn::Wait { id: u64::from(id), bucket, from: None, at: NOW }, &mut trails);
+    }
+    let waiting = census.waiting_at(&room, NOW);
+    assert_eq!(waiting.len(), 512);
+    assert_eq!(waiting.iter().map(|(_, users)| users).sum::<u32>(), 1_000, "nobody is lost");
+    assert!(waiting.is_sorted());
+}
+
+#[test]
+fn a_worker_whose_data_center_never_answers_drops_the_oldest_check_ins() {
+    let mut outbox = Outbox::new(1);
+    for id in 0..25_000 {
+        outbox.note(enter(id, NOW), false);
+    }
+    assert_eq!(outbox.len(), 20_000);
+    assert_eq!(outbox.dropped(), 5_000);
+    let report = outbox.report(NOW);
+    assert_eq!(report.first, 5_001);
+    assert_eq!(report.check_ins.len(), 5_000, "one report carries a part of them");
+}
+
+#[test]
+fn a_full_desk_turns_the_next_visitor_away() {
+    let mut desk: Desk<u64, u64> = Desk::new(600);
+    for ask in 0..10_000 {
+        assert!(desk.join(ask).is_some());
+    }
+    assert_eq!(desk.join(1), None);
+}
+
+#[test]
+fn one_call_serves_all_who_came_within_20_ms_and_a_vanished_leader_is_replaced() {
+    let mut desk: Desk<&str, u32> = Desk::new(600);
+    let first = desk.join("first").unwrap();
+    let Turn::Lead(call, batch) = desk.turn(first, NOW) else { panic!("the first one calls at once") };
+    assert_eq!(batch, [(first, "first")]);
+    let second = desk.join("second").unwrap();
+    let third = desk.join("third").unwrap();
+    assert_eq!(desk.turn(second, NOW + 5), Turn::Later, "the next call is at least 20 ms later");
+    desk.finish(call, Some(vec![11]), NOW + 10);
+    assert_eq!(desk.turn(first, NOW + 10), Turn::Done(Some(11)));
+    let Turn::Lead(_, batch) = desk.turn(third, NOW + 20) else { panic!("one of those who wait leads") };
+    assert_eq!(batch, [(third, "third"), (second, "second")]);
+    // The third visitor has gone in the middle of the call: nobody lays its answers down.
+    assert_eq!(desk.turn(second, NOW + 100), Turn::Later);
+    let Turn::Lead(call, batch) = desk.turn(second, NOW + 700) else { panic!("another one takes over") };
+    assert_eq!(batch.len(), 2);
+    desk.finish(call, None, NOW + 710);
+    assert_eq!(desk.turn(second, NOW + 710), Turn::Done(None), "a failed call is an answer too");
+}
+
+#[test]
+fn a_report_that_comes_twice_or_late_counts_once() {
+    let room = room(100, 100, 1);
+    let mut data_center = DataCenter::restore(&room, "AMS", 7, None, NOW);
+    let first = report(1, 7, 1, vec![enter(1, NOW), enter(2, NOW)]);
+    let second = report(1, 7, 1, vec![enter(1, NOW), enter(2, NOW), enter(3, NOW)]);
+    data_center.receive(&room, &second, NOW);
+    data_center.receive(&room, &first, NOW);
+    data_center.receive(&room, &second, NOW);
+    assert_eq!(active(&mut data_center, &room, NOW), 3);
+}
+
+#[test]
+fn what_a_data_center_lost_with_its_memory_is_sent_again_and_counts_once() {
+    let room = room(100, 100, 1);
+    let mut outbox = Outbox::new(1);
+    let mut data_center = DataCenter::restore(&room, "AMS", 7, None, NOW);
+    let exchange = |outbox: &mut Outbox, data_center: &mut DataCenter, now: u64| -> WorkerAnswer {
+        let answer = data_center.receive(&room, &outbox.report(now), now);
+        outbox.answered(&answer);
+        answer
+    };
+    outbox.note(enter(1, NOW), false);
+    exchange(&mut outbox, &mut data_center, NOW);
+    let saved = data_center.save(&room, NOW);
+    data_center.saved(&saved);
+    outbox.note(enter(2, NOW), false);
+    exchange(&mut outbox, &mut data_center, NOW + 1_000);
+    // It breaks down: the second admission was in memory only.
+    let mut data_center = DataCenter::restore(&room, "AMS", 8, Some(saved), NOW + 1_500);
+    outbox.note(enter(3, NOW), false);
+    exchange(&mut outbox, &mut data_center, NOW + 2_000);
+    assert_eq!(active(&mut data_center, &room, NOW + 2_000), 1, "a report with a gap is not counted");
+    exchange(&mut outbox, &mut data_center, NOW + 2_050);
+    assert_eq!(active(&mut data_center, &room, NOW + 2_050), 3);
+}
+
+#[test]
+fn parallel_requests_with_one_cookie_count_once_whatever_their_order() {
+    let room = room(100, 100, 1);
+    let session = room.session_ms();
+    let moves = [
+        CheckIn::Move { id: 1, from: NOW, at: NOW + 10_000 },
+        CheckIn::Move { id: 1, from: NOW, at: NOW + 10_400 },
+        CheckIn::Move { id: 1, from: NOW + 10_400, at: NOW + 40_000 },
+    ];
+    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        let mut census = Census::new(&room);
+        let mut trails = Remembered::new(60_000, 100);
+        census.apply(&enter(1, NOW), &mut trails);
+        for index in order {
+            census.apply(&moves[index], &mut trails);
+        }
+        let last = NOW + 40_000;
+        assert_eq!(census.active_at(&room, last), 1, "{order:?}");
+        assert_eq!(census.active_at(&room, last + session - 1), 1, "{order:?}");
+        assert_eq!(census.active_at(&room, last + session + 1_000), 0, "{order:?}");
+    }
+}
+
+#[test]
+fn a_hundred_requests_at_once_with_one_ticket_are_one_user() {
+    let room = room(100, 100, 1);
+    let mut census = Census::new(&room);
+    let mut trails = Remembered::new(60_000, 100);
+    let minute = minute_of(NOW);
+    census.apply(&CheckIn::Wait { id: 1, bucket: minute, from: None, at: NOW }, &mut trails);
+    for late in 0..100 {
+        let at = NOW + 10_000 + late;
+        let entering = CheckIn::Enter { id: 1, bucket: minute, from: Some(NOW), at, minute, numbered: true };
+        census.apply(&entering, &mut trails);
+    }
+    for late in 0..100 {
+        let from = NOW + 10_000 + (late * 37) % 100;
+        census.apply(&CheckIn::Move { id: 1, from, at: NOW + 30_000 + late * 11 }, &mut trails);
+    }
+    assert_eq!(census.admitted_in(minute), 1);
+    assert!(census.waiting_at(&room, NOW + 31_200).is_empty());
+    for later in [0, 40_000, 59_000, 88_000] {
+        assert_eq!(census.active_at(&room, NOW + 31_200 + later).min(1), i64::from(later < 60_000));
+        assert!(census.active_at(&room, NOW + 31_200 + later) <= 1);
+    }
+}
+
+#[test]
+fn a_visitor_who_moves_to_another_colo_counts_once() {
+    let room = room(100, 100, 1);
+    let mut here = Census::new(&room);
+    let mut there = Census::new(&room);
+    let mut trails_here = Remembered::new(60_000, 100);
+    let mut trails_there = Remembered::new(60_000, 100);
+    here.apply(&enter(1, NOW), &mut trails_here);
+    there.apply(&CheckIn::Move { id: 1, from: NOW, at: NOW + 5_000 }, &mut trails_there);
+    here.apply(&CheckIn::Move { id: 1, from: NOW + 5_000, at: NOW + 9_000 }, &mut trails_here);
+    let mut all = Census::new(&room);
+    all.merge(&here, 1);
+    all.merge(&there, 1);
+    assert_eq!(all.active_at(&room, NOW + 9_000), 1);
+    assert_eq!(all.active_at(&room, NOW + 9_000 + room.session_ms() - 1), 1);
+    assert_eq!(all.active_at(&room, NOW + 9_000 + room.session_ms() + 1_000), 0);
+}
+
+#[test]
+fn the_users_of_a_colo_that_is_cut_off_are_held_for_one_session() {
+    let room = room(100, 100, 1);
+    let session = room.session_ms();
+    let mut data_center = DataCenter::restore(&room, "AMS", 7, None, NOW);
+    data_center.receive(&room, &report(1, 0, 1, (1..=10).map(|id| enter(id, NOW)).collect()), NOW + 1_000);
+    let saved = data_center.save(&room, NOW + 1_000);
+    let last = data_center.push(&room, &saved, None, NOW + 1_000);
+    assert_eq!(last.next_in, 2_000, "more will follow");
+    let mut global = Global::restore(&room, None, Vec::new(), NOW);
+    global.receive(&room, last, NOW + 1_000);
+    let mut active = |at: u64| global.state(&room, None, minute_of(at), at).active;
+    assert_eq!(active(NOW + 30_000), 10);
+    assert_eq!(active(NOW + session + 20_000), 10, "nobody could tell whether they went on");
+    assert_eq!(active(NOW + 2 * session + 2_000), 0, "but not for ever");
+
+    // A Global that starts in the middle of it goes by when the colo last spoke, not by its own start.
+    let stored = global.reports_to_store();
+    let late = NOW + session + 1_000;
+    let mut restarted = Global::restore(&room, None, stored, late);
+    assert_eq!(restarted.state(&room, None, minute_of(late), late + 1_000).active, 10);
+}
+
+#[test]
+fn a_quiet_colo_says_slowly_that_it_is_there_and_sleeps_when_nobody_is_active() {
+    let room = room(100, 100, 1);
+    let mut data_center = DataCenter::restore(&room, "AMS", 7, None, NOW);
+    data_center.receive(&room, &report(1, 0, 1, vec![enter(1, NOW)]), NOW);
+    let quiet = NOW + 12_000;
+    let saved = data_center.save(&room, quiet);
+    let last = data_center.push(&room, &saved, None, quiet);
+    assert_eq!(last.next_in, 10_000, "a sixth of a session");
+    let mut global = Global::restore(&room, None, Vec::new(), NOW);
+    global.receive(&room, last, quiet);
+    let ended = NOW + room.session_ms() + 2_000;
+    let saved = data_center.save(&room, ended);
+    let last = data_center.push(&room, &saved, None, ended);
+    assert_eq!(last.next_in, 0, "nobody is active: it sleeps");
+    assert_eq!(data_center.next_push(&room, ended), None);
+    global.receive(&room, last, ended);
+    let later = ended + 60_000;
+    assert_eq!(global.state(&room, None, minute_of(later), later).active, 0, "its silence is believed");
+}
+
+#[test]
+fn a_changed_session_duration_keeps_the_users_that_are_in() {
+    let before = room(100, 100, 1);
+    let after = room(100, 100, 5);
+    let mut data_center = DataCenter::restore(&before, "AMS", 7, None, NOW);
+    data_center.receive(&before, &report(1, 0, 1, (1..=20).map(|id| enter(id, NOW)).collect()), NOW);
+    let saved = data_center.save(&before, NOW);
+    let mut data_center = DataCenter::restore(&after, "AMS", 8, Some(saved.clone()), NOW + 1_000);
+    assert_eq!(active(&mut data_center, &after, NOW + 200_000), 20);
+    let mut global = Global::restore(&after, None, Vec::new(), NOW);
+    let old = data_center.push(&before, &saved, None, NOW);
+    global.receive(&after, old, NOW);
+    assert_eq!(
+        global.state(&after, Some("AMS"), minute_of(NOW), NOW).active,
+        20,
+        "reports of old code still count"
+    );
+}

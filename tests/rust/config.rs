@@ -1,0 +1,644 @@
+//! Rooms as their owner writes them: every field, every way around a room, and several rooms together.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)] // Helpers of tests may stop a test.
+
+use std::borrow::Cow;
+
+use anteroom::config::path::{is_below, normalise, read};
+use anteroom::config::{
+    ConfigError, Coverage, MAX_ROOMS, OnError, QueueingMethod, Room, Rooms, SameSite, Secure, SlotStrategy,
+    parse_room,
+};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// A valid room's table with some fields replaced.
+fn table(changes: &Value) -> Value {
+    let mut table = json!({ "total_active_users": 1000, "new_users_per_minute": 200 });
+    for (field, value) in changes.as_object().into_iter().flatten() {
+        table[field] = value.clone();
+    }
+    table
+}
+
+fn room(changes: &Value) -> Room {
+    parse_room("ROOM_SHOP", &table(changes)).unwrap()
+}
+
+fn refused(changes: &Value) -> Vec<ConfigError> {
+    parse_room("ROOM_SHOP", &table(changes)).unwrap_err()
+}
+
+fn rooms(vars: &[(&str, Value)]) -> (Rooms, Vec<ConfigError>) {
+    Rooms::from_vars(vars.iter().map(|(name, changes)| ((*name).to_owned(), table(changes))))
+}
+
+fn covering<'a>(rooms: &'a Rooms, host: &str, path: &str) -> Option<&'a str> {
+    rooms.cover(host, path).map(|room| room.name.as_str())
+}
+
+#[test]
+fn defaults() {
+    let room = room(&json!({}));
+    assert_eq!((room.name.as_str(), room.host.as_deref(), room.path.as_str()), ("shop", None, "/"));
+    assert_eq!((room.total_active_users, room.new_users_per_minute, room.session_duration), (1000, 200, 5));
+    assert_eq!(room.queueing_method, QueueingMethod::Fifo);
+    assert_eq!((room.queue_all, room.suspended), (false, false));
+    assert_eq!((room.slot_strategy, room.on_error), (SlotStrategy::Counters, OnError::Admit));
+    assert!((room.curve_factor - 1.0).abs() < f64::EPSILON);
+    assert_eq!((room.cookie_suffix.as_str(), room.cookie_name().as_str()), ("", "__anteroom"));
+    assert_eq!(
+        (room.cookie_attributes.samesite, room.cookie_attributes.secure),
+        (SameSite::Auto, Secure::Auto)
+    );
+    assert_eq!((room.queueing_status_code, room.refresh_interval_seconds), (200, 20));
+}
+
+#[test]
+fn every_field_is_read() {
+    let room = room(&json!({
+        "host": "Shop.Example.COM.",
+        "path": "//sale/./caf%c3%a9%20x/",
+        "total_active_users": 2_147_483_647,
+        "new_users_per_minute": 1,
+        "session_duration": 30,
+        "queueing_method": "FIFO",
+        "queue_all": true,
+        "suspended": true,
+        "slot_strategy": "adapted_worker_slots",
+        "curve_factor": 2,
+        "on_error": "queue",
+        "cookie_suffix": "a-B_9",
+        "cookie_attributes": { "samesite": "none", "secure": "always" },
+        "queueing_status_code": 429,
+        "refresh_interval_seconds": 60,
+    }));
+    assert_eq!((room.host.as_deref(), room.path.as_str()), (Some("shop.example.com"), "/sale/caf\u{e9} x"));
+    assert_eq!(
+        (room.total_active_users, room.new_users_per_minute, room.session_duration),
+        (2_147_483_647, 1, 30)
+    );
+    assert_eq!(room.queueing_method, QueueingMethod::Fifo);
+    assert_eq!((room.queue_all, room.suspended), (true, true));
+    assert_eq!((room.slot_strategy, room.on_error), (SlotStrategy::AdaptedWorkerSlots, OnError::Queue));
+    assert!((room.curve_factor - 2.0).abs() < f64::EPSILON);
+    assert_eq!(
+        (room.cookie_name().as_str(), room.cookie_path().as_str()),
+        ("__anteroom_a-B_9", "/sale/caf%C3%A9%20x")
+    );
+    assert_eq!(
+        (room.cookie_attributes.samesite, room.cookie_attributes.secure),
+        (SameSite::None, Secure::Always)
+    );
+    assert_eq!((room.queueing_status_code, room.refresh_interval_seconds), (429, 60));
+}
+
+#[test]
+fn every_invalid_value_is_refused_with_room_field_value_and_fix() {
+    let long_host = format!("{}.example", "a.".repeat(130));
+    let long_label = format!("{}.example", "a".repeat(64));
+    let long_path = format!("/{}", "a".repeat(1024));
+    let long_suffix = "s".repeat(33);
+    // field, refused value, a part of the message, a part of the fix
+    let table = [
+        ("total_active_users", json!(0), "from 1 to 2147483647", "at least 1"),
+        ("total_active_users", json!(-5), "from 1 to 2147483647", "at least 1"),
+        ("total_active_users", json!(2_147_483_648_u32), "from 1 to 2147483647", "at most 2147483647"),
+        ("total_active_users", json!(u64::MAX), "from 1 to 2147483647", "at most 2147483647"),
+        ("total_active_users", json!(1e300), "whole number", "at most 2147483647"),
+        ("total_active_users", json!(5.0), "whole number", "total_active_users = 5"),
+        ("total_active_users", json!("1000"), "whole number", "without quotes"),
+        ("total_active_users", json!("many"), "whole number", "total_active_users = 200"),
+        ("total_active_users", json!(true), "whole number", "set total_active_users to a whole number"),
+        ("total_active_users", json!(null), "whole number", "set total_active_users to a whole number"),
+        ("new_users_per_minute", json!(0), "from 1 to 2147483647", "at least 1"),
+        ("new_users_per_minute", json!(2.5), "whole number", "new_users_per_minute = 3"),
+        ("new_users_per_minute", json!([200]), "whole number", "set new_users_per_minute"),
+        ("session_duration", json!(0), "from 1 to 30", "at least 1"),
+        ("session_duration", json!(31), "from 1 to 30", "at most 30"),
+        ("session_duration", json!("5"), "from 1 to 30", "session_duration = 5"),
+        ("refresh_interval_seconds", json!(4), "from 5 to 60", "at least 5"),
+        ("refresh_interval_seconds", json!(61), "from 5 to 60", "at most 60"),
+        ("refresh_interval_seconds", json!({}), "from 5 to 60", "refresh_interval_seconds = 20"),
+        ("queueing_status_code", json!(503), "200, 202 or 429", "queueing_status_code = 200"),
+        ("queueing_status_code", json!("429"), "200, 202 or 429", "queueing_status_code = 429"),
+        ("queueing_status_code", json!(202.0), "200, 202 or 429", "queueing_status_code = 202"),
+        ("queueing_method", json!("random"), "not available yet", "\"fifo\""),
+        ("queueing_method", json!("Passthrough"), "not available yet", "\"fifo\""),
+        ("queueing_method", json!("reject"), "not available yet", "\"fifo\""),
+        ("queueing_method", json!("lifo"), "must be \"fifo\"", "\"fifo\""),
+        ("queueing_method", json!(1), "must be \"fifo\"", "\"fifo\""),
+        ("queue_all", json!("true"), "true or false", "queue_all = true"),
+        ("queue_all", json!(0), "true or false", "queue_all = false"),
+        ("suspended", json!("no"), "true or false", "suspended = false"),
+        ("suspended", json!(1), "true or false", "suspended = true"),
+        ("slot_strategy", json!("leases"), "not available yet", "\"counters\""),
+        ("slot_strategy", json!("counter"), "\"counters\"", "slot_strategy = \"counters\""),
+        ("slot_strategy", json!("Worker_Slots"), "\"worker_slots\"", "slot_strategy = \"worker_slots\""),
+        ("slot_strategy", json!(7), "\"worker_slots\"", "leave it out"),
+        ("curve_factor", json!(0), "from 0.1 to 10", "at least 0.1"),
+        ("curve_factor", json!(10.5), "from 0.1 to 10", "at most 10"),
+        ("curve_factor", json!("2"), "from 0.1 to 10", "without quotes"),
+        ("on_error", json!("deny"), "\"admit\" or \"queue\"", "\"admit\""),
+        ("on_error", json!("que"), "\"admit\" or \"queue\"", "leave it out"),
+        ("on_error", json!(false), "\"admit\" or \"queue\"", "leave it out"),
+        ("cookie_suffix", json!(""), "1 to 32 letters", "leave it out"),
+        ("cookie_suffix", json!("a b;c"), "1 to 32 letters", "cookie_suffix = \"abc\""),
+        ("cookie_suffix", json!(long_suffix), "1 to 32 letters", "cookie_suffix = \"sss"),
+        ("cookie_suffix", json!(5), "text in quotes", "cookie_suffix = \"shop\""),
+        ("cookie_attributes", json!("lax"), "a table", "samesite = \"auto\""),
+        ("host", json!(""), "not be empty", "leave host out"),
+        ("host", json!("https://shop.example/sale"), "without a scheme", "host = \"shop.example\""),
+        ("host", json!("*.shop.example"), "wildcards", "one room per host"),
+        ("host", json!("shop.example/sale"), "without a path", "host = \"shop.example\""),
+        ("host", json!("shop.example:8787"), "without a port", "host = \"shop.example\""),
+        ("host", json!("sh\u{f6}p.example"), "letters", "xn--"),
+        ("host", json!("shop example"), "letters", "without spaces"),
+        ("host", json!("shop..example"), "between two dots", "browser shows"),
+        ("host", json!(long_label), "1 to 63 characters", "browser shows"),
+        ("host", json!(long_host), "at most 253 bytes", "browser shows"),
+        ("host", json!(["shop.example"]), "text in quotes", "host = "),
+        ("path", json!(""), "must start with \"/\"", "path = \"/\""),
+        ("path", json!("sale"), "must start with \"/\"", "path = \"/sale\""),
+        ("path", json!("https://shop.example/sale"), "without scheme", "the host as host"),
+        ("path", json!("/sale?x=1"), "query", "path = \"/sale\""),
+        ("path", json!("/sale#top"), "fragment", "path = \"/sale\""),
+        ("path", json!("/sale/*"), "wildcard", "path = \"/sale\""),
+        ("path", json!("/*"), "wildcard", "path = \"/\""),
+        ("path", json!("/sale;v=1"), "parameters", "path = \"/sale\""),
+        ("path", json!("/a\\b"), "part its segments", "path = \"/a/b\""),
+        ("path", json!("/a%2Fb"), "encoded", "the path above it"),
+        ("path", json!("/100%25"), "encoded", "the path above it"),
+        ("path", json!("/caf%e9"), "UTF-8", "address bar"),
+        ("path", json!("/a\nb"), "control characters", "address bar"),
+        ("path", json!("/x/../__anteroom/status"), "Anteroom's own", "of the origin"),
+        ("path", json!(long_path), "at most 1024 bytes", "shorter path"),
+        ("path", json!(5), "text in quotes", "path = \"/sale\""),
+    ];
+    for (field, value, message, fix) in table {
+        let errors = refused(&json!({ field: value }));
+        assert_eq!(errors.len(), 1, "{field} = {value}: {errors:?}");
+        let error = &errors[0];
+        let line = error.to_string();
+        assert_eq!((error.room.as_str(), error.field.as_str()), ("shop", field), "{line}");
+        assert!(line.starts_with(&format!("room shop: {field} = ")) && !line.contains('\n'), "{line}");
+        let start: String = value.to_string().chars().take(60).collect();
+        assert!(error.value.starts_with(&start) && error.value.chars().count() <= 61, "{line}");
+        assert!(error.message.contains(message), "{line}");
+        assert!(error.fix.contains(fix), "{line}");
+        assert!(line.ends_with(&format!("Fix: {}.", error.fix)) && !line.ends_with(".."), "{line}");
+    }
+}
+
+#[test]
+fn an_error_reads_as_a_line() {
+    assert_eq!(
+        refused(&json!({ "new_users_per_minute": 0 }))[0].to_string(),
+        "room shop: new_users_per_minute = 0: must be a whole number from 1 to 2147483647. \
+         Fix: set new_users_per_minute to at least 1."
+    );
+    let errors = parse_room("ROOM_SHOP", &json!({})).unwrap_err();
+    let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        lines,
+        [
+            "room shop: total_active_users = (not set): is required. Fix: add it, for example total_active_users = 200.",
+            "room shop: new_users_per_minute = (not set): is required. \
+             Fix: add it, for example new_users_per_minute = 200.",
+        ]
+    );
+}
+
+#[test]
+fn cookie_attributes_are_refused_by_their_full_names() {
+    for (attributes, field, fix) in [
+        (json!({ "samesite": "lacks" }), "samesite", "leave it out"),
+        (json!({ "samesite": "Strict" }), "samesite", "samesite = \"strict\""),
+        (json!({ "secure": true }), "secure", "\"auto\""),
+        (json!({ "samesite": "none", "secure": "never" }), "secure", "\"auto\" or \"always\""),
+        (json!({ "same_site": "lax" }), "same_site", "did you mean samesite"),
+        (json!({ "http_only": true }), "http_only", "samesite, secure"),
+    ] {
+        let errors = refused(&json!({ "cookie_attributes": attributes }));
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        assert_eq!(errors[0].field, format!("cookie_attributes.{field}"));
+        assert!(errors[0].fix.contains(fix), "{}", errors[0]);
+    }
+}
+
+#[test]
+fn unknown_fields_get_a_suggestion() {
+    for (field, fix) in [
+        ("total_active_user", "did you mean total_active_users?"),
+        ("totalActiveUsers", "did you mean total_active_users?"),
+        ("new-users-per-minute", "did you mean new_users_per_minute?"),
+        ("sesion_duraton", "did you mean session_duration?"),
+        ("Host", "did you mean host?"),
+        ("paht", "did you mean path?"),
+        ("colour", "the fields are host, path, "),
+        ("name", "rename the var"),
+        ("custom_page_html", "remove it"),
+    ] {
+        let errors = refused(&json!({ field: "x" }));
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        assert_eq!((errors[0].field.as_str(), errors[0].value.as_str()), (field, "\"x\""));
+        assert!(errors[0].fix.contains(fix), "{}", errors[0]);
+    }
+}
+
+#[test]
+fn all_errors_of_a_room_are_collected() {
+    let errors = parse_room(
+        "ROOM_SHOP",
+        &json!({ "path": "sale", "total_active_users": "x", "queue_all": 1, "on_eror": "admit",
+                 "cookie_attributes": { "samesite": 1, "secure": 2 } }),
+    )
+    .unwrap_err();
+    let mut fields: Vec<&str> = errors.iter().map(|error| error.field.as_str()).collect();
+    fields.sort_unstable();
+    let expected = [
+        "cookie_attributes.samesite",
+        "cookie_attributes.secure",
+        "new_users_per_minute",
+        "on_eror",
+        "path",
+        "queue_all",
+        "total_active_users",
+    ];
+    assert_eq!(fields, expected);
+}
+
+#[test]
+fn a_room_is_a_table_with_a_good_name() {
+    for (name, value, field, fix) in [
+        ("ROOM_SHOP", json!([{}]), "ROOM_SHOP", "single brackets"),
+        ("ROOM_SHOP", json!("{}"), "ROOM_SHOP", "instead of text"),
+        ("ROOM_SHOP", json!(null), "ROOM_SHOP", "[vars.ROOM_SHOP]"),
+        ("ROOM_", table(&json!({})), "name", "ROOM_SHOP"),
+        ("ROOM_SH OP", table(&json!({})), "name", "ROOM_SHOP"),
+        ("ROOM_SH\u{d6}P", table(&json!({})), "name", "ROOM_SHOP"),
+        ("room_shop", table(&json!({})), "name", "ROOM_SHOP"),
+        (&format!("ROOM_{}", "X".repeat(65)), table(&json!({})), "name", "ROOM_SHOP"),
+    ] {
+        let errors = parse_room(name, &value).unwrap_err();
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        assert_eq!(errors[0].field, field);
+        assert!(errors[0].fix.contains(fix), "{}", errors[0]);
+    }
+    assert_eq!(parse_room("ROOM_Shop-2_x", &table(&json!({}))).unwrap().name, "shop-2_x");
+}
+
+#[test]
+fn an_error_is_one_short_line_whatever_is_in_it() {
+    let long = "\u{1b}[31m\u{202e}\n".repeat(1000);
+    let mut table = table(&json!({ "host": long }));
+    table[&long] = json!(long);
+    for error in parse_room(&format!("ROOM_{long}"), &table).unwrap_err() {
+        let line = error.to_string();
+        assert!(
+            !line.contains(|character: char| character.is_control() || character == '\u{202e}'),
+            "{line:?}"
+        );
+        assert!(line.len() < 2_000, "{}", line.len());
+    }
+}
+
+/// Spellings that lead to `/sale` or below it on some origin.
+const WALK_AROUNDS: [&str; 48] = [
+    "/sale",
+    "/sale/",
+    "/sale//",
+    "//sale",
+    "///sale/x",
+    "/./sale",
+    "/x/../sale",
+    "/../sale",
+    "/../../sale/x",
+    "/x//../../sale",
+    "/%2e/sale",
+    "/x/%2e%2e/sale",
+    "/x/%2E./sale",
+    "/x/.%2e/sale",
+    "/%73ale",
+    "/%53%41LE/../sale",
+    "/s%61l%65/x",
+    "/%2573ale",
+    "/%25%37%33ale",
+    "/%252573ale",
+    "/sale%2f",
+    "/sale%2Fx",
+    "/%2fsale",
+    "/%2F%2Fsale",
+    "/%252fsale",
+    "\\sale",
+    "/\\sale\\x",
+    "/x\\..\\sale",
+    "/sale%5cx",
+    "/%5Csale",
+    "/x/..%2fsale",
+    "/x%2f..%2fsale",
+    "/x%2f%2e%2e%2fsale",
+    "/x/%252e%252e/sale",
+    "/x%5c..%5csale",
+    "/x/..%5c/sale",
+    "/sale;v=1",
+    "/sale;v=1/x",
+    "/sale%3bv=1",
+    "/;/sale",
+    "/;x=1/sale;y/z",
+    "/x/..;/sale",
+    "/x/..;a=b/sale",
+    "/.;/sale",
+    "/sale?x=1",
+    "/sale%3fx=1",
+    "/sale%23x",
+    "/sale%00.jpg",
+];
+
+#[test]
+fn nobody_walks_around_a_room() {
+    let (rooms, errors) = rooms(&[("ROOM_SHOP", json!({ "path": "/sale" }))]);
+    assert!(errors.is_empty());
+    for path in WALK_AROUNDS {
+        assert_eq!(covering(&rooms, "shop.example", path), Some("shop"), "{path}");
+    }
+    let mixed = [
+        // Keeps %2f, drops parameters; the widest reading alone would leave the room.
+        "/sale;x/a%2f..%2f..",
+        // Decodes once, and drops parameters.
+        "/x/..;/sale%2fy%252f..%252f..",
+        "/sale%2f..%2f..%2fx",
+        "/x%3f/..;/..;/sale",
+        "/%E0%A4%A/..%2fsale",
+    ];
+    for path in mixed {
+        assert_eq!(covering(&rooms, "shop.example", path), Some("shop"), "{path}");
+    }
+}
+
+#[test]
+fn other_paths_are_left_alone() {
+    let (rooms, _) = rooms(&[("ROOM_SHOP", json!({ "path": "/sale" }))]);
+    let paths = [
+        "",
+        "/",
+        "*",
+        "/sales",
+        "/sal",
+        "/SALE",
+        "/x/sale",
+        "/sale/../x",
+        "/sale/%2e%2e",
+        "/sale.html",
+        "/sale-x",
+        "/%",
+        "/?/sale",
+        "/#/sale",
+        "/sale%20",
+        "/sale%",
+        "/x;/sale",
+        "/a%2fb",
+        "/x/..%2fy",
+        "/s/a/l/e",
+        "/x%2fsale",
+    ];
+    for path in paths {
+        assert_eq!(covering(&rooms, "shop.example", path), None, "{path}");
+    }
+}
+
+#[test]
+fn the_most_specific_room_wins() {
+    let (rooms, errors) = rooms(&[
+        ("ROOM_ALL", json!({})),
+        ("ROOM_HOST", json!({ "host": "shop.example" })),
+        ("ROOM_SALE", json!({ "path": "/sale" })),
+        ("ROOM_SHOES", json!({ "path": "/sale/shoes", "suspended": true })),
+        ("ROOM_SALE_HOST", json!({ "path": "/sale", "host": "shop.example" })),
+    ]);
+    assert!(errors.is_empty(), "{errors:?}");
+    assert_eq!((rooms.len(), rooms.is_empty()), (5, false));
+    for (host, path, name) in [
+        ("other.example", "/", "all"),
+        ("shop.example", "/", "host"),
+        ("SHOP.example:8787", "/x", "host"),
+        ("shop.example.", "/x", "host"),
+        ("other.example", "/sale", "sale"),
+        ("other.example", "/sales", "all"),
+        ("shop.example", "/sale/x", "sale_host"),
+        ("shop.example", "/sale/shoes/1", "shoes"),
+        ("other.example", "/sale%2Fshoes", "shoes"),
+        ("", "/x", "all"),
+    ] {
+        assert_eq!(covering(&rooms, host, path), Some(name), "{host} {path}");
+    }
+    assert_eq!(rooms.get("sale").map(|room| room.path.as_str()), Some("/sale"));
+    assert_eq!(rooms.iter().next().map(|room| room.name.as_str()), Some("shoes"));
+}
+
+#[test]
+fn a_path_that_leads_to_two_rooms_is_contradictory() {
+    let (rooms, _) = rooms(&[
+        ("ROOM_OPEN", json!({ "path": "/open", "total_active_users": 100_000 })),
+        ("ROOM_SALE", json!({ "path": "/sale", "total_active_users": 10 })),
+        ("ROOM_SALE_HOST", json!({ "path": "/sale", "host": "shop.example" })),
+    ]);
+    for path in ["/open/..%2fsale", "/open/..;/sale", "/sale/%252e%252e/open"] {
+        assert!(matches!(rooms.find("shop.example", path), Coverage::Contradictory(_)), "{path}");
+        assert!(rooms.cover("shop.example", path).is_some());
+    }
+    // One room only: it is covered, whichever way the origin reads it. Parameters alone do not contradict.
+    for path in ["/x/..%2fsale", "/sale/x%2f..", "/sale;jsessionid=1"] {
+        let Coverage::Covered(room) = rooms.find("shop.example", path) else { panic!("{path}") };
+        assert_eq!(room.name, "sale_host");
+    }
+    assert_eq!(rooms.find("shop.example", "/x/..%2fy"), Coverage::Uncovered);
+}
+
+#[test]
+fn a_broken_room_leaves_the_others_alone() {
+    let (rooms, errors) = rooms(&[
+        ("ROOM_ALL", json!({ "host": "shop.example" })),
+        ("ROOM_SALE", json!({ "path": "/sale", "session_duration": 0, "queue_all": "x" })),
+        ("ROOM_SHOES", json!({ "path": "/sale/shoes" })),
+        ("ORIGIN", json!({})),
+    ]);
+    assert_eq!(rooms.len(), 2);
+    assert_eq!(rooms.broken().len(), 1);
+    assert_eq!((rooms.broken()[0].name.as_str(), rooms.broken()[0].errors.len()), ("sale", 2));
+    assert_eq!(rooms.broken()[0].errors, errors);
+    // Its requests go to the next covering room, or to the origin.
+    assert_eq!(covering(&rooms, "shop.example", "/sale"), Some("all"));
+    assert_eq!(covering(&rooms, "other.example", "/sale"), None);
+    assert_eq!(covering(&rooms, "other.example", "/sale/shoes"), Some("shoes"));
+}
+
+#[test]
+fn the_later_of_two_equal_rooms_is_an_error() {
+    let vars = [
+        ("ROOM_B", json!({ "path": "//sale/", "host": "Shop.Example" })),
+        ("ROOM_A", json!({ "path": "/sale", "host": "shop.example" })),
+        ("ROOM_C", json!({ "path": "/sale" })),
+        ("ROOM_c", json!({ "path": "/other" })),
+    ];
+    let (forward, errors) = rooms(&vars);
+    assert_eq!(errors.len(), 2, "{errors:?}");
+    assert_eq!((errors[0].room.as_str(), errors[0].field.as_str()), ("b", "path"));
+    assert!(errors[0].message.contains("room a"), "{}", errors[0]);
+    assert_eq!((errors[1].room.as_str(), errors[1].field.as_str()), ("c", "name"));
+    assert_eq!(covering(&forward, "shop.example", "/sale"), Some("a"));
+    assert_eq!(covering(&forward, "x.example", "/sale"), Some("c"));
+    // The order in which the platform lists vars changes nothing.
+    let mut backward_vars = vars;
+    backward_vars.reverse();
+    let (backward, backward_errors) = rooms(&backward_vars);
+    assert_eq!(backward_errors, errors);
+    assert!(forward.iter().eq(backward.iter()));
+}
+
+#[test]
+fn rooms_are_bounded() {
+    let vars = |count: usize| {
+        (0..count).map(|index| (format!("ROOM_{index:03}"), table(&json!({ "path": format!("/{index}") }))))
+    };
+    let (full, errors) = Rooms::from_vars(vars(MAX_ROOMS));
+    assert_eq!((full.len(), errors.len()), (MAX_ROOMS, 0));
+    let (bounded, errors) = Rooms::from_vars(vars(MAX_ROOMS + 2));
+    assert_eq!((bounded.len(), errors.len()), (MAX_ROOMS, 2));
+    assert_eq!((errors[0].room.as_str(), errors[0].field.as_str()), ("064", "name"));
+    assert!(
+        errors[0].message.contains("at most 64") && errors[0].fix.contains("remove a room"),
+        "{}",
+        errors[0]
+    );
+    assert_eq!(covering(&bounded, "x", "/63"), Some("063"));
+    assert_eq!(covering(&bounded, "x", "/64"), None);
+}
+
+#[test]
+fn no_rooms_cover_nothing() {
+    let (rooms, errors) = Rooms::from_vars(std::iter::empty());
+    assert!(rooms.is_empty() && errors.is_empty() && rooms.broken().is_empty());
+    assert_eq!(rooms.cover("shop.example", "/"), None);
+}
+
+#[test]
+fn a_hostile_path_of_the_longest_url_is_read() {
+    let (rooms, _) = rooms(&[("ROOM_SHOP", json!({ "path": "/sale" }))]);
+    for piece in ["%25", "/..;", "%2f..", "/a%2f", "\\", ";", "%", "%252", "/.", "?"] {
+        let path = format!("/{}", piece.repeat(16 * 1024 / piece.len()));
+        assert_eq!(covering(&rooms, "shop.example", &path), None, "{piece}");
+        assert_eq!(covering(&rooms, "shop.example", &format!("/sale{path}")), Some("shop"), "{piece}");
+    }
+}
+
+/// A path of plain segments, some of which are a room's.
+fn plain_path() -> impl Strategy<Value = String> {
+    let segment = prop_oneof![
+        Just("sale".to_owned()),
+        Just("sales".to_owned()),
+        "[a-z0-9._~é-]{1,6}"
+            .prop_filter("dot segments are not plain", |segment| segment != "." && segment != "..")
+    ];
+    prop::collection::vec(segment, 0..5).prop_map(|segments| format!("/{}", segments.join("/")))
+}
+
+/// The same path in another spelling; every number chooses one trick.
+fn obfuscate(path: &str, tricks: &[u8]) -> String {
+    let mut tricks = tricks.iter().copied().cycle();
+    let mut choose = move || tricks.next().unwrap_or_default();
+    let mut spelled = String::new();
+    for segment in path.split('/').filter(|segment| !segment.is_empty()) {
+        spelled.push_str(match choose() % 12 {
+            0 => "//",
+            1 => "\\",
+            2 => "/./",
+            3 => "/%2e/",
+            4 => "/%2F",
+            5 => "/%5c",
+            6 => "/decoy/../",
+            7 => "/decoy/%2E./",
+            8 => "/;p=1/",
+            9 => "/.;p/",
+            10 => "/%252f",
+            _ => "/",
+        });
+        for byte in segment.bytes() {
+            let piece = match choose() % 5 {
+                0 => format!("%{byte:02x}"),
+                1 => format!("%{byte:02X}"),
+                2 => format!("%25{byte:02x}"),
+                _ if byte.is_ascii() => char::from(byte).to_string(),
+                _ => format!("%{byte:02X}"),
+            };
+            spelled.push_str(&piece);
+        }
+        spelled.push_str(match choose() % 8 {
+            0 => ";v=1",
+            1 => "%3b",
+            2 => ";a;b=c",
+            _ => "",
+        });
+    }
+    spelled.push_str(match choose() % 5 {
+        0 => "/",
+        1 => "?q=/x",
+        2 => "%3fq",
+        3 => "/.",
+        _ => "",
+    });
+    if spelled.starts_with(['/', '\\']) { spelled } else { format!("/{spelled}") }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2_000) })]
+
+    #[test]
+    fn normalising_is_idempotent_and_bounded(path in prop::collection::vec(
+        prop_oneof![any::<u8>(), prop::sample::select(b"/\\.%;?#2eEfF53cC0\0sale".to_vec())], 0..80
+    )) {
+        let once = normalise(&path).into_owned();
+        prop_assert!(once.starts_with(b"/") && once.len() <= path.len() + 1);
+        prop_assert!(!once.windows(2).any(|pair| pair == b"//") && (once == b"/" || !once.ends_with(b"/")));
+        let again = normalise(&once);
+        prop_assert!(matches!(again, Cow::Borrowed(_)) || once.contains(&b'%'), "not plain: {:?}", again);
+        prop_assert_eq!(&*again, &*once);
+        let _ = read(&path);
+    }
+
+    #[test]
+    fn any_text_has_an_answer(host in any::<String>(), path in any::<String>(), name in any::<String>()) {
+        let (rooms, _) = rooms(&[("ROOM_ALL", json!({})), ("ROOM_SALE", json!({ "path": "/sale" }))]);
+        prop_assert!(rooms.cover(&host, &path).is_some());
+        let _ = parse_room(&name, &json!({ "path": path, "host": host, &name: name }));
+    }
+
+    #[test]
+    fn a_room_path_is_a_fixed_point(path in "/[ -~é]{0,30}") {
+        if let Ok(room) = parse_room("ROOM_SHOP", &table(&json!({ "path": path }))) {
+            prop_assert_eq!(&*normalise(room.path.as_bytes()), room.path.as_bytes());
+            let cookie_path = room.cookie_path();
+            prop_assert!(cookie_path.is_ascii() && !cookie_path.contains([';', ' ', ',']) || room.path.contains(','));
+            prop_assert!(room.path.as_bytes().starts_with(&normalise(cookie_path.as_bytes())));
+        }
+    }
+
+    #[test]
+    fn every_spelling_is_covered_like_the_plain_path(path in plain_path(), tricks in prop::collection::vec(any::<u8>(), 1..40)) {
+        let (rooms, _) = rooms(&[("ROOM_SALE", json!({ "path": "/sale" })), ("ROOM_DEEP", json!({ "path": "/sale/sale" }))]);
+        let spelled = obfuscate(&path, &tricks);
+        prop_assert_eq!(rooms.find("x", &spelled), rooms.find("x", &path), "{} as {}", path, spelled);
+    }
+
+    #[test]
+    fn hidden_climbing_never_leaves_a_room(path in plain_path(), tricks in prop::collection::vec(any::<u8>(), 1..40), climb in
+        prop::sample::select(vec!["/decoy/..%2f", "/decoy/..;/", "/decoy/%252e%252e/", "/decoy%5c..%5c", "/decoy%2f%2e%2e/"])) {
+        let (rooms, _) = rooms(&[("ROOM_SALE", json!({ "path": "/sale" }))]);
+        // Literal dots would be resolved first, by the URL standard, and take a segment of the climb away.
+        let rest = obfuscate(&path, &tricks).replace("decoy/../", "").replace("decoy/%2E./", "");
+        let spelled = format!("{climb}{}", rest.trim_start_matches('/'));
+        if is_below(path.as_bytes(), b"/sale") {
+            prop_assert_eq!(covering(&rooms, "x", &spelled), Some("sale"), "{} as {}", path, spelled);
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! The whole core, as its users see it.
+#![allow(
+    missing_docs,
+    clippy::pedantic,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
+
+mod answer;
+mod articles;
+mod bounds;
+mod config;
+mod formats;
+mod limits;
+mod ticket;
+mod world;
