@@ -1,0 +1,647 @@
+// A small planet for the tests: one workerd with the built Worker several times (each an isolate of its own, two per
+// colo), one script that owns the four Durable Object classes, a real origin on loopback, and visitors with cookie
+// jars. Everything is the product as it is deployed; only what the tests do to it is made here.
+
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { Agent, createServer, request as httpRequest } from "node:http";
+import { dirname, join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+
+import { Log, LogLevel, Miniflare } from "miniflare";
+
+import { parseRefresh } from "../../tools/crowd/visitor.mjs";
+import { newJar } from "../../tools/crowd/world.mjs";
+
+export { sleep };
+
+const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "..", "..");
+/** Another build than the usual one, for trials. */
+const BUILD = resolve(ROOT, process.env.ANTEROOM_BUILD ?? "build");
+const COMPATIBILITY_DATE = "2026-07-01";
+const CLASSES = { COUNTER: "Counter", ANYWHERE: "Anywhere", DATA_CENTER: "DataCenter", GLOBAL: "Global" };
+
+export const MINUTE = 60_000;
+export const HOST = "shop.test";
+export const ADMIN_TOKEN = "the-token-of-the-tests";
+export const KEY = newKey();
+
+/** A key for COOKIE_KEYS. */
+export function newKey() {
+  return randomBytes(32).toString("base64");
+}
+
+/** A room as its owner writes it, with more than any test needs of everything. */
+export function room(path, more = {}) {
+  return { path, total_active_users: 1000, new_users_per_minute: 1000, session_duration: 1, ...more };
+}
+
+// The entry of the script that owns the objects. The objects in it are the real ones, whole: this only stands before
+// each of them, counts the calls, and makes the faults that a platform makes: a call that throws, hangs, arrives
+// late or whose answer is lost, and an object that is restarted between two calls.
+const OBJECTS_ENTRY = `
+import * as built from "./index.js";
+
+const faults = new Map();
+let calls = [];
+
+function fault(kind, name) {
+  for (const [key, fault] of faults) {
+    const [faulty, prefix] = key.split(" ");
+    if (faulty === kind && name.startsWith(prefix)) return fault;
+  }
+}
+
+async function hang(kind, name) {
+  // Nothing but the test's word ends it: callers have their own deadlines.
+  while (fault(kind, name)) await scheduler.wait(20);
+  throw new Error("this call hung until the test ended it");
+}
+
+async function suffer(kind, name, work) {
+  const { mode, ms } = fault(kind, name) ?? {};
+  if (mode === "throw") throw new Error("the test makes this call fail");
+  if (mode === "hang") return hang(kind, name);
+  if (mode === "late") await scheduler.wait(ms);
+  const done = await work();
+  return mode === "lost" ? hang(kind, name) : done;
+}
+
+function around(kind) {
+  const Real = built[kind];
+  return class {
+    constructor(ctx, env) {
+      this.ctx = ctx;
+      this.real = new Real(ctx, env);
+    }
+    get name() {
+      return this.ctx.id.name ?? "";
+    }
+    async fetch(request) {
+      const route = new URL(request.url).pathname;
+      if (route === "/restart-by-the-test") this.ctx.abort("restarted by the test");
+      calls.push({ kind, name: this.name, route, at: Date.now() });
+      return suffer(kind, this.name, () => this.real.fetch(request));
+    }
+    alarm(info) {
+      return suffer(kind, this.name, () => this.real.alarm(info));
+    }
+  };
+}
+
+export const Counter = around("Counter");
+export const Anywhere = around("Anywhere");
+export const DataCenter = around("DataCenter");
+export const Global = around("Global");
+
+const BINDINGS = { Counter: "COUNTER", Anywhere: "ANYWHERE", DataCenter: "DATA_CENTER", Global: "GLOBAL" };
+
+export default {
+  async fetch(request, env) {
+    const { act, kind, name = "", mode, ms } = await request.json();
+    if (act === "fault") mode ? faults.set(kind + " " + name, { mode, ms }) : faults.delete(kind + " " + name);
+    if (act === "restart") {
+      const stub = env[BINDINGS[kind]].getByName(name);
+      await stub.fetch("https://object/restart-by-the-test").catch(() => {});
+    }
+    return Response.json(act === "calls" ? calls : null);
+  },
+};
+`;
+
+/**
+ * Starts a world. `rooms` are the vars' values by what follows `ROOM_`; `vars` are added, or replace what is there
+ * (`undefined` takes one away).
+ * @param {{ rooms: Record<string, unknown>, vars?: Record<string, unknown>, colos?: Record<string, number> }} options
+ */
+export async function startWorld({ rooms, vars = {}, colos = { AMS: 2, SIN: 2, GRU: 2 } }) {
+  const origin = await startOrigin();
+  const log = [];
+  const bindings = (rooms, vars) => {
+    const all = {
+      ORIGIN: origin.url,
+      COOKIE_KEYS: KEY,
+      ADMIN_TOKEN,
+      // Slow machines are no outage.
+      OBJECT_DEADLINE_MS: "2000",
+      ...Object.fromEntries(
+        Object.entries(rooms).map(([name, value]) => [`ROOM_${name.toUpperCase()}`, value]),
+      ),
+      ...vars,
+    };
+    return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
+  };
+  const workers = Object.entries(colos).flatMap(([colo, count]) =>
+    Array.from({ length: count }, (_, number) => workerName(colo, number)),
+  );
+  const options = (rooms, vars) => ({
+    log: new Log(LogLevel.NONE),
+    cf: false,
+    handleRuntimeStdio: (out, error) => {
+      for (const stream of [out, error]) stream.on("data", (chunk) => log.push(String(chunk)));
+    },
+    workers: ["objects", ...workers].map((name) => ({
+      name,
+      compatibilityDate: COMPATIBILITY_DATE,
+      modules: modules(name === "objects" ? OBJECTS_ENTRY : undefined),
+      durableObjects: Object.fromEntries(
+        Object.entries(CLASSES).map(([binding, className]) => [
+          binding,
+          { className, useSQLite: true, ...(name === "objects" ? {} : { scriptName: "objects" }) },
+        ]),
+      ),
+      bindings: bindings(rooms, vars),
+      unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }],
+    })),
+  });
+  const miniflare = new Miniflare(options(rooms, vars));
+  await miniflare.ready;
+  const world = new World({ miniflare, origin, log, options });
+  await world.findWorkers(workers);
+  return world;
+}
+
+const workerName = (colo, number) => `${colo.toLowerCase()}-${number}`;
+
+function modules(entry) {
+  const built = [
+    { type: "ESModule", path: "index.js", contents: readFileSync(join(BUILD, "index.js"), "utf8") },
+    { type: "CompiledWasm", path: "index_bg.wasm", contents: readFileSync(join(BUILD, "index_bg.wasm")) },
+  ];
+  return entry ? [{ type: "ESModule", path: "entry.js", contents: entry }, ...built] : built;
+}
+
+/**
+ * @typedef {object} Answer
+ * @property {number} status
+ * @property {string} statusText
+ * @property {Record<string, string>} headers By name in lower case; all but Set-Cookie.
+ * @property {string[]} setCookie
+ * @property {Buffer} [bytes] The body.
+ * @property {string} body The same as text.
+ * @property {boolean} fromOrigin Whether the origin's own header is there.
+ * @property {boolean} waiting Whether it is a waiting page: it tells when to come again.
+ * @property {{ seconds: number, url?: string } | undefined} refresh
+ * @property {number} sent
+ * @property {number} received When its headers arrived.
+ */
+
+class World {
+  #miniflare;
+  #options;
+  #agent = new Agent({ keepAlive: true });
+  /** @type {Map<string, URL>} */
+  #urls = new Map();
+
+  constructor({ miniflare, origin, log, options }) {
+    this.#miniflare = miniflare;
+    this.#options = options;
+    this.origin = origin;
+    /** What the Workers wrote to their log. */
+    this.log = log;
+  }
+
+  async findWorkers(names) {
+    for (const name of ["objects", ...names]) {
+      this.#urls.set(name, await this.#miniflare.unsafeGetDirectURL(name));
+    }
+  }
+
+  /** Puts other rooms and vars in place, as a deploy does: all isolates and objects restart, storage stays. */
+  async deploy({ rooms, vars = {} }) {
+    await this.#miniflare.setOptions(this.#options(rooms, vars));
+    this.#agent.destroy();
+    this.#agent = new Agent({ keepAlive: true });
+    await this.findWorkers([...this.#urls.keys()].filter((name) => name !== "objects"));
+  }
+
+  /**
+   * The ways to a worker: straight to its socket, so that nothing stands between the visitor and the Worker. `colo`
+   * is what `request.cf` says; `cf` replaces it as a whole, `null` leaves it out.
+   */
+  #request({
+    colo = "AMS",
+    worker = 0,
+    cf = { colo },
+    at = colo,
+    host = HOST,
+    path = "/",
+    method = "GET",
+    headers = {},
+  }) {
+    const { hostname, port } = this.#urls.get(workerName(at, worker));
+    return httpRequest({
+      agent: this.#agent,
+      host: hostname,
+      port,
+      path,
+      method,
+      headers: { host, ...(cf ? { "mf-cf-blob": JSON.stringify(cf) } : {}), ...headers },
+    });
+  }
+
+  /**
+   * Sends a request and opens its answer; the body comes as a stream.
+   * @returns {Promise<Answer & { stream: import("node:http").IncomingMessage }>}
+   */
+  open(options, attempts = 3) {
+    return new Promise((resolve, reject) => {
+      const sent = Date.now();
+      const request = this.#request(options);
+      request.on("error", (error) => {
+        // A kept connection may be closed just when it is used again; as browsers do, the request takes another one.
+        if (error.code === "ECONNRESET" && attempts > 1)
+          this.open(options, attempts - 1).then(resolve, reject);
+        else reject(error);
+      });
+      request.on("response", (stream) => resolve({ ...answerOf(stream, sent), stream }));
+      request.end(options.body);
+    });
+  }
+
+  /** Sends a request and reads its answer. @returns {Promise<Answer>} */
+  async send(options) {
+    const { stream, ...answer } = await this.open(options);
+    const chunks = [];
+    for await (const chunk of stream) chunks.push(chunk);
+    const bytes = Buffer.concat(chunks);
+    return { ...answer, bytes, body: bytes.toString() };
+  }
+
+  /** Asks for a WebSocket and gives back the answer and, when the origin took it, the socket. */
+  upgrade(options) {
+    return new Promise((resolve, reject) => {
+      const sent = Date.now();
+      const headers = {
+        connection: "Upgrade",
+        upgrade: "websocket",
+        "sec-websocket-version": "13",
+        "sec-websocket-key": randomBytes(16).toString("base64"),
+        ...options.headers,
+      };
+      const request = this.#request({ ...options, headers });
+      request.on("error", reject);
+      request.on("response", (stream) => {
+        stream.resume();
+        resolve({ ...answerOf(stream, sent), socket: undefined });
+      });
+      request.on("upgrade", (stream, socket, head) => {
+        resolve({ ...answerOf(stream, sent), socket: new Socket(socket, head) });
+      });
+      request.end();
+    });
+  }
+
+  /** A visitor with a browser's cookie jar. */
+  visitor(options = {}) {
+    return new Visitor(this, options);
+  }
+
+  /** What operators see; `room`: that room's state alone. */
+  async status(room) {
+    const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
+    const answer = await this.send({ path: "/__anteroom/status", headers });
+    const status = JSON.parse(answer.body);
+    return room ? status.rooms.find(({ name }) => name === room) : status;
+  }
+
+  async #control(message) {
+    const { hostname, port } = this.#urls.get("objects");
+    const answer = await fetch(`http://${hostname}:${port}/`, {
+      method: "POST",
+      headers: { connection: "close" },
+      body: JSON.stringify(message),
+    });
+    return answer.json();
+  }
+
+  /**
+   * Makes all calls to the objects of a kind whose name begins with `name` fail as `mode` says, or work again.
+   * @param {"Counter" | "Anywhere" | "DataCenter" | "Global"} kind @param {string} name
+   * @param {"throw" | "hang" | "late" | "lost" | undefined} [mode] `late` arrives after `ms`, `lost` arrives and is
+   * never answered.
+   * @param {number} [ms]
+   */
+  fault(kind, name, mode, ms) {
+    return this.#control({ act: "fault", kind, name, mode, ms });
+  }
+
+  /** Restarts one object: its memory is gone, its storage stays. */
+  restart(kind, name) {
+    return this.#control({ act: "restart", kind, name });
+  }
+
+  /** The calls to objects of a room so far: the requests they got, not their alarms. */
+  async calls(room) {
+    const calls = await this.#control({ act: "calls" });
+    return calls.filter(({ name }) => name === room || name.startsWith(`${room}/`));
+  }
+
+  async close() {
+    this.#agent.destroy();
+    await this.#miniflare.dispose();
+    await this.origin.close();
+  }
+}
+
+function answerOf(stream, sent) {
+  const headers = {};
+  const setCookie = [];
+  for (let i = 0; i < stream.rawHeaders.length; i += 2) {
+    const [name, value] = [stream.rawHeaders[i].toLowerCase(), stream.rawHeaders[i + 1]];
+    if (name === "set-cookie") setCookie.push(value);
+    else headers[name] = name in headers ? `${headers[name]}, ${value}` : value;
+  }
+  return {
+    status: stream.statusCode,
+    statusText: stream.statusMessage,
+    headers,
+    setCookie,
+    body: "",
+    fromOrigin: "x-origin" in headers,
+    waiting: "refresh" in headers,
+    refresh: parseRefresh(headers.refresh),
+    sent,
+    received: Date.now(),
+  };
+}
+
+/** A browser, as far as a waiting room can tell: it keeps cookies and sends them by their rules. */
+class Visitor {
+  constructor(world, { colo = "AMS", worker = 0, host = HOST, path = "/", ...more }) {
+    this.world = world;
+    this.where = { colo, worker, host, path, ...more };
+    this.jar = newJar();
+  }
+
+  /** The cookies that it would send there. */
+  cookies(path = this.where.path) {
+    return this.jar.get(this.#url(path));
+  }
+
+  /** The ticket that it would send there. */
+  ticket(path) {
+    return /(?:^|; )__anteroom[^=]*=([^;]*)/.exec(this.cookies(path))?.[1];
+  }
+
+  /** Takes a ticket from elsewhere for its own. */
+  setTicket(value, { name = "__anteroom", path = "/" } = {}) {
+    this.jar.set(this.#url(path), `${name}=${value}; Path=${path}`);
+  }
+
+  #url(path) {
+    return `http://${this.where.host}${path}`;
+  }
+
+  #with(options) {
+    const all = { ...this.where, ...options };
+    const cookie = this.cookies(all.path);
+    return { ...all, headers: { ...(cookie ? { cookie } : {}), ...options.headers } };
+  }
+
+  #keep(path, answer) {
+    for (const line of answer.setCookie) this.jar.set(this.#url(path), line);
+    return answer;
+  }
+
+  /** Opens a page. @returns {Promise<Answer>} */
+  async get(path = this.where.path, options = {}) {
+    return this.#keep(path, await this.world.send(this.#with({ ...options, path })));
+  }
+
+  /** Opens a page whose body comes as a stream. */
+  async open(path = this.where.path, options = {}) {
+    return this.#keep(path, await this.world.open(this.#with({ ...options, path })));
+  }
+
+  /** Opens a WebSocket. */
+  async upgrade(path = this.where.path, options = {}) {
+    return this.#keep(path, await this.world.upgrade(this.#with({ ...options, path })));
+  }
+
+  /** Asks as the waiting page's script does. */
+  async ask(path = this.where.path, options = {}) {
+    const answer = await this.get(path, {
+      ...options,
+      headers: { "anteroom-status": "1", ...options.headers },
+    });
+    return { ...answer, json: JSON.parse(answer.body) };
+  }
+}
+
+/** Lets in as many new visitors as there are; fails unless every one of them is. */
+export async function letIn(world, count, options) {
+  const visitors = Array.from({ length: count }, () => world.visitor(options));
+  for (const visitor of visitors) {
+    const answer = await visitor.get();
+    if (!answer.fromOrigin)
+      throw new Error(`a visitor who should be let in got ${answer.status} ${answer.body}`);
+  }
+  return visitors;
+}
+
+/** Waits until `check` gives something true, and gives it back. */
+export async function eventually(what, check, { within = 15_000, every = 200 } = {}) {
+  const end = Date.now() + within;
+  for (;;) {
+    const result = await check();
+    if (result) return result;
+    if (Date.now() > end) throw new Error(`not within ${within / 1000} s: ${what}`);
+    await sleep(every);
+  }
+}
+
+/** Waits for the next minute unless there is still so much time in this one: for what must happen in one minute. */
+export async function roomInMinute(ms) {
+  const left = MINUTE - (Date.now() % MINUTE);
+  if (left < ms) await sleep(left + 50);
+}
+
+// Tickets, as the Worker seals them: written a second time here, from the description, so that tests can make those
+// that no room would give: from the future, long expired.
+const TICKET_VERSION = Buffer.of(1);
+
+/**
+ * @param {string} room Its name.
+ * @param {{ id?: bigint, bucket?: number, acceptedAt?: number, lastCheckIn?: number }} ticket
+ */
+export function sealTicket(room, ticket, key = KEY) {
+  const { lastCheckIn = Date.now(), acceptedAt } = ticket;
+  const body = Buffer.alloc(29);
+  body.writeUInt8(acceptedAt === undefined ? 0 : 1, 0);
+  body.writeBigUInt64BE(ticket.id ?? randomBytes(8).readBigUInt64BE(), 1);
+  const minute = Math.floor(Math.min(lastCheckIn, acceptedAt ?? lastCheckIn) / MINUTE);
+  body.writeUInt32BE(ticket.bucket ?? Math.min(minute, 2 ** 32 - 1), 9);
+  body.writeBigUInt64BE(BigInt(lastCheckIn), 13);
+  body.writeBigUInt64BE(BigInt(acceptedAt ?? 0), 21);
+  const nonce = randomBytes(12);
+  const cipher = createCipheriv("aes-256-gcm", Buffer.from(key, "base64"), nonce);
+  cipher.setAAD(Buffer.concat([TICKET_VERSION, Buffer.from(room)]));
+  const sealed = [TICKET_VERSION, nonce, cipher.update(body), cipher.final(), cipher.getAuthTag()];
+  return Buffer.concat(sealed).toString("base64url");
+}
+
+/** What a sealed ticket says. */
+export function openTicket(room, value, key = KEY) {
+  const sealed = Buffer.from(value, "base64url");
+  const decipher = createDecipheriv("aes-256-gcm", Buffer.from(key, "base64"), sealed.subarray(1, 13));
+  decipher.setAAD(Buffer.concat([TICKET_VERSION, Buffer.from(room)]));
+  decipher.setAuthTag(sealed.subarray(-16));
+  const body = Buffer.concat([decipher.update(sealed.subarray(13, -16)), decipher.final()]);
+  return {
+    id: body.readBigUInt64BE(1),
+    bucket: body.readUInt32BE(9),
+    lastCheckIn: Number(body.readBigUInt64BE(13)),
+    acceptedAt: body.readUInt8(0) === 1 ? Number(body.readBigUInt64BE(21)) : undefined,
+  };
+}
+
+/** The origin: what it does is told by the last part of the path, so that it does the same below every room. */
+async function startOrigin() {
+  /** @type {{ method: string, url: string, headers: import("node:http").IncomingHttpHeaders }[]} */
+  const requests = [];
+  /** @type {Set<() => void>} */
+  const held = new Set();
+  // Cookie headers may be large: what is too much is not for the origin to say here.
+  const server = createServer({ maxHeaderSize: 1 << 20 }, (request, response) => {
+    const { method, url, headers } = request;
+    requests.push({ method, url, headers });
+    response.setHeader("x-origin", "yes");
+    const send = (status, text, more = {}) => {
+      response.writeHead(status, text, more);
+      response.end(`${method} ${url}`);
+    };
+    switch (url.split("?", 1)[0].split("/").at(-1)) {
+      case "odd":
+        return send(299, "Odd");
+      case "cookies":
+        return send(200, "OK", { "set-cookie": ["basket=1; Path=/", "seen=yes; Path=/; HttpOnly"] });
+      case "echo":
+        response.writeHead(200, { "x-method": method, "x-type": headers["content-type"] ?? "" });
+        return request.pipe(response);
+      case "stream":
+        response.writeHead(200, { "content-type": "text/plain" });
+        response.write("first\n");
+        return held.add(() => response.end("last\n"));
+      case "redirect":
+        return send(302, "Found", { location: "/elsewhere" });
+      case "unchanged":
+        response.writeHead(304, { etag: '"1"' });
+        return response.end();
+      case "empty":
+        response.writeHead(204);
+        return response.end();
+      case "packed":
+        response.writeHead(200, { "content-type": "text/plain", "content-encoding": "gzip" });
+        return response.end(gzipSync(`${method} ${url}`));
+      case "broken":
+        return send(503, "Out of Order");
+      default:
+        return send(200, "OK", { "content-type": "text/plain" });
+    }
+  });
+  // A connection that closes just when it is used again would look like an origin that is down.
+  server.keepAliveTimeout = 10 * MINUTE;
+  const sockets = new Set();
+  server.on("upgrade", (request, socket, head) => {
+    requests.push({ method: request.method, url: request.url, headers: request.headers });
+    sockets.add(socket);
+    socket.on("close", () => sockets.delete(socket));
+    const accept = createHash("sha1")
+      .update(`${request.headers["sec-websocket-key"]}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)
+      .digest("base64");
+    socket.write(
+      "HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: Upgrade\r\n" +
+        `sec-websocket-accept: ${accept}\r\nx-origin: yes\r\nset-cookie: socket=1; Path=/\r\n\r\n`,
+    );
+    const connection = new Socket(socket, head);
+    connection.onText = (text) => connection.send(`echo ${text}`, { masked: false });
+  });
+  const listen = (port) =>
+    new Promise((resolve, reject) => {
+      server.once("error", reject);
+      server.listen(port, "127.0.0.1", () => resolve(server.address().port));
+    });
+  const port = await listen(0);
+  const close = () =>
+    new Promise((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+      for (const socket of sockets) socket.destroy();
+    });
+  return {
+    url: `http://127.0.0.1:${port}`,
+    requests,
+    /** The requests that it got for a path and what is below it. */
+    below: (path) =>
+      requests.filter(({ url }) => url === path || url.startsWith(`${path}/`) || url.startsWith(`${path}?`)),
+    /** Sends the rest of all held answers. */
+    release: () => {
+      for (const finish of held) finish();
+      held.clear();
+    },
+    close,
+  };
+}
+
+/** As much of RFC 6455 as short text messages need. */
+class Socket {
+  /** @type {string[]} */
+  #texts = [];
+  /** @type {((text: string) => void)[]} */
+  #readers = [];
+  #received = Buffer.alloc(0);
+  onText = (text) => {
+    const reader = this.#readers.shift();
+    if (reader) reader(text);
+    else this.#texts.push(text);
+  };
+
+  constructor(stream, head) {
+    this.stream = stream;
+    stream.on("error", () => stream.destroy());
+    stream.on("data", (chunk) => this.#take(chunk));
+    this.#take(head);
+  }
+
+  #take(chunk) {
+    this.#received = Buffer.concat([this.#received, chunk]);
+    for (;;) {
+      if (this.#received.length < 2) return;
+      const kind = this.#received[0] & 0x0f;
+      const masked = this.#received[1] >= 0x80;
+      const length = this.#received[1] & 0x7f;
+      const start = masked ? 6 : 2;
+      if (this.#received.length < start + length) return;
+      const payload = Buffer.from(this.#received.subarray(start, start + length));
+      if (masked) mask(payload, this.#received.subarray(2, 6));
+      this.#received = this.#received.subarray(start + length);
+      if (kind === 1) this.onText(payload.toString());
+      else if (kind === 8) this.stream.end();
+    }
+  }
+
+  /** Sends a text of up to 125 bytes; clients mask theirs. */
+  send(text, { masked = true } = {}) {
+    const payload = Buffer.from(text);
+    const key = masked ? randomBytes(4) : Buffer.alloc(0);
+    if (masked) mask(payload, key);
+    this.stream.write(Buffer.concat([Buffer.of(0x81, payload.length | (masked ? 0x80 : 0)), key, payload]));
+  }
+
+  /** The next text. */
+  read() {
+    const text = this.#texts.shift();
+    return text === undefined ? new Promise((resolve) => this.#readers.push(resolve)) : Promise.resolve(text);
+  }
+
+  close() {
+    this.stream.destroy();
+  }
+}
+
+function mask(payload, key) {
+  for (let i = 0; i < payload.length; i += 1) payload[i] ^= key[i % 4];
+}
