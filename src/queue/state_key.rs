@@ -156,15 +156,15 @@ impl StateKey {
     }
 
     /// Numbers that a visitor with `ahead` users ahead must leave untouched: enough for three seconds of their
-    /// refreshes, and for all whom the slots of the next refresh will not serve. Without it the oldest bucket wins
-    /// only by luck.
+    /// refreshes (for two at least: in a small room one number comes at a time), and for all whom the slots of the
+    /// next refresh will not serve. Without it the oldest bucket wins only by luck.
     pub fn protected(&self, room: &Room, ahead: i64) -> i64 {
         let refresh = i64::from(room.refresh_interval_seconds);
         let by_rate = i64::from(room.new_users_per_minute) * refresh / 60;
         // A quarter more than foreseen: users also leave, and a slot kept for nobody is worse than a close call.
         let freeing = by_rate.min(i64::from(self.expiring_refresh)) * 5 / 4;
         let next_polls = (ahead * 3 + refresh - 1) / refresh;
-        next_polls.max(ahead - freeing).max(0)
+        next_polls.max(ahead - freeing).max(ahead.min(2))
     }
 
     /// The part of `slots` that is this colo's by its traffic of lately, and the part that is Anywhere's.

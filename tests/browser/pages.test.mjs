@@ -1,6 +1,7 @@
 // Every page of the room in every state: what axe says, reflow, focus, and screenshots for human eyes.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
+import { createServer as createTcpServer } from "node:net";
 import { after, before, describe, test } from "node:test";
 import { startDemoOrigin } from "../../tools/demo-origin.mjs";
 import { inLine, inShop, look, startBrowser, startCrowd, startRoom, Visitor } from "./room.mjs";
@@ -214,17 +215,20 @@ describe("pages", { concurrency: 2 }, () => {
   });
 
   test("a shop that does not answer, until it does", async (t) => {
-    const shop = await startDemoOrigin();
-    await shop.close();
-    const room = await newRoom(t, { origin: shop.url });
+    // It keeps its port: a closed one could be given to somebody else, who would answer.
+    const silent = createTcpServer((socket) => socket.destroy());
+    await new Promise((listening) => silent.listen(0, "127.0.0.1", listening));
+    const { port } = silent.address();
+    const room = await newRoom(t, { origin: `http://127.0.0.1:${port}` });
     const { page } = await newVisitor(t);
     const answer = await page.goto(`${room.url}/?from=letter`);
     assert.equal(answer.status(), 502);
     await page.getByRole("heading", { name: "The site does not answer" }).waitFor();
     await look(page, "502");
 
-    const again = await startDemoOrigin({ port: Number(new URL(shop.url).port) });
-    t.after(again.close);
+    await new Promise((closed) => silent.close(closed));
+    const shop = await startDemoOrigin({ port });
+    t.after(shop.close);
     await page.getByRole("link", { name: "Try again" }).click();
     await inShop(page).waitFor();
     assert.equal(page.url(), `${room.url}/?from=letter`);
