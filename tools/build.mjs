@@ -88,6 +88,10 @@ async function compile() {
       // A Worker has no use for Debug texts of std, and its size is what every cold start loads.
       RUSTFLAGS: `${env.RUSTFLAGS ?? ""} -Zfmt-debug=none -Zlocation-detail=none`.trim(),
       CARGO_UNSTABLE_BUILD_STD_FEATURES: "optimize_for_size",
+      CARGO_PROFILE_RELEASE_OPT_LEVEL: "z",
+      CARGO_PROFILE_RELEASE_LTO: "true",
+      CARGO_PROFILE_RELEASE_CODEGEN_UNITS: "1",
+      CARGO_PROFILE_RELEASE_STRIP: "true",
       RUST_LIB_BACKTRACE: "0", // after a compiler's error, worker-build's own stack helps nobody
       // setup.mjs says what the shims are for.
       ANTEROOM_PATH: env.PATH,

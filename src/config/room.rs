@@ -84,6 +84,8 @@ pub enum SlotStrategy {
     AdaptedWorkerSlots,
     /// 2023: numbers from the colo's Counter, then from Anywhere.
     Counters,
+    /// Tickets leased by the colo's Counter from one pool, Anywhere.
+    Leases,
 }
 
 /// What happens to new users when neither the objects nor a cached state answer.

@@ -3,12 +3,14 @@
 use std::future::Future;
 use std::pin::Pin;
 
+use js_sys::Uint8Array;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use worker::{Env, Error, Request, Response, Result};
 
 use super::clock::within;
 use crate::pipeline::messages::MAX_BODY;
+use crate::pipeline::wire::{self, WireError};
 
 /// Bindings of the objects.
 pub const COUNTER: &str = "COUNTER";
@@ -29,9 +31,9 @@ pub async fn call<A: Serialize, R: DeserializeOwned>(
     message: &A,
     deadline_ms: u64,
 ) -> Result<R> {
-    let body = serde_json::to_string(message)?;
-    let text = post(env.clone(), binding, name.to_owned(), route, body, deadline_ms).await?;
-    Ok(serde_json::from_str(&text)?)
+    let body = wire::encode(message).map_err(unreadable)?;
+    let bytes = post(env.clone(), binding, name.to_owned(), route, body, deadline_ms).await?;
+    wire::decode(&bytes).map_err(unreadable)
 }
 
 /// The part of a call that does not depend on the message, compiled once: it is a large part of the Worker otherwise.
@@ -40,13 +42,13 @@ fn post(
     binding: &'static str,
     name: String,
     route: &'static str,
-    body: String,
+    body: Vec<u8>,
     deadline_ms: u64,
-) -> LocalBoxFuture<Result<String>> {
+) -> LocalBoxFuture<Result<Vec<u8>>> {
     Box::pin(async move {
         let init = web_sys::RequestInit::new();
         init.set_method("POST");
-        init.set_body(&body.into());
+        init.set_body(&Uint8Array::from(body.as_slice()).into());
         let request =
             web_sys::Request::new_with_str_and_init(&format!("https://object{route}"), &init)?.into();
         // A stub that has failed once stays broken, so each call has a new one.
@@ -54,8 +56,11 @@ fn post(
         let answered = within(deadline_ms, async {
             let mut response = stub.fetch_with_request(request).await?;
             let status = response.status_code();
-            let text = response.text().await?;
-            if status == 200 { Ok(text) } else { Err(failure(format!("status {status}: {text}"))) }
+            if status == 200 {
+                response.bytes().await
+            } else {
+                Err(failure(format!("status {status}: {}", response.text().await?)))
+            }
         })
         .await;
         answered
@@ -67,6 +72,11 @@ fn post(
 /// A future of this thread that hides its type.
 pub type LocalBoxFuture<T> = Pin<Box<dyn Future<Output = T>>>;
 
+/// What cannot be read or written, as the platform's error.
+pub fn unreadable(error: WireError) -> Error {
+    failure(error.to_string())
+}
+
 /// An error of our own.
 pub fn failure(message: String) -> Error {
     Error::RustError(message)
@@ -74,14 +84,14 @@ pub fn failure(message: String) -> Error {
 
 /// Reads the message that an object was sent; longer ones than the bound are refused.
 pub async fn message<A: DeserializeOwned>(request: &mut Request) -> Result<A> {
-    let text = request.text().await?;
-    if text.len() > MAX_BODY {
-        return Err(failure(format!("a message may be {MAX_BODY} bytes long, this one has {}", text.len())));
+    let bytes = request.bytes().await?;
+    if bytes.len() > MAX_BODY {
+        return Err(failure(format!("a message may be {MAX_BODY} bytes long, this one has {}", bytes.len())));
     }
-    Ok(serde_json::from_str(&text)?)
+    wire::decode(&bytes).map_err(unreadable)
 }
 
 /// An object's answer.
 pub fn answer<R: Serialize>(answer: &R) -> Result<Response> {
-    Response::ok(serde_json::to_string(answer)?)
+    Response::from_bytes(wire::encode(answer).map_err(unreadable)?)
 }

@@ -4,13 +4,13 @@ use worker::{Context, Env, Request, Result};
 
 use super::clock::{now, random, random_id};
 use super::platform::{colo, log_error};
-use super::room_worker::{Number, Place};
+use super::room_worker::Place;
 use super::settings::Settings;
 use super::{operator, origin};
 use crate::answer::{self, Answer, Estimate, STATUS_REQUEST_HEADER, WaitingView};
-use crate::config::{Coverage, OnError, Room};
+use crate::config::Coverage;
 use crate::pipeline::{CheckIn, PLACE_MS};
-use crate::queue::{Decision, Fallback, decide, estimated_wait_seconds, likely_ahead, minute_of};
+use crate::queue::{Step, estimated_wait_seconds, likely_ahead, minute_of, next_check_in_seconds};
 use crate::ticket::{KeyRing, Standing, Ticket, find_cookie, set_cookie, standing};
 
 /// Our own paths, on every host that a room covers.
@@ -58,42 +58,21 @@ impl Visit<'_> {
         if let Standing::Active(ticket) = standing {
             return self.pass(ticket).await;
         }
-        let state = if room.queue_all { None } else { self.place.state().await };
-        let decision = decide(room, &standing, state.as_ref(), now());
+        if !room.queue_all {
+            self.place.refresh_state().await;
+        }
         let (ticket, waits) = match standing {
             Standing::Active(ticket) | Standing::Waiting(ticket) => (ticket, true),
             Standing::New => {
-                let time = now();
+                let time = self.place.time();
                 let id = random_id()?;
                 (Ticket { id, bucket: minute_of(time), accepted_at: None, last_check_in: time }, false)
             }
         };
-        match decision {
-            Decision::Pass => self.pass(ticket).await,
-            Decision::Wait => self.wait(ticket, waits).await,
-            Decision::WithinOwnSlots(slots) => {
-                if self.place.take_own(slots) {
-                    self.enter(ticket, waits, minute_of(now()), true).await
-                } else {
-                    self.wait(ticket, waits).await
-                }
-            }
-            Decision::Ask(ask) => match self.place.number(ask, ticket.id, waits).await {
-                Number::Given(minute) => self.enter(ticket, waits, minute, true).await,
-                Number::Refused => self.wait(ticket, waits).await,
-                Number::Unknown => {
-                    let slots = Fallback::slots(room, &standing, state.as_ref(), now());
-                    let admit = match slots {
-                        Some(slots) => self.place.take_own(slots),
-                        None => room.on_error == OnError::Admit,
-                    };
-                    if admit {
-                        self.enter(ticket, waits, minute_of(now()), false).await
-                    } else {
-                        self.wait(ticket, waits).await
-                    }
-                }
-            },
+        match self.place.judge(&standing, ticket.id).await? {
+            Step::Pass => self.pass(ticket).await,
+            Step::Enter { minute, numbered } => self.enter(ticket, waits, minute, numbered).await,
+            Step::Wait | Step::Ask(..) => self.wait(ticket, waits).await,
         }
     }
 
@@ -101,7 +80,7 @@ impl Visit<'_> {
     fn standing(&self) -> Standing {
         let room = &self.place.room;
         let header = self.request.inner().headers().get("cookie").ok().flatten().unwrap_or_default();
-        let time = now();
+        let time = self.place.time();
         let mut best = Standing::New;
         for value in find_cookie(&header, &room.cookie_name()) {
             let ticket = self.keys.open(&room.name, value);
@@ -116,7 +95,7 @@ impl Visit<'_> {
 
     /// An active user: to the origin, without a call.
     async fn pass(&self, ticket: Ticket) -> Result<web_sys::Response> {
-        let time = now();
+        let time = self.place.time();
         // Within one slot nothing changes: no new cookie, nothing to count.
         let moved = time / self.place.room.slot_ms() != ticket.last_check_in / self.place.room.slot_ms();
         let cookie = if moved {
@@ -137,7 +116,7 @@ impl Visit<'_> {
         minute: u32,
         numbered: bool,
     ) -> Result<web_sys::Response> {
-        let time = now();
+        let time = self.place.time();
         let from = waited.then_some(ticket.last_check_in);
         let check_in =
             CheckIn::Enter { id: ticket.id, bucket: ticket.bucket, from, at: time, minute, numbered };
@@ -156,27 +135,29 @@ impl Visit<'_> {
 
     async fn wait(&self, ticket: Ticket, waited: bool) -> Result<web_sys::Response> {
         let room = &self.place.room;
-        let mut state = self.place.state().await;
+        let mut state = self.place.refresh_state().await;
         if state.as_ref().is_none_or(|state| state.age(now()) > room.refresh_ms()) {
             state = self.place.state_from_data_center().await;
         }
-        let time = now();
+        let time = self.place.time();
         let from = waited.then_some(ticket.last_check_in);
         let check_in = CheckIn::Wait { id: ticket.id, bucket: ticket.bucket, from, at: time };
         self.place.note(check_in, &self.context);
+        let global_time = state.as_ref().map_or(time, |state| state.global_time(now()));
+        let key = state.as_ref().map(|state| &state.key);
+        let [random] = random::<1>()?;
+        let refresh_seconds =
+            next_check_in_seconds(room, key, ticket.bucket, global_time, f64::from(random) / 256.0);
         let url = self.request.inner().url();
         let view = WaitingView {
             room,
             url: &url,
-            estimate: state
-                .as_ref()
-                .and_then(|state| {
-                    estimated_wait_seconds(room, &state.key, ticket.bucket, state.global_time(time))
-                })
+            estimate: key
+                .and_then(|key| estimated_wait_seconds(room, key, ticket.bucket, global_time))
                 .map_or(Estimate::Unknown, |seconds| Estimate::Known { seconds }),
-            people_ahead: state.as_ref().map(|state| likely_ahead(&state.key, ticket.bucket).max(0) as u64),
+            people_ahead: key.map(|key| likely_ahead(key, ticket.bucket).max(0) as u64),
             queue_all: room.queue_all,
-            refresh_seconds: jittered(room)?,
+            refresh_seconds,
             now_ms: time,
             cookieless: !waited && self.comes_from_itself(),
         };
@@ -206,14 +187,6 @@ impl Visit<'_> {
         let header = self.request.inner().headers().get(STATUS_REQUEST_HEADER).ok().flatten();
         answer::is_status_request(header.as_deref())
     }
-}
-
-/// The refresh interval, a tenth longer or shorter, so that a crowd does not check in at once.
-fn jittered(room: &Room) -> Result<u32> {
-    let [random] = random::<1>()?;
-    let tenth = f64::from(room.refresh_interval_seconds) / 10.0;
-    let shift = (f64::from(random) / 127.5 - 1.0) * tenth;
-    Ok((f64::from(room.refresh_interval_seconds) + shift).round().max(1.0) as u32)
 }
 
 async fn to_origin(

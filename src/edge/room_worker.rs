@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use litemap::LiteMap;
 use worker::{Cache, Context, Env, Headers, Response, Result};
 
-use super::calls::{ANYWHERE, COUNTER, DATA_CENTER, LocalBoxFuture, call};
+use super::calls::{ANYWHERE, COUNTER, DATA_CENTER, LocalBoxFuture, call, unreadable};
 use super::clock::{now, pause, random_id, within};
 use super::platform::log_error;
 use super::settings::Settings;
@@ -13,8 +13,9 @@ use crate::config::Room;
 use crate::pipeline::messages::{
     REPORT, STATE, StateAnswer, StateRequest, TAKE, Take, Taken, VERSION, WorkerAnswer, colo_object,
 };
-use crate::pipeline::{CheckIn, LATE_RENEWAL_MS, Outbox};
-use crate::queue::{Ask, Clocked, Desk, Fallback, Hint, NumberAsk, Outcome, StateKey, Turn, minute_of};
+use crate::pipeline::{CheckIn, Outbox, wire};
+use crate::queue::{Clocked, Desk, Keeper, NumberAsk, Outcome, StateKey, Step, Turn, Whom, minute_of};
+use crate::ticket::Standing;
 
 /// Rooms times colos that one isolate keeps apart. An isolate serves one colo, so this is reached by tests alone; at
 /// the bound the memory of another one is dropped, which costs it one fetch of the state key.
@@ -45,12 +46,8 @@ type NumberDesk = Desk<NumberAsk, Outcome>;
 
 /// One worker's memory of one room in one colo.
 pub struct RoomWorker {
+    keeper: Keeper,
     outbox: Outbox,
-    state: Option<Clocked>,
-    /// Refusals of the colo's Counter and of Anywhere.
-    counter_hint: Hint,
-    anywhere_hint: Hint,
-    fallback: Fallback,
     counter_desk: NumberDesk,
     anywhere_desk: NumberDesk,
     looked_into_cache: u64,
@@ -74,16 +71,6 @@ pub struct Place {
 
 thread_local! {
     static WORKERS: RefCell<LiteMap<(String, String), RoomWorker>> = const { RefCell::new(LiteMap::new()) };
-}
-
-/// What came of asking for a number.
-pub enum Number {
-    /// It was given, with a number of this minute.
-    Given(u32),
-    /// There is none.
-    Refused,
-    /// Nobody answered.
-    Unknown,
 }
 
 impl Place {
@@ -111,9 +98,19 @@ impl Place {
         })
     }
 
+    fn known(&self) -> Option<Clocked> {
+        self.with(|worker| worker.keeper.state().cloned()).ok().flatten()
+    }
+
+    /// The time to go by, in milliseconds since the epoch: this worker's clock, corrected where it is far off.
+    pub fn time(&self) -> u64 {
+        let own = now();
+        self.with(|worker| worker.keeper.time(own)).unwrap_or(own)
+    }
+
     /// The state key from this isolate's memory, else from the colo's cache. `None` when neither has one.
-    pub async fn state(&self) -> Option<Clocked> {
-        let mine = self.with(|worker| worker.state.clone()).ok().flatten();
+    pub async fn refresh_state(&self) -> Option<Clocked> {
+        let mine = self.known();
         let time = now();
         if mine.as_ref().is_some_and(|state| state.age(time) <= FRESH_MS) {
             return mine;
@@ -130,7 +127,7 @@ impl Place {
         if look && let Some(Some(cached)) = within(CACHE_DEADLINE_MS, self.cached()).await {
             self.keep(cached);
         }
-        self.with(|worker| worker.state.clone()).ok().flatten()
+        self.known()
     }
 
     /// The state key from the data center, for a worker that has none. Keeps what comes.
@@ -144,7 +141,7 @@ impl Place {
             due
         });
         if !due.unwrap_or(false) {
-            return self.with(|worker| worker.state.clone()).ok().flatten();
+            return self.known();
         }
         let name = colo_object(&self.room.name, &self.colo);
         let request = StateRequest { v: VERSION, minute: minute_of(now()), given: None };
@@ -155,17 +152,11 @@ impl Place {
             Ok(_) => {}
             Err(error) => log_error(&format!("state key: {error}")),
         }
-        self.with(|worker| worker.state.clone()).ok().flatten()
+        self.known()
     }
 
-    /// Keeps the newer of two state keys.
     fn keep(&self, state: Clocked) {
-        let _ = self.with(|worker| {
-            let older = worker.state.as_ref().is_some_and(|mine| mine.key.taken_at > state.key.taken_at);
-            if !older {
-                worker.state = Some(state);
-            }
-        });
+        let _ = self.with(|worker| worker.keeper.learn(state));
     }
 
     /// The cache is shared by a colo's isolates. Where it does nothing, all of this still works.
@@ -175,9 +166,9 @@ impl Place {
 
     async fn cached(&self) -> Option<Clocked> {
         let mut response = Cache::open(CACHE.to_owned()).await.get(self.cache_key(), false).await.ok()??;
-        let text = response.text().await.ok()?;
+        let bytes = response.bytes().await.ok()?;
         let kept_at = response.headers().get(KEPT_AT).ok()??.parse().ok()?;
-        let answer: StateAnswer = serde_json::from_str(&text).ok()?;
+        let answer: StateAnswer = wire::decode(&bytes).ok()?;
         answer.state.map(|key| Clocked { key, received_at: kept_at })
     }
 
@@ -187,64 +178,39 @@ impl Place {
             headers.set("cache-control", &format!("max-age={CACHE_SECONDS}"))?;
             headers.set(KEPT_AT, &now().to_string())?;
             let answer = StateAnswer { v: VERSION, state: Some(key) };
-            let response = Response::ok(serde_json::to_string(&answer)?)?.with_headers(headers);
+            let response =
+                Response::from_bytes(wire::encode(&answer).map_err(unreadable)?)?.with_headers(headers);
             Cache::open(CACHE.to_owned()).await.put(self.cache_key(), response).await
         };
         // A cache that refuses is no harm: each isolate then gets its state key with its own reports.
         let _ = put.await;
     }
 
-    /// Asks for a number: the colo's Counter first where it owns some, then Anywhere.
-    pub async fn number(&self, ask: Ask, id: u64, waits: bool) -> Number {
-        let time = now();
-        let worth_asking = |hint: fn(&RoomWorker) -> &Hint| {
-            self.with(|worker| !hint(worker).refuses(ask.minute, ask.limit, time)).unwrap_or(true)
-        };
-        let wanted = NumberAsk {
-            id,
-            bucket: ask.bucket,
-            waits,
-            minute: ask.minute,
-            limit: ask.limit,
-            owned: ask.colo_slots,
-        };
-        if ask.colo_slots > 0 && worth_asking(|worker| &worker.counter_hint) {
-            let name = colo_object(&self.room.name, &self.colo);
-            match self.ask(COUNTER, name, |worker| &mut worker.counter_desk, wanted).await {
-                Some(Outcome::Given { minute, .. }) => return Number::Given(minute),
-                Some(Outcome::Refused { minute, limit }) => {
-                    let _ = self.with(|worker| worker.counter_hint.remember(minute, limit, now()));
-                }
-                // A Counter that does not answer leaves Anywhere to ask.
-                None => {}
-            }
+    /// Judges a request, asking objects where that is needed. What comes is the last step: pass, enter or wait.
+    pub async fn judge(&self, standing: &Standing, id: u64) -> Result<Step> {
+        let time = self.time();
+        let mut step = self.with(|worker| worker.keeper.judge(&self.room, standing, id, time))?;
+        while let Step::Ask(whom, wanted) = step {
+            let outcome = self.ask(whom, wanted).await;
+            let time = self.time();
+            step = self
+                .with(|worker| worker.keeper.answered(&self.room, standing, (whom, wanted), outcome, time))?;
         }
-        if !worth_asking(|worker| &worker.anywhere_hint) {
-            return Number::Refused;
-        }
-        let name = self.room.name.clone();
-        match self.ask(ANYWHERE, name, |worker| &mut worker.anywhere_desk, wanted).await {
-            Some(Outcome::Given { minute, .. }) => Number::Given(minute),
-            Some(Outcome::Refused { minute, limit }) => {
-                let _ = self.with(|worker| worker.anywhere_hint.remember(minute, limit, now()));
-                Number::Refused
-            }
-            None => Number::Unknown,
-        }
+        Ok(step)
     }
 
     /// Asks an object by way of this worker's desk. `None` when the object does not answer.
-    fn ask(
-        &self,
-        binding: &'static str,
-        name: String,
-        desk: fn(&mut RoomWorker) -> &mut NumberDesk,
-        wanted: NumberAsk,
-    ) -> LocalBoxFuture<Option<Outcome>> {
+    fn ask(&self, whom: Whom, wanted: NumberAsk) -> LocalBoxFuture<Option<Outcome>> {
         let here = self.clone();
+        let (binding, name, desk): (_, _, fn(&mut RoomWorker) -> &mut NumberDesk) = match whom {
+            Whom::Counter => {
+                (COUNTER, colo_object(&here.room.name, &here.colo), |worker| &mut worker.counter_desk)
+            }
+            Whom::Anywhere => (ANYWHERE, here.room.name.clone(), |worker| &mut worker.anywhere_desk),
+        };
         Box::pin(async move {
             let (place, knows) =
-                here.with(|worker| (desk(worker).join(wanted), worker.state.is_some())).ok()?;
+                here.with(|worker| (desk(worker).join(wanted), worker.keeper.state().is_some())).ok()?;
             let place = place?;
             let deadline_ms = if knows { here.deadline_ms } else { WAKING * here.deadline_ms };
             let give_up = now() + 2 * deadline_ms;
@@ -267,19 +233,13 @@ impl Place {
         })
     }
 
-    /// Lets the visitor in if this worker has let in fewer than `slots` in this minute.
-    pub fn take_own(&self, slots: i64) -> bool {
-        self.with(|worker| worker.fallback.take(slots, now())).unwrap_or(false)
-    }
-
     /// Notes a check-in and sees to its report after the response.
     pub fn note(&self, check_in: CheckIn, context: &Context) {
-        let session = self.room.session_ms();
-        let urgent =
-            matches!(check_in, CheckIn::Move { from, at, .. } if at + LATE_RENEWAL_MS >= from + session);
+        let time = self.time();
         let noted = self.with(|worker| {
-            worker.outbox.note(check_in, urgent);
-            worker.outbox.announce(now())
+            let level = worker.keeper.level();
+            worker.outbox.note(&self.room, check_in, level, time);
+            worker.outbox.announce(time)
         });
         if let Ok(Some(wait)) = noted {
             let place = self.clone();
@@ -294,10 +254,12 @@ impl Place {
             if wait > 0 {
                 pause(wait).await;
             }
-            let Ok(report) = self.with(|worker| worker.outbox.report(now())) else { return };
-            if report.check_ins.is_empty() {
+            let time = self.time();
+            let report = self.with(|worker| worker.outbox.is_due(time).then(|| worker.outbox.report(time)));
+            let Some(report) = report.ok().flatten().filter(|report| !report.check_ins.is_empty()) else {
+                // An earlier report has taken it all along.
                 return;
-            }
+            };
             let name = colo_object(&self.room.name, &self.colo);
             let answer: Result<WorkerAnswer> =
                 call(&self.env, DATA_CENTER, &name, REPORT, &report, REPORT_DEADLINE_MS).await;
@@ -311,7 +273,8 @@ impl Place {
                 }
                 Err(error) => log_error(&format!("report: {error}")),
             }
-            match self.with(|worker| worker.outbox.announce(now())) {
+            let time = self.time();
+            match self.with(|worker| worker.outbox.announce(time)) {
                 Ok(Some(next)) => wait = next.max(50),
                 _ => return,
             }
@@ -323,11 +286,8 @@ impl RoomWorker {
     fn new(worker: u64, deadline_ms: u64) -> Self {
         let replace_after = WAKING * deadline_ms + 100;
         Self {
+            keeper: Keeper::default(),
             outbox: Outbox::new(worker),
-            state: None,
-            counter_hint: Hint::default(),
-            anywhere_hint: Hint::default(),
-            fallback: Fallback::default(),
             counter_desk: Desk::new(replace_after),
             anywhere_desk: Desk::new(replace_after),
             looked_into_cache: 0,

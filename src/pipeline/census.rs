@@ -182,9 +182,13 @@ impl Census {
 
     /// How many of the active users of `time` have expired after each slot width from `time` on, cumulative.
     pub fn expiring(&self, room: &Room, time: u64, steps: usize) -> Vec<u32> {
-        let now = self.active_at(room, time);
-        (1..=steps as u64)
-            .map(|step| (now - self.active_at(room, time + step * self.slot_ms)).max(0) as u32)
+        let first = self.first_alive(room, time);
+        let mut gone = 0;
+        (0..steps as u64)
+            .map(|step| {
+                gone += self.active.get(first + step);
+                gone.max(0) as u32
+            })
             .collect()
     }
 

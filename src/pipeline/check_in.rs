@@ -2,6 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::{Room, SlotStrategy};
+
+/// A report may take so long to reach the pool, in milliseconds: with the next push, and the state after it.
+const LAST_MOMENT_MS: u64 = 1_500;
+
 /// A visitor's request as the pipeline counts it. Times are milliseconds since the epoch, by the worker's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Wire", into = "Wire")]
@@ -42,6 +47,15 @@ pub enum CheckIn {
         /// Now.
         at: u64,
     },
+}
+
+impl CheckIn {
+    /// Whether it renews a session so late that the pool of `leases` must be told directly: it lets somebody else in
+    /// as soon as a session has ended, and a report takes longer than that.
+    pub fn is_last_moment(&self, room: &Room) -> bool {
+        let Self::Move { from, at, .. } = self else { return false };
+        room.slot_strategy == SlotStrategy::Leases && at + LAST_MOMENT_MS >= from + room.session_ms()
+    }
 }
 
 /// On the wire: kind, ticket id, bucket, from (0: none), at, minute, whether numbered. What a kind does not have is 0.

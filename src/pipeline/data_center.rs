@@ -3,11 +3,11 @@
 use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
 
-use super::Trail;
 use super::census::Census;
 use super::messages::{ColoReport, Given, VERSION, WorkerAnswer, WorkerReport};
+use super::{CALM_REPORT_MS, CheckIn, LATE_RENEWAL_MS, Trail};
 use crate::config::Room;
-use crate::queue::{Clocked, Remembered, StateKey};
+use crate::queue::{Clocked, Level, Remembered, StateKey};
 
 /// Pushes to Global are so far apart while there is traffic.
 const PUSH_MS: u64 = 2_000;
@@ -15,6 +15,8 @@ const PUSH_MS: u64 = 2_000;
 const URGENT_MS: u64 = 250;
 /// So many pushes in a session when nothing happens but users are active.
 const SLOW_PUSHES: u64 = 6;
+/// From a check-in to Global when the room is busy: a report every second, a push every two, and the way.
+const LATE_MS: u64 = 3_500;
 /// After the last report it goes on pushing for so long, then slows down, and sleeps when nobody is active.
 const AWAKE_MS: u64 = 12_000;
 /// A worker that has not reported for so long is not counted as active.
@@ -58,6 +60,10 @@ pub struct DataCenter {
     pushed_at: u64,
     dirty: bool,
     urgent: bool,
+    /// The next push must leave by then: sessions that were renewed would seem to end.
+    push_by: Option<u64>,
+    /// Until when workers may still report slowly, because they were told that the room is calm.
+    calm_until: u64,
 }
 
 impl DataCenter {
@@ -77,6 +83,9 @@ impl DataCenter {
             pushed_at: 0,
             dirty: false,
             urgent: false,
+            push_by: None,
+            // What the instance that has gone told its workers is not known.
+            calm_until: now + CALM_REPORT_MS,
         };
         if let Some(saved) = saved {
             data_center.census = saved.census;
@@ -113,6 +122,10 @@ impl DataCenter {
                 self.census.apply(check_in, &mut self.trails);
                 worker.applied = sequence;
                 self.dirty = true;
+                if let CheckIn::Move { from, .. } = check_in {
+                    let by = from + room.session_ms() - LATE_RENEWAL_MS / 2;
+                    self.push_by = Some(self.push_by.map_or(by, |earlier| earlier.min(by)));
+                }
             }
         }
         self.urgent |= report.urgent;
@@ -146,14 +159,29 @@ impl DataCenter {
         }
         // While users are active it says slowly that it is there: else nobody could tell silence from a fault, and
         // their sessions would be taken for ended though they go on.
-        let interval = if self.dirty || now < self.reported_at + AWAKE_MS {
+        let recent = self.dirty || now < self.reported_at + AWAKE_MS;
+        let interval = if recent && self.level() != Level::Calm {
             PUSH_MS
-        } else if self.census.active_at(room, now) > 0 {
+        } else if recent || self.census.active_at(room, now) > 0 {
             room.session_ms() / SLOW_PUSHES
         } else {
             return None;
         };
-        Some((self.pushed_at + interval).saturating_sub(now).min(interval))
+        let due = self.push_by.map_or(u64::MAX, |by| by.max(self.pushed_at + URGENT_MS));
+        Some(due.min(self.pushed_at + interval).saturating_sub(now).min(interval))
+    }
+
+    fn level(&self) -> Level {
+        self.state.as_ref().map_or(Level::Busy, |state| state.key.level)
+    }
+
+    /// How long a check-in of this colo may take to get to Global, in milliseconds.
+    fn late(&self, room: &Room, now: u64) -> u64 {
+        if now < self.calm_until {
+            CALM_REPORT_MS + room.session_ms() / SLOW_PUSHES + LATE_MS
+        } else {
+            LATE_MS
+        }
     }
 
     /// What to write to storage before a push.
@@ -188,6 +216,7 @@ impl DataCenter {
         self.pushed_at = now;
         self.dirty = false;
         self.urgent = false;
+        self.push_by = None;
         ColoReport {
             v: VERSION,
             colo: self.colo.clone(),
@@ -196,6 +225,7 @@ impl DataCenter {
             given,
             workers: self.active_workers(now),
             next_in: self.next_push(room, now).unwrap_or(0),
+            late: self.late(room, now),
         }
     }
 
@@ -209,6 +239,10 @@ impl DataCenter {
         let Some(key) = state else { return };
         let older = self.state.as_ref().is_some_and(|state| state.key.taken_at > key.taken_at);
         if !older {
+            if key.level == Level::Calm {
+                // Workers go by it for as long as they have no newer one: until they report.
+                self.calm_until = now + 2 * CALM_REPORT_MS;
+            }
             self.state = Some(Clocked { key, received_at: now });
         }
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Census;
 use super::messages::{ColoReport, Given, VERSION};
 use crate::config::{Room, SlotStrategy};
-use crate::queue::{MinuteShares, Shares, StateKey, minute_of, start_of};
+use crate::queue::{Level, MinuteShares, Shares, StateKey, minute_of, start_of};
 
 /// At most so many colos are kept apart: a few times as many as the network has.
 pub const MAX_COLOS: usize = 1_000;
@@ -18,8 +18,14 @@ const SHARES_USED_MS: u64 = 7_000;
 const HISTORY_SETTLED_MS: u64 = 5_000;
 /// A session counts so long after its end: a request of its last seconds may still be on its way here.
 const EXPIRY_LAG_MS: u64 = 1_000;
+/// The same where the pool is told of last moments directly.
+const POOL_EXPIRY_LAG_MS: u64 = 100;
 /// A colo whose announced report is late by so much is cut off.
 const CUT_OFF_MS: u64 = 4_000;
+/// A check-in takes so long to get here when the room is busy: report, push, and the way.
+const USUALLY_LATE_MS: u64 = 3_500;
+/// Minutes of admissions that the pool is told.
+const RECENT_MINUTES: u32 = 4;
 /// A report says everything up to so long before it came.
 const REPORTED_MS: u64 = 3_000;
 /// While people wait, a minute is divided among colos only where each gets so many numbers on average.
@@ -163,12 +169,8 @@ impl Global {
             }
         }
         if next_is_due && !self.shares.contains_key(&(minute + 1)) {
-            let shares = match room.slot_strategy {
-                SlotStrategy::Counters => {
-                    self.share_by_queue(room, now).unwrap_or_else(|| self.share_by_history(room, minute))
-                }
-                _ => Shares::all_anywhere(),
-            };
+            let shares =
+                self.share_by_queue(room, now).unwrap_or_else(|| self.share_by_history(room, minute));
             self.shares.insert(minute + 1, shares);
             self.meta_stored = false;
         }
@@ -215,7 +217,9 @@ impl Global {
     pub fn state(&mut self, room: &Room, colo: Option<&str>, minute: u32, now: u64) -> StateKey {
         let here = minute_of(now);
         let this = minute.clamp(here.saturating_sub(1), here + 1);
-        self.settle_shares(room, this, now);
+        if room.slot_strategy == SlotStrategy::Counters {
+            self.settle_shares(room, this, now);
+        }
         let carry = self.carry(room, this);
         let merged = &self.merged;
         let step = room.slot_ms().max(1);
@@ -229,7 +233,7 @@ impl Global {
         let whole = all_tried.max(i64::from(room.new_users_per_minute)).max(1);
         let millionths = |part: i64| (part * 1_000_000 / whole) as u32;
         // Renewals of the last seconds of a session are reported at once, but not in no time.
-        let counted_at = now.saturating_sub(EXPIRY_LAG_MS);
+        let counted_at = now.saturating_sub(expiry_lag_ms(room));
         let mut expiring = merged.expiring(room, counted_at, FORESEEN_MS.div_ceil(step) as usize);
         while expiring.len() > 1 && expiring.last() == expiring.get(expiring.len() - 2) {
             expiring.pop();
@@ -238,6 +242,15 @@ impl Global {
         let foreseen = |ms: u64| {
             (merged.active_at(room, counted_at) - merged.active_at(room, counted_at + ms)).max(0) as u32
         };
+        let waiting = merged.waiting_at(room, now);
+        let entering = self.entering(now);
+        let level = level(room, active, entering, waiting.is_empty());
+        let pools = room.slot_strategy == SlotStrategy::Leases && colo.is_none();
+        let recent = (here.saturating_sub(RECENT_MINUTES)..=here + 1)
+            .filter(|_| pools)
+            .map(|minute| (minute, merged.admitted_in(minute), merged.unnumbered_in(minute)))
+            .filter(|(_, admitted, unnumbered)| (*admitted, *unnumbered) != (0, 0))
+            .collect();
         StateKey {
             v: VERSION,
             taken_at: now,
@@ -252,14 +265,29 @@ impl Global {
             admitted_next: merged.admitted_in(this + 1),
             unnumbered: merged.unnumbered_in(this),
             carry,
-            entering: self.entering(now),
-            waiting: merged.waiting_at(room, now),
+            entering,
+            waiting,
             shares,
             colo_ratio: colo.and_then(|name| self.colos.get(name)).map_or(0, |colo| millionths(tried(colo))),
             anywhere_ratio: millionths(whole - all_tried),
             colo_workers: 1,
             all_workers: self.active_workers(now).max(1),
+            level,
+            covered: self.covered(now),
+            recent,
         }
+    }
+
+    /// Everything before this time is in the counts, unless a colo lies about how late its reports are.
+    fn covered(&self, now: u64) -> u64 {
+        let covered = self.colos.values().filter(|colo| !colo.report.census.is_empty()).map(|colo| {
+            // A colo that is overdue has said nothing since its last report.
+            let overdue =
+                colo.report.next_in > 0 && now >= colo.received_at + colo.report.next_in + CUT_OFF_MS;
+            let until = if overdue { colo.received_at } else { now };
+            until.saturating_sub(colo.report.late)
+        });
+        covered.min().unwrap_or(now).min(now.saturating_sub(USUALLY_LATE_MS))
     }
 
     /// Users of colos that are cut off, whose sessions seem to have ended since: they may have been renewed, and
@@ -273,7 +301,7 @@ impl Global {
             .map(|colo| {
                 let census = &colo.report.census;
                 let then = census.active_at(room, colo.received_at.saturating_sub(REPORTED_MS));
-                (then - census.active_at(room, now.saturating_sub(EXPIRY_LAG_MS))).max(0)
+                (then - census.active_at(room, now.saturating_sub(expiry_lag_ms(room)))).max(0)
             })
             .sum()
     }
@@ -389,4 +417,24 @@ impl Global {
 /// clock has gone on to a later minute no longer says it.
 fn final_count(given: Given, minute: u32) -> Option<i64> {
     if given.minute == minute { given.previous.map(|count| count as i64) } else { None }
+}
+
+fn expiry_lag_ms(room: &Room) -> u64 {
+    if room.slot_strategy == SlotStrategy::Leases { POOL_EXPIRY_LAG_MS } else { EXPIRY_LAG_MS }
+}
+
+/// How near a room is to its limits. `entering`: users admitted per ten minutes.
+fn level(room: &Room, active: i64, entering: u32, nobody_waits: bool) -> Level {
+    if !nobody_waits {
+        Level::Queueing
+    } else if room.slot_strategy != SlotStrategy::Leases {
+        // Only a pool is exact whatever has been reported; the others need to know soon.
+        Level::Busy
+    } else if active * 2 > i64::from(room.total_active_users)
+        || u64::from(entering) * 2 > u64::from(room.new_users_per_minute) * 10
+    {
+        Level::Busy
+    } else {
+        Level::Calm
+    }
 }

@@ -1,8 +1,8 @@
 //! What the Worker and the objects say to each other: object names, routes, requests and answers, for both sides.
 //!
-//! All bodies are JSON. Every message carries the format version `v`; a field that an older or newer side does not
-//! know is ignored, and one that it does not send has a default, because during a deploy old and new code talk to
-//! each other. The formats are pinned by tests.
+//! [`wire`](super::wire) makes bytes of them. Every message carries the format version `v` and may grow at its end: what
+//! an older side does not know is ignored, and what it does not send is zero, because during a deploy old and new code
+//! talk to each other. The formats are pinned by tests.
 
 use serde::{Deserialize, Serialize};
 
@@ -134,6 +134,9 @@ pub struct ColoReport {
     /// next one comes with the next news.
     #[serde(default)]
     pub next_in: u64,
+    /// What happened longer ago than this, in milliseconds, is in some report.
+    #[serde(default)]
+    pub late: u64,
 }
 
 /// Asks Global for the state key.

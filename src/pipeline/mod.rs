@@ -17,6 +17,7 @@ pub mod messages;
 mod outbox;
 mod slots;
 mod trail;
+pub mod wire;
 
 pub use census::Census;
 pub use check_in::CheckIn;
@@ -36,6 +37,10 @@ pub const WAITING_SLOT_MS: u64 = 5_000;
 /// How long a place is kept after the last check-in, in milliseconds. Longer than a waiting user is counted: browsers
 /// check in from background tabs once a minute only, and must not lose the place for it.
 pub const PLACE_MS: u64 = 300_000;
+
+/// While a room is far below its limits, a worker reports so long after a check-in, in milliseconds. The platform lets
+/// a Worker go on for 30 seconds after its response.
+pub const CALM_REPORT_MS: u64 = 27_000;
 
 /// A session that is renewed so shortly before its end is reported at once: the ordinary way of a report could take
 /// longer than what was left of it, and somebody else would be let in for it.

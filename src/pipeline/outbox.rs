@@ -2,10 +2,12 @@
 
 use std::collections::VecDeque;
 
-use super::CheckIn;
 use super::messages::{VERSION, WorkerAnswer, WorkerReport};
+use super::{CALM_REPORT_MS, CheckIn, LATE_RENEWAL_MS};
+use crate::config::Room;
+use crate::queue::Level;
 
-/// Reports leave at most so often.
+/// Reports leave at most so often, but for urgent ones, in milliseconds.
 const REPORT_MS: u64 = 1_000;
 /// A report that was announced and has not left after so long is taken over by another request.
 const OVERDUE_MS: u64 = 3_000;
@@ -25,7 +27,9 @@ pub struct Outbox {
     applied: u64,
     urgent: bool,
     reported_at: u64,
-    announced: Option<(u64, bool)>,
+    /// When the next report must leave, for what has been noted.
+    due: Option<u64>,
+    announced: Option<u64>,
     dropped: u64,
 }
 
@@ -40,20 +44,33 @@ impl Outbox {
             applied: 0,
             urgent: false,
             reported_at: 0,
+            due: None,
             announced: None,
             dropped: 0,
         }
     }
 
-    /// Notes a check-in.
-    pub fn note(&mut self, check_in: CheckIn, urgent: bool) {
+    /// Notes a check-in. How full the room is decides how soon it is reported.
+    pub fn note(&mut self, room: &Room, check_in: CheckIn, level: Level, now: u64) {
         if self.check_ins.len() >= CAPACITY {
             self.check_ins.pop_front();
             self.first += 1;
             self.dropped += 1;
         }
+        let (due, urgent) = match check_in {
+            // A session must not seem to end before its renewal is known.
+            CheckIn::Move { from, .. } if now + LATE_RENEWAL_MS >= from + room.session_ms() => (now, true),
+            CheckIn::Move { from, .. } if level == Level::Calm => {
+                ((now + CALM_REPORT_MS).min(from + room.session_ms() - LATE_RENEWAL_MS), false)
+            }
+            CheckIn::Enter { .. } if level == Level::Calm => (now + CALM_REPORT_MS, false),
+            // The first who wait end the calm, everywhere.
+            CheckIn::Wait { .. } if level == Level::Calm => (now, true),
+            _ => ((self.reported_at + REPORT_MS).max(now), false),
+        };
         self.check_ins.push_back(check_in);
         self.urgent |= urgent;
+        self.due = Some(self.due.map_or(due, |earlier| earlier.min(due)));
     }
 
     /// Whether a request must see to the next report, and in how many milliseconds it must leave. One request at a
@@ -63,22 +80,25 @@ impl Outbox {
         if !pending {
             return None;
         }
-        if let Some((due, urgent)) = self.announced
-            && (urgent || !self.urgent)
-            && now < due + OVERDUE_MS
-        {
+        // What was reported before and is not counted yet goes again.
+        let due = self.due.unwrap_or(self.reported_at + REPORT_MS).max(now);
+        if self.announced.is_some_and(|announced| announced <= due && now < announced + OVERDUE_MS) {
             return None;
         }
-        let wait =
-            if self.urgent { 0 } else { (self.reported_at + REPORT_MS).saturating_sub(now).min(REPORT_MS) };
-        self.announced = Some((now + wait, self.urgent));
-        Some(wait)
+        self.announced = Some(due);
+        Some(due - now)
+    }
+
+    /// Whether the announced report is due. An earlier one may have taken its check-ins along.
+    pub fn is_due(&self, now: u64) -> bool {
+        self.announced.is_some_and(|announced| announced <= now + REPORT_MS)
     }
 
     /// The report to send now: all that the data center has not counted yet.
     pub fn report(&mut self, now: u64) -> WorkerReport {
         self.reported_at = now;
         self.announced = None;
+        self.due = None;
         let skip = (self.applied + 1).saturating_sub(self.first) as usize;
         WorkerReport {
             v: VERSION,

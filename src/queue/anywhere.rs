@@ -1,10 +1,8 @@
 //! The Anywhere object: the numbers that no colo owns, judged with its own clock and the freshest state.
 
-use super::{Clocked, Ledger, NumberAsk, Outcome, SavedLedger, StateKey, minute_of};
+use super::{Clocked, HINT_MS, Ledger, NumberAsk, Outcome, SavedLedger, StateKey, minute_of};
 use crate::config::Room;
 
-/// After a breakdown it assumes that numbers were given for so long at the latest rate.
-const ASSUMED_SECONDS: u64 = 4;
 /// A state older than this is renewed in the background while numbers are asked for.
 const RENEW_MS: u64 = 100;
 /// A state older than this is renewed before anyone is judged by it.
@@ -32,7 +30,7 @@ impl Anywhere {
     /// The pool at its start, with what it saved before, if anything. After a breakdown it goes on with an
     /// over-estimate of what it gave.
     pub fn restore(saved: Option<SavedLedger>, now: u64) -> Self {
-        Self { ledger: Ledger::restore(saved, Some(ASSUMED_SECONDS), now), state: None }
+        Self { ledger: Ledger::restore(saved, true, now), state: None }
     }
 
     /// Whether the room's state must be fetched from Global.
@@ -82,7 +80,8 @@ impl Anywhere {
         let mut oldest_first: Vec<(u32, bool, usize)> =
             asks.iter().enumerate().map(|(index, ask)| (ask.bucket, !ask.waits, index)).collect();
         oldest_first.sort_unstable();
-        let mut outcomes = vec![Outcome::Refused { minute: self.ledger.minute(), limit: 0 }; asks.len()];
+        let mut outcomes =
+            vec![Outcome::Refused { minute: self.ledger.minute(), limit: 0, wait_ms: HINT_MS }; asks.len()];
         for (_, _, index) in oldest_first {
             let Some(ask) = asks.get(index) else { continue };
             let ahead = if ask.waits { state.key.ahead_of(ask.bucket) } else { state.key.waiting_users() };

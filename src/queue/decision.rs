@@ -1,6 +1,6 @@
 //! What a worker decides for one request, from what it has at hand.
 
-use super::{Clocked, StateKey, adapted_worker_slots, minute_of, start_of, worker_slots};
+use super::{Clocked, HINT_MS, StateKey, adapted_worker_slots, minute_of, start_of, worker_slots};
 use crate::config::{OnError, Room, SlotStrategy};
 use crate::ticket::Standing;
 
@@ -10,8 +10,6 @@ const FRESH_MS: u64 = 6_000;
 const USABLE_MS: u64 = 30_000;
 /// Fallback goes by an old state for so long: three minutes of a quarter each never fill more than was free.
 const FALLBACK_USABLE_MS: u64 = 180_000;
-/// How long a refusal is believed. Limits grow by the second, so not longer.
-const HINT_MS: u64 = 1_000;
 /// The part of the free slots that all workers together may fill on their own while the objects do not answer:
 /// the objects may be giving numbers to others at the same time.
 const FALLBACK_PART: i64 = 4;
@@ -36,10 +34,10 @@ pub struct Ask {
     pub bucket: u32,
     /// The minute for which the limits hold, by the worker's clock.
     pub minute: u32,
-    /// Numbers of the minute that this visitor may reach, before the division into shares. `i64::MAX` when the
-    /// worker's state is too old to say.
+    /// Numbers of the minute that this visitor may reach, before the division into shares; under `leases`, less than
+    /// zero, by how many tickets must be left to others. `i64::MAX` when the worker's state is too old to say.
     pub limit: i64,
-    /// How many of `limit` numbers the colo owns; 0: ask Anywhere at once.
+    /// How many of `limit` numbers the colo owns; 0: ask Anywhere at once. Under `leases` always 1.
     pub colo_slots: i64,
 }
 
@@ -52,13 +50,20 @@ pub struct Hint {
 }
 
 impl Hint {
-    /// Remembers that `limit` was refused in a minute.
-    pub fn remember(&mut self, minute: u32, limit: i64, now: u64) {
+    /// Remembers that `limit` was refused in a minute, for so many milliseconds.
+    pub fn remember(&mut self, minute: u32, limit: i64, wait_ms: u32, now: u64) {
         let stale = self.minute != minute || now >= self.until;
         // Limits are compared, not times: an older bucket has a larger one and must get past a younger one's refusal.
-        self.limit = if stale { limit } else { self.limit.max(limit) };
+        if stale || limit >= self.limit {
+            self.limit = limit;
+            self.until = now + u64::from(wait_ms.min(HINT_MS));
+        }
         self.minute = minute;
-        self.until = now + HINT_MS;
+    }
+
+    /// For how many more milliseconds it is believed.
+    pub fn left(&self, now: u64) -> u32 {
+        self.until.saturating_sub(now) as u32
     }
 
     /// Whether asking with this limit is in vain.
@@ -86,16 +91,21 @@ pub fn decide(room: &Room, standing: &Standing, state: Option<&Clocked>, now: u6
     }) else {
         return match room.slot_strategy {
             SlotStrategy::Counters => Decision::Ask(Ask { bucket, minute, limit: i64::MAX, colo_slots: 0 }),
+            SlotStrategy::Leases => Decision::Ask(Ask { bucket, minute, limit: i64::MAX, colo_slots: 1 }),
             _ => own_slots(room, state, waiting_in, now).map_or(Decision::Wait, Decision::WithinOwnSlots),
         };
     };
-    if room.slot_strategy != SlotStrategy::Counters {
+    if matches!(room.slot_strategy, SlotStrategy::WorkerSlots | SlotStrategy::AdaptedWorkerSlots) {
         return own_slots(room, state, waiting_in, now).map_or(Decision::Wait, Decision::WithinOwnSlots);
     }
     let protected = key.protected(room, ahead(key, waiting_in));
     let at_most = key.budget_at_most(room, minute, time).unwrap_or(budget);
     if at_most - protected <= key.admitted_in(minute) {
         return Decision::Wait;
+    }
+    if room.slot_strategy == SlotStrategy::Leases {
+        // The pool knows what is left; a worker knows only how much of it this visitor must leave to others.
+        return Decision::Ask(Ask { bucket, minute, limit: -protected, colo_slots: 1 });
     }
     let limit = budget - protected;
     let colo_slots = key.shares_of(minute).map_or(0, |shares| shares.colo_slots(limit));

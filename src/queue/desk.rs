@@ -62,7 +62,7 @@ impl<A: Clone, R: Clone> Desk<A, R> {
 
     /// What the request with this place does at `now`.
     pub fn turn(&mut self, place: u64, now: u64) -> Turn<A, R> {
-        if let Some((_, answer)) = self.answers.remove(&place) {
+        if let Some(answer) = self.answer(place) {
             return Turn::Done(answer);
         }
         self.replace_vanished(now);
@@ -76,6 +76,16 @@ impl<A: Clone, R: Clone> Desk<A, R> {
         self.next += 1;
         self.calls.insert(call, (now, batch.clone()));
         Turn::Lead(call, batch)
+    }
+
+    /// The answer that was laid down for a place, if there is one; `None` in it: the call failed.
+    pub fn answer(&mut self, place: u64) -> Option<Option<R>> {
+        self.answers.remove(&place).map(|(_, answer)| answer)
+    }
+
+    /// Whether a place still waits for a call to be made.
+    pub fn waits(&self, place: u64) -> bool {
+        self.waiting.iter().any(|(waiting, _)| *waiting == place)
     }
 
     /// Lays down what came of a call: the answers in the order of its asks, or `None` when it failed.

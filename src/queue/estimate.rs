@@ -3,6 +3,9 @@
 use super::StateKey;
 use crate::config::Room;
 
+/// Nobody checks in more often than so many times per refresh interval.
+const SOONEST_PART: f64 = 5.0;
+
 /// The estimate as the 2021 article gives it: users ahead divided by users let in per minute. 60 ahead at 30 a minute
 /// are 2 minutes. `None` when nobody is let in.
 pub fn estimated_minutes(ahead: i64, entering_per_minute: f64) -> Option<f64> {
@@ -13,10 +16,14 @@ pub fn estimated_minutes(ahead: i64, entering_per_minute: f64) -> Option<f64> {
 /// corrections: half of the visitor's own bucket is ahead too; slots that are free already need no user to leave;
 /// and where nobody entered lately, the rate is what the coming expiries allow. `None` when it cannot be known.
 pub fn estimated_wait_seconds(room: &Room, key: &StateKey, bucket: u32, time: u64) -> Option<u64> {
+    wait_seconds(room, key, likely_ahead(key, bucket), time).map(|seconds| seconds.ceil() as u64)
+}
+
+/// Seconds until so many users have entered and there is a slot for one more.
+fn wait_seconds(room: &Room, key: &StateKey, ahead: i64, time: u64) -> Option<f64> {
     if room.queue_all {
         return None;
     }
-    let ahead = likely_ahead(key, bucket);
     let limit = f64::from(room.new_users_per_minute);
     let entering = f64::from(key.entering) / 10.0;
     let rate = entering.max(f64::from(key.expiring_minute)).min(limit);
@@ -25,12 +32,33 @@ pub fn estimated_wait_seconds(room: &Room, key: &StateKey, bucket: u32, time: u6
     let to_leave = ahead + 1 - free.max(0);
     let by_limit = estimated_minutes(ahead, limit)?;
     let minutes = if to_leave > 0 { estimated_minutes(to_leave, rate)?.max(by_limit) } else { by_limit };
-    Some((minutes * 60.0).ceil() as u64)
+    Some(minutes * 60.0)
+}
+
+/// In how many seconds a visitor who waits should check in again. Usually after the room's refresh interval, a tenth
+/// more or less; sooner when it will be the turn of the visitor's bucket before that, at a moment drawn from the time
+/// that the bucket will take. So slots are taken when they are free, and nobody asks long before. `random` is from 0
+/// (inclusive) to 1.
+pub fn next_check_in_seconds(
+    room: &Room,
+    key: Option<&StateKey>,
+    bucket: u32,
+    time: u64,
+    random: f64,
+) -> u32 {
+    let refresh = f64::from(room.refresh_interval_seconds);
+    let usual = refresh * (0.9 + 0.2 * random);
+    let turn = key.and_then(|key| {
+        let ahead = key.ahead_of(bucket);
+        let begin = wait_seconds(room, key, ahead, time)?;
+        let end = wait_seconds(room, key, ahead + key.waiting_in(bucket), time)?;
+        Some(begin + (end - begin) * random)
+    });
+    let soonest = refresh / SOONEST_PART;
+    turn.map_or(usual, |turn| turn.max(soonest).min(usual)).round().max(1.0) as u32
 }
 
 /// Users who will probably enter before a visitor of a bucket: all older buckets, and half of the visitor's own.
 pub fn likely_ahead(key: &StateKey, bucket: u32) -> i64 {
-    let own: i64 =
-        key.waiting.iter().find(|(other, _)| *other == bucket).map_or(0, |(_, users)| i64::from(*users));
-    key.ahead_of(bucket) + own / 2
+    key.ahead_of(bucket) + key.waiting_in(bucket) / 2
 }

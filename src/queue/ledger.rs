@@ -2,10 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Remembered, minute_of};
+use super::{HINT_MS, Remembered, minute_of};
 
 /// How long a given number is remembered for its ticket, so that a retry is not counted again.
 const REMEMBERED_MS: u64 = 120_000;
+/// Numbers are counted in windows of so many milliseconds: two together hold every burst that storage may have missed.
+const WINDOW_MS: u64 = 2_000;
 /// How many tickets are remembered per generation: 100,000 admissions in the worst two minutes, about 5 MB.
 const REMEMBERED_TICKETS: usize = 50_000;
 
@@ -43,27 +45,32 @@ pub enum Outcome {
         minute: u32,
         /// The limit that was refused, before the division into shares.
         limit: i64,
+        /// How long asking again with it is in vain, in milliseconds.
+        wait_ms: u32,
     },
+    /// Nobody could tell: the pool did not answer.
+    Unknown,
 }
 
-/// On the wire: whether given, the minute, the number or the limit.
-type Wire = (bool, u32, i64);
+/// On the wire: refused (0), given (1) or unknown (2), the minute, the number or the limit, the wait.
+type Wire = (u8, u32, i64, u32);
 
 impl From<Outcome> for Wire {
     fn from(outcome: Outcome) -> Self {
         match outcome {
-            Outcome::Given { minute, number } => (true, minute, number as i64),
-            Outcome::Refused { minute, limit } => (false, minute, limit),
+            Outcome::Given { minute, number } => (1, minute, number as i64, 0),
+            Outcome::Refused { minute, limit, wait_ms } => (0, minute, limit, wait_ms),
+            Outcome::Unknown => (2, 0, 0, 0),
         }
     }
 }
 
 impl From<Wire> for Outcome {
-    fn from((given, minute, value): Wire) -> Self {
-        if given {
-            Self::Given { minute, number: value.max(0) as u64 }
-        } else {
-            Self::Refused { minute, limit: value }
+    fn from((kind, minute, value, wait_ms): Wire) -> Self {
+        match kind {
+            0 => Self::Refused { minute, limit: value, wait_ms },
+            1 => Self::Given { minute, number: value.max(0) as u64 },
+            _ => Self::Unknown,
         }
     }
 }
@@ -79,8 +86,9 @@ pub struct Ledger {
     assumed_previous: u64,
     void: bool,
     changed_at: u64,
-    second: u64,
-    in_second: u64,
+    window: u64,
+    in_window: u64,
+    in_window_before: u64,
     peak: u64,
     holders: Remembered<(u32, u64)>,
 }
@@ -98,15 +106,15 @@ pub struct SavedLedger {
     pub previous: Option<u64>,
     /// Whether it was written after the last number: nothing was given since, unless the object broke down later.
     pub settled: bool,
-    /// The most numbers given in one second lately.
+    /// The most numbers given within four seconds lately.
     pub peak: u64,
 }
 
 impl Ledger {
     /// A ledger at its first start ever, or with what was saved. When that was written before the last number
-    /// (`settled` is false), some numbers are missing: with `assume_seconds` the count becomes an over-estimate by so
-    /// many seconds of the peak rate; without, the current minute is void and nothing more is given in it.
-    pub fn restore(saved: Option<SavedLedger>, assume_seconds: Option<u64>, now: u64) -> Self {
+    /// (`settled` is false), some numbers are missing: with `over_estimates` the count becomes an over-estimate by four seconds
+    /// at the peak rate; without, the current minute is void and nothing more is given in it.
+    pub fn restore(saved: Option<SavedLedger>, over_estimates: bool, now: u64) -> Self {
         let minute = minute_of(now);
         let mut ledger = Self {
             minute,
@@ -116,14 +124,14 @@ impl Ledger {
             assumed_previous: 0,
             void: false,
             changed_at: 0,
-            second: 0,
-            in_second: 0,
+            window: 0,
+            in_window: 0,
+            in_window_before: 0,
             peak: 0,
             holders: Remembered::new(REMEMBERED_MS, REMEMBERED_TICKETS),
         };
         let Some(saved) = saved else { return ledger };
-        let assumed =
-            if saved.settled { Some(0) } else { assume_seconds.map(|seconds| seconds * saved.peak.max(1)) };
+        let assumed = if saved.settled { Some(0) } else { over_estimates.then_some(saved.peak.max(1)) };
         let given = saved.given.zip(assumed).map(|(given, assumed)| given + assumed);
         let assumed = assumed.unwrap_or(0);
         if saved.minute >= minute {
@@ -136,7 +144,7 @@ impl Ledger {
             // An unsettled record of an earlier minute says nothing of this one: numbers may have been given in it.
             ledger.previous = if saved.minute + 1 == minute || !saved.settled { given } else { Some(0) };
             ledger.assumed_previous = assumed;
-            ledger.void = !saved.settled && assume_seconds.is_none();
+            ledger.void = !saved.settled && !over_estimates;
         }
         ledger
     }
@@ -170,12 +178,12 @@ impl Ledger {
             return Outcome::Given { minute, number };
         }
         if self.void || (self.given as i64) >= owned {
-            return Outcome::Refused { minute: self.minute, limit };
+            return Outcome::Refused { minute: self.minute, limit, wait_ms: HINT_MS };
         }
         let number = self.given;
         self.given += 1;
         self.changed_at = now;
-        self.count_rate(now / 1000);
+        self.count_rate(now / WINDOW_MS);
         self.holders.put(id, (self.minute, number), now);
         Outcome::Given { minute: self.minute, number }
     }
@@ -213,15 +221,17 @@ impl Ledger {
         }
     }
 
-    fn count_rate(&mut self, second: u64) {
-        if second != self.second {
-            // Halves with every second that passes, so that one burst is not held against the next hours.
-            self.peak >>= second.saturating_sub(self.second).min(63);
-            self.second = second;
-            self.in_second = 0;
+    fn count_rate(&mut self, window: u64) {
+        if window != self.window {
+            let passed = window.saturating_sub(self.window);
+            // Halves with every window that passes, so that one burst is not held against the next hours.
+            self.peak >>= passed.min(63);
+            self.in_window_before = if passed == 1 { self.in_window } else { 0 };
+            self.window = window;
+            self.in_window = 0;
         }
-        self.in_second += 1;
-        self.peak = self.peak.max(self.in_second);
+        self.in_window += 1;
+        self.peak = self.peak.max(self.in_window_before + self.in_window);
     }
 
     /// When the last number was given, in milliseconds since the epoch.

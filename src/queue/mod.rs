@@ -16,6 +16,8 @@ mod counter;
 mod decision;
 mod desk;
 mod estimate;
+mod keeper;
+mod leases;
 mod ledger;
 mod remembered;
 mod shares;
@@ -26,7 +28,9 @@ pub use anywhere::{Anywhere, Renewal};
 pub use counter::Counter;
 pub use decision::{Ask, Decision, Fallback, Hint, decide};
 pub use desk::{Desk, Turn};
-pub use estimate::{estimated_minutes, estimated_wait_seconds, likely_ahead};
+pub use estimate::{estimated_minutes, estimated_wait_seconds, likely_ahead, next_check_in_seconds};
+pub use keeper::{Keeper, Step, Whom};
+pub use leases::{Group, LeaseAnswer, LeaseAsk, LeaseCounter, Level, LoanAsk, Pool, SavedPool, WorkerStock};
 pub use ledger::{Ledger, NumberAsk, Outcome, SavedLedger};
 pub use remembered::Remembered;
 pub use shares::{MinuteShares, Share, Shares};
@@ -37,6 +41,9 @@ pub use strategies::{
 
 /// Milliseconds in a minute.
 pub const MINUTE_MS: u64 = 60_000;
+
+/// How long a refusal is believed at the most, in milliseconds. Limits grow by the second, so not longer.
+pub const HINT_MS: u32 = 1_000;
 
 /// The minute that a time belongs to: whole minutes since the epoch. It is also the bucket of whoever comes in it
 /// (2021 article, "Clustering").

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{MinuteShares, share_of_slots, start_of};
+use super::{Level, MinuteShares, share_of_slots, start_of};
 use crate::config::Room;
 
 /// Expiries are foreseen for so long. A session that seems to end may have been renewed since the state was made:
@@ -55,6 +55,15 @@ pub struct StateKey {
     pub colo_workers: u32,
     /// Workers that reported anywhere lately.
     pub all_workers: u32,
+    /// How near the room is to its limits.
+    #[serde(default)]
+    pub level: Level,
+    /// Reports of all colos cover everything before this time (Global's clock).
+    #[serde(default)]
+    pub covered: u64,
+    /// For the pool of `leases`: users admitted with and without a number, by minute, for the last minutes.
+    #[serde(default)]
+    pub recent: Vec<(u32, i64, i64)>,
 }
 
 /// A state key and when it was received, by the holder's own clock.
@@ -129,15 +138,34 @@ impl StateKey {
     /// The part of `new_users_per_minute` that may be used by now: all of it while nobody waits, else in step with
     /// the minute's seconds (two seconds ahead, so that the first refreshes find something).
     fn rate_budget(&self, room: &Room, minute: u32, time: u64) -> i64 {
-        let limit = i64::from(room.new_users_per_minute);
         let unnumbered = if minute == self.minute { self.unnumbered } else { 0 };
-        let paced = if self.waiting.is_empty() {
+        self.paced(room, minute, time) - unnumbered
+    }
+
+    fn paced(&self, room: &Room, minute: u32, time: u64) -> i64 {
+        let limit = i64::from(room.new_users_per_minute);
+        if self.waiting.is_empty() {
             limit
         } else {
             let into = time.saturating_sub(start_of(minute)).min(60_000) as i64;
             (limit * (into + 2_000) / 60_000).min(limit)
-        };
-        paced - unnumbered
+        }
+    }
+
+    /// How many tickets may be used in a minute in all by now, for the pool of `leases`.
+    pub fn may_enter(&self, room: &Room, minute: u32, now: u64) -> i64 {
+        let unnumbered = self.recent.iter().find(|(of, ..)| *of == minute).map_or(0, |(_, _, users)| *users);
+        self.paced(room, minute, now) - unnumbered
+    }
+
+    /// Users admitted with a ticket of one of the last minutes.
+    pub fn admitted_of(&self, minute: u32) -> i64 {
+        self.recent.iter().find(|(of, ..)| *of == minute).map_or(0, |(_, users, _)| *users)
+    }
+
+    /// Active users at a time, with expiries foreseen for a moment only.
+    pub fn active_foreseen(&self, time: u64) -> i64 {
+        self.active_at(time.min(self.taken_at + FORESIGHT_MS))
     }
 
     /// Numbers of the minute that are admitted already, as far as this state knows.
@@ -148,6 +176,11 @@ impl StateKey {
     /// Waiting users in buckets older than this one.
     pub fn ahead_of(&self, bucket: u32) -> i64 {
         self.waiting.iter().take_while(|(other, _)| *other < bucket).map(|(_, users)| i64::from(*users)).sum()
+    }
+
+    /// Waiting users of one bucket.
+    pub fn waiting_in(&self, bucket: u32) -> i64 {
+        self.waiting.iter().find(|(other, _)| *other == bucket).map_or(0, |(_, users)| i64::from(*users))
     }
 
     /// All waiting users.

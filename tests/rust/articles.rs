@@ -101,7 +101,16 @@ fn census(room: &Room, active: u64, waiting: [u64; 3]) -> Census {
 }
 
 fn report(colo: &str, census: Census) -> ColoReport {
-    ColoReport { v: 1, colo: colo.to_owned(), sequence: 1, census, given: None, workers: 1, next_in: 0 }
+    ColoReport {
+        v: 1,
+        colo: colo.to_owned(),
+        sequence: 1,
+        census,
+        given: None,
+        workers: 1,
+        next_in: 0,
+        late: 0,
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use anteroom::pipeline::messages::{ColoReport, VERSION, WorkerAnswer, WorkerReport};
 use anteroom::pipeline::{Census, CheckIn, DataCenter, Global, MAX_COLOS, Outbox};
-use anteroom::queue::{Desk, Remembered, Turn, minute_of};
+use anteroom::queue::{Desk, Level, Remembered, Turn, minute_of};
 
 use crate::articles::room;
 
@@ -43,6 +43,7 @@ fn one_colo_more_than_fit_is_turned_away_until_another_has_long_been_silent() {
         given: None,
         workers: 1,
         next_in: 0,
+        late: 0,
     };
     for index in 0..MAX_COLOS {
         assert!(global.receive(&room, from(format!("C{index}"), 1), NOW));
@@ -87,8 +88,9 @@ fn buckets_beyond_the_bound_are_counted_with_their_neighbours() {
 #[test]
 fn a_worker_whose_data_center_never_answers_drops_the_oldest_check_ins() {
     let mut outbox = Outbox::new(1);
+    let room = room(100, 100, 1);
     for id in 0..25_000 {
-        outbox.note(enter(id, NOW), false);
+        outbox.note(&room, enter(id, NOW), Level::Busy, NOW);
     }
     assert_eq!(outbox.len(), 20_000);
     assert_eq!(outbox.dropped(), 5_000);
@@ -149,15 +151,15 @@ fn what_a_data_center_lost_with_its_memory_is_sent_again_and_counts_once() {
         outbox.answered(&answer);
         answer
     };
-    outbox.note(enter(1, NOW), false);
+    outbox.note(&room, enter(1, NOW), Level::Busy, NOW);
     exchange(&mut outbox, &mut data_center, NOW);
     let saved = data_center.save(&room, NOW);
     data_center.saved(&saved);
-    outbox.note(enter(2, NOW), false);
+    outbox.note(&room, enter(2, NOW), Level::Busy, NOW);
     exchange(&mut outbox, &mut data_center, NOW + 1_000);
     // It breaks down: the second admission was in memory only.
     let mut data_center = DataCenter::restore(&room, "AMS", 8, Some(saved), NOW + 1_500);
-    outbox.note(enter(3, NOW), false);
+    outbox.note(&room, enter(3, NOW), Level::Busy, NOW);
     exchange(&mut outbox, &mut data_center, NOW + 2_000);
     assert_eq!(active(&mut data_center, &room, NOW + 2_000), 1, "a report with a gap is not counted");
     exchange(&mut outbox, &mut data_center, NOW + 2_050);

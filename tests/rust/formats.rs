@@ -4,6 +4,7 @@
 use anteroom::pipeline::messages::{
     ColoReport, Given, StateAnswer, StateRequest, Take, Taken, WorkerAnswer, WorkerReport,
 };
+use anteroom::pipeline::wire::{decode, encode};
 use anteroom::pipeline::{Census, CheckIn, DataCenter, Global, GlobalMeta, SavedDataCenter};
 use anteroom::queue::{NumberAsk, Outcome, Remembered, SavedLedger, Shares, StateKey};
 use serde::Serialize;
@@ -14,9 +15,10 @@ use crate::articles::room;
 const NOW: u64 = 1_680_000_030_000;
 
 /// Writes as pinned, and reads what is pinned.
-fn pinned<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(value: &T, text: &str) {
-    assert_eq!(serde_json::to_string(value).unwrap(), text);
-    assert_eq!(&serde_json::from_str::<T>(text).unwrap(), value);
+fn pinned<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(value: &T, bytes: &str) {
+    let written: String = encode(value).unwrap().iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(written, bytes, "{value:?}");
+    assert_eq!(&decode::<T>(&encode(value).unwrap()).unwrap(), value);
 }
 
 fn census() -> Census {
@@ -36,7 +38,18 @@ fn census() -> Census {
     census
 }
 
-const CENSUS: &str = r#"{"slot_ms":250,"h":[6720000120,[[0,1],[2,1]]],"a":[28000000,[[0,1]]],"f":[28000000,[[0,1]]],"w":[[28000000,[336000006,[[0,1]]]]],"n":[28000000,[[0,3]]]}"#;
+fn report() -> ColoReport {
+    ColoReport {
+        v: 1,
+        colo: "AMS".to_owned(),
+        sequence: 12,
+        census: census(),
+        given: None,
+        workers: 2,
+        next_in: 2_000,
+        late: 3_500,
+    }
+}
 
 #[test]
 fn asking_for_numbers() {
@@ -52,21 +65,22 @@ fn asking_for_numbers() {
                 owned: 5,
             }],
         },
-        r#"{"v":1,"asks":[{"id":18446744073709551615,"bucket":27999999,"waits":true,"minute":28000000,"limit":20,"owned":5}]}"#,
+        "0101ffffffffffffffffff01fffdac0d0180feac0d280a",
     );
     pinned(
         &Taken {
             v: 1,
             outcomes: vec![
                 Outcome::Given { minute: 28_000_000, number: 4 },
-                Outcome::Refused { minute: 28_000_000, limit: 20 },
+                Outcome::Refused { minute: 28_000_000, limit: 20, wait_ms: 1_000 },
+                Outcome::Unknown,
             ],
         },
-        r#"{"v":1,"outcomes":[[true,28000000,4],[false,28000000,20]]}"#,
+        "01030180feac0d08000080feac0d28e80702000000",
     );
     pinned(
         &Given { v: 1, minute: 28_000_000, given: Some(4), previous: None, assumed: 0 },
-        r#"{"v":1,"minute":28000000,"given":4,"previous":null,"assumed":0}"#,
+        "0180feac0d01040000",
     );
 }
 
@@ -92,33 +106,20 @@ fn reports_of_workers() {
             ],
             urgent: true,
         },
-        r#"{"v":1,"worker":9,"instance":8,"first":3,"check_ins":[[0,1,28000000,0,1680000030000,0,0],[1,1,28000000,1680000030000,1680000030001,28000000,1],[2,1,0,1680000030001,1680000030002,0,0]],"urgent":true}"#,
+        "0109080303000180feac0d00b0aab8bef2300000010180feac0db0aab8bef230b1aab8bef23080feac0d01020100b1aab8bef230b2aab8bef230000001",
     );
-    pinned(
-        &WorkerAnswer { v: 1, instance: 8, applied: 5, durable: 3, state: None },
-        r#"{"v":1,"instance":8,"applied":5,"durable":3,"state":null}"#,
-    );
+    pinned(&WorkerAnswer { v: 1, instance: 8, applied: 5, durable: 3, state: None }, "0108050300");
 }
 
 #[test]
 fn reports_of_data_centers_and_what_they_store() {
     pinned(
-        &ColoReport {
-            v: 1,
-            colo: "AMS".to_owned(),
-            sequence: 12,
-            census: census(),
-            given: None,
-            workers: 2,
-            next_in: 0,
-        },
-        &format!(
-            r#"{{"v":1,"colo":"AMS","sequence":12,"census":{CENSUS},"given":null,"workers":2,"next_in":0}}"#
-        ),
+        &report(),
+        "0103414d530cfa01f8a0ac8419020002020280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d0100060002d00fac1b",
     );
     pinned(
         &SavedDataCenter { v: 1, census: census(), sequence: 12, workers: vec![(9, 5)] },
-        &format!(r#"{{"v":1,"census":{CENSUS},"sequence":12,"workers":[[9,5]]}}"#),
+        "01fa01f8a0ac8419020002020280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d0100060c010905",
     );
 }
 
@@ -130,11 +131,11 @@ fn what_global_and_the_givers_of_numbers_store() {
             shares: vec![(28_000_000, Shares::from_history([("AMS", 3), ("SIN", 1)].into_iter(), 8))],
             told: vec![(27_999_999, 12)],
         },
-        r#"{"v":1,"shares":[[28000000,{"anywhere":4,"colos":[["AMS",3],["SIN",1]]}]],"told":[[27999999,12]]}"#,
+        "010180feac0d040203414d53030353494e0101fffdac0d18",
     );
     pinned(
         &SavedLedger { v: 1, minute: 28_000_000, given: Some(4), previous: Some(9), settled: true, peak: 2 },
-        r#"{"v":1,"minute":28000000,"given":4,"previous":9,"settled":true,"peak":2}"#,
+        "0180feac0d010401090102",
     );
 }
 
@@ -142,44 +143,36 @@ fn what_global_and_the_givers_of_numbers_store() {
 fn the_state_key() {
     let room = room(100, 50, 1);
     let mut global = Global::restore(&room, None, Vec::new(), NOW);
-    global.receive(
-        &room,
-        ColoReport {
-            v: 1,
-            colo: "AMS".to_owned(),
-            sequence: 12,
-            census: census(),
-            given: None,
-            workers: 2,
-            next_in: 0,
-        },
-        NOW,
-    );
+    global.receive(&room, report(), NOW);
     let state: StateKey = global.state(&room, Some("AMS"), 28_000_000, NOW);
     pinned(
         &StateAnswer { v: 1, state: Some(state) },
-        r#"{"v":1,"state":{"v":1,"taken_at":1680000030000,"minute":28000000,"age":0,"active":2,"step":250,"expiring":[0],"expiring_refresh":0,"expiring_minute":0,"admitted":1,"admitted_next":0,"unnumbered":1,"carry":50,"entering":13,"waiting":[[28000000,1]],"shares":[{"minute":28000000,"round":1,"colo":"","anywhere":"AQ"},{"minute":28000001,"round":2,"colo":"Ag","anywhere":"AQ"}],"colo_ratio":0,"anywhere_ratio":1000000,"colo_workers":1,"all_workers":2}}"#,
+        "010101b0aab8bef23080feac0d0004fa0101000000020002640d0180feac0d010280feac0d010002415181feac0d0202416702415100c0843d010202848fb8bef23000",
     );
-    pinned(
-        &StateRequest { v: 1, minute: 28_000_000, given: None },
-        r#"{"v":1,"minute":28000000,"given":null}"#,
-    );
+    pinned(&StateRequest { v: 1, minute: 28_000_000, given: None }, "0180feac0d00");
 }
 
 #[test]
-fn fields_of_newer_code_are_ignored() {
-    let newer = r#"{"v":2,"minute":28000000,"given":null,"colour":"blue"}"#;
-    assert_eq!(serde_json::from_str::<StateRequest>(newer).unwrap().minute, 28_000_000);
+fn what_newer_code_adds_is_ignored_and_what_older_code_leaves_out_is_zero() {
+    let mut newer = encode(&StateRequest { v: 2, minute: 28_000_000, given: None }).unwrap();
+    newer.extend([7, 8, 9]);
+    assert_eq!(decode::<StateRequest>(&newer).unwrap().minute, 28_000_000);
+    let report = ColoReport { next_in: 0, late: 0, ..report() };
+    let older = encode(&report).unwrap();
+    assert_eq!(decode::<ColoReport>(&older[..older.len() - 2]).unwrap(), report);
+}
+
+#[test]
+fn bytes_that_are_no_message_are_an_error() {
+    assert!(decode::<StateRequest>(&[0xff; 100]).is_err());
+    assert!(decode::<ColoReport>(&[0xff; 100]).is_err());
 }
 
 #[test]
 fn a_data_center_starts_from_what_it_stored() {
     let room = room(100, 50, 1);
-    let saved: SavedDataCenter = serde_json::from_str(&format!(
-        r#"{{"v":1,"census":{CENSUS},"sequence":{},"workers":[[9,5]]}}"#,
-        NOW + 5_000
-    ))
-    .unwrap();
+    let saved = SavedDataCenter { v: 1, census: census(), sequence: NOW + 5_000, workers: vec![(9, 5)] };
+    let saved: SavedDataCenter = decode(&encode(&saved).unwrap()).unwrap();
     let mut data_center = DataCenter::restore(&room, "AMS", 7, Some(saved), NOW + 1_000);
     let next = data_center.save(&room, NOW + 1_000);
     assert_eq!(next.census.active_at(&room, NOW + 1_000), 2);

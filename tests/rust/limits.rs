@@ -158,7 +158,7 @@ proptest! {
         asks in prop::collection::vec((0u64..50, 0i64..30, 0u64..30_000), 1..200),
     ) {
         let start = 28_000_000 * 60_000;
-        let mut ledger = Ledger::restore(None, None, start);
+        let mut ledger = Ledger::restore(None, false, start);
         let mut now = start;
         let mut holders = std::collections::HashMap::new();
         for (id, limit, pause) in asks {
@@ -191,7 +191,7 @@ proptest! {
                 );
                 let given = Some(Given { v: 1, minute, given: Some(sequence), previous: Some(0), assumed: 0 });
                 reports.push(ColoReport {
-                    v: 1, colo: colo.to_owned(), sequence: sequence + 1, census: census.clone(), given, workers: 1, next_in: 0,
+                    v: 1, colo: colo.to_owned(), sequence: sequence + 1, census: census.clone(), given, workers: 1, next_in: 0, late: 0,
                 });
             }
         }

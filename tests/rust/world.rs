@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use anteroom::config::Room;
 use anteroom::pipeline::messages::{ColoReport, Given};
-use anteroom::pipeline::{CheckIn, DataCenter, Global, LATE_RENEWAL_MS, Outbox, PLACE_MS};
+use anteroom::pipeline::{CheckIn, DataCenter, Global, Outbox, PLACE_MS};
 use anteroom::queue::{
-    Anywhere, Clocked, Counter, Decision, Fallback, Hint, NumberAsk, Outcome, Renewal, StateKey, decide,
-    minute_of,
+    Anywhere, Clocked, Counter, Decision, Fallback, Hint, Level, NumberAsk, Outcome, Renewal, StateKey,
+    decide, minute_of,
 };
 use anteroom::ticket::{Standing, Ticket, standing};
 use fastrand::Rng;
@@ -427,9 +427,12 @@ impl World {
                         Outcome::Given { minute, .. } => {
                             return self.enter(index, colo, worker, ticket, waited, minute);
                         }
-                        Outcome::Refused { minute, limit } => {
-                            self.colos[colo].workers[worker].counter_hint.remember(minute, limit, now);
+                        Outcome::Refused { minute, limit, wait_ms } => {
+                            self.colos[colo].workers[worker]
+                                .counter_hint
+                                .remember(minute, limit, wait_ms, now);
                         }
+                        Outcome::Unknown => {}
                     }
                 }
                 let desk = &self.colos[colo].workers[worker];
@@ -470,11 +473,11 @@ impl World {
         let asks = [NumberAsk { id: ticket.id, bucket: ticket.bucket, waits, minute: 0, limit: 0, owned: 0 }];
         match self.anywhere.take(&room, &asks, self.now).and_then(|outcomes| outcomes.first().copied()) {
             Some(Outcome::Given { minute, .. }) => self.enter(index, colo, worker, ticket, waited, minute),
-            Some(Outcome::Refused { minute, limit }) => {
-                self.colos[colo].workers[worker].anywhere_hint.remember(minute, limit, self.now);
+            Some(Outcome::Refused { minute, limit, wait_ms }) => {
+                self.colos[colo].workers[worker].anywhere_hint.remember(minute, limit, wait_ms, self.now);
                 self.wait(index, colo, worker, ticket, waited);
             }
-            None => self.wait(index, colo, worker, ticket, waited),
+            Some(Outcome::Unknown) | None => self.wait(index, colo, worker, ticket, waited),
         }
     }
 
@@ -542,11 +545,10 @@ impl World {
 
     fn note(&mut self, colo: usize, worker: usize, check_in: CheckIn) {
         let now = self.now;
-        let outbox = &mut self.colos[colo].workers[worker].outbox;
-        let session = self.setup.room.session_ms();
-        let urgent =
-            matches!(check_in, CheckIn::Move { from, at, .. } if at >= from + session - LATE_RENEWAL_MS);
-        outbox.note(check_in, urgent);
+        let desk = &mut self.colos[colo].workers[worker];
+        let level = desk.state.as_ref().map_or(Level::Busy, |state| state.key.level);
+        let outbox = &mut desk.outbox;
+        outbox.note(&self.setup.room, check_in, level, now);
         if let Some(wait) = outbox.announce(now) {
             self.at(now + wait, Event::Report { colo, worker });
         }
@@ -555,6 +557,9 @@ impl World {
     fn report(&mut self, colo: usize, worker: usize) {
         let now = self.now;
         let room = self.setup.room.clone();
+        if !self.colos[colo].workers[worker].outbox.is_due(now) {
+            return;
+        }
         let report = self.colos[colo].workers[worker].outbox.report(now);
         let lost = self.rng.f64() < self.setup.loss;
         let answer_lost = self.rng.f64() < self.setup.loss;

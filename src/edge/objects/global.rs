@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use worker::{DurableObject, Env, ListOptions, Request, Response, Result, State, durable_object};
 
-use super::{Home, load, no_such_route, store};
+use super::{Home, load, no_such_route, store, stored_value};
 use crate::edge::calls::{answer, message};
 use crate::edge::clock::now;
 use crate::pipeline::messages::{ColoReport, PUSH, STATE, StateAnswer, StateRequest, VERSION};
@@ -41,9 +41,7 @@ impl DurableObject for Global {
             let meta: Option<GlobalMeta> = load(&storage, META).await?;
             let stored = storage.list_with_options(ListOptions::new().prefix(COLO)).await?;
             let mut reports: Vec<ColoReport> = Vec::new();
-            stored.for_each(&mut |text, _| {
-                reports.extend(text.as_string().and_then(|text| serde_json::from_str(&text).ok()));
-            });
+            stored.for_each(&mut |report, _| reports.extend(stored_value::<ColoReport>(&report)));
             if let Ok(home) = home {
                 *loaded.borrow_mut() = Some(pipeline::Global::restore(&home.room, meta, reports, now()));
             }

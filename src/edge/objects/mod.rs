@@ -9,15 +9,18 @@ mod data_center;
 mod global;
 mod ledger_store;
 
-use js_sys::{Function, Object, Reflect};
+use js_sys::futures::JsFuture;
+use js_sys::{Array, Function, Object, Promise, Reflect, Uint8Array};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use wasm_bindgen::{JsCast, JsValue};
 use worker::{Env, Error, Response, Result, State, Storage};
 
+use super::calls::unreadable;
 use super::settings::Settings;
 use crate::config::Room;
 use crate::pipeline::messages::room_and_colo;
+use crate::pipeline::wire;
 
 /// The room that an object belongs to and, for a colo's object, the colo.
 struct Home {
@@ -48,25 +51,41 @@ impl Home {
 
 /// What is stored under a key. What cannot be read (an older or newer format) is as if it were not there.
 async fn load<T: DeserializeOwned>(storage: &Storage, key: &str) -> Result<Option<T>> {
-    let text: Option<String> = storage.get(key).await?;
-    Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
+    let stored = storage_call(storage, "get", &[JsValue::from_str(key)]).await?;
+    Ok(stored_value(&stored))
+}
+
+/// Reads what is stored.
+fn stored_value<T: DeserializeOwned>(stored: &JsValue) -> Option<T> {
+    let bytes = stored.dyn_ref::<Uint8Array>()?.to_vec();
+    wire::decode(&bytes).ok()
 }
 
 /// Stores under a key, before anything else leaves the object.
 async fn store<T: Serialize>(storage: &Storage, key: &str, value: &T) -> Result<()> {
-    storage.put_raw(key, serde_json::to_string(value)?).await
+    put(storage, key, value, &Object::new()).await
 }
 
 /// Stores under a key without holding back answers that leave meanwhile: for what visitors wait for.
 async fn store_in_background<T: Serialize>(storage: &Storage, key: &str, value: &T) -> Result<()> {
     let options = Object::new();
     Reflect::set(&options, &JsValue::from_str("allowUnconfirmed"), &JsValue::TRUE)?;
-    let put: Function = Reflect::get(storage.as_raw(), &JsValue::from_str("put"))?.dyn_into()?;
-    let text = JsValue::from_str(&serde_json::to_string(value)?);
-    let promise: js_sys::Promise =
-        put.call3(storage.as_raw(), &JsValue::from_str(key), &text, &options)?.dyn_into()?;
-    js_sys::futures::JsFuture::from(promise).await?;
+    put(storage, key, value, &options).await
+}
+
+async fn put<T: Serialize>(storage: &Storage, key: &str, value: &T, options: &Object) -> Result<()> {
+    let bytes = wire::encode(value).map_err(unreadable)?;
+    let arguments = [JsValue::from_str(key), Uint8Array::from(bytes.as_slice()).into(), options.into()];
+    storage_call(storage, "put", &arguments).await?;
     Ok(())
+}
+
+/// A call that the platform's crate offers for values of its own kind only.
+async fn storage_call(storage: &Storage, name: &str, arguments: &[JsValue]) -> Result<JsValue> {
+    let function: Function = Reflect::get(storage.as_raw(), &JsValue::from_str(name))?.dyn_into()?;
+    let arguments: Array = arguments.iter().collect();
+    let promise: Promise = function.apply(storage.as_raw(), &arguments)?.dyn_into()?;
+    Ok(JsFuture::from(promise).await?)
 }
 
 /// The answer to a route that an object does not have.

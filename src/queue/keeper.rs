@@ -1,0 +1,171 @@
+//! What one worker remembers of one room, and how it judges a request step by step.
+
+use super::{
+    Ask, Clocked, Decision, Fallback, Hint, Level, LoanAsk, NumberAsk, Outcome, WorkerStock, decide,
+    minute_of,
+};
+use crate::config::{OnError, Room, SlotStrategy};
+use crate::ticket::Standing;
+
+/// A worker's clock may be so far ahead of what the state key says the time is; the rest is the way here.
+const CLOCK_AHEAD_MS: u64 = 500;
+
+/// Which object to ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whom {
+    /// The colo's Counter.
+    Counter,
+    /// Anywhere.
+    Anywhere,
+}
+
+/// What to do next with a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// The visitor is active: to the origin.
+    Pass,
+    /// The visitor enters, with a number of this minute, or without one.
+    Enter {
+        /// The minute to book it to.
+        minute: u32,
+        /// Whether there is a number or ticket for it; not so for fallback admissions.
+        numbered: bool,
+    },
+    /// The visitor waits.
+    Wait,
+    /// Ask an object, then go on with [`Keeper::answered`].
+    Ask(Whom, NumberAsk),
+}
+
+/// One worker's memory of a room.
+#[derive(Debug, Clone, Default)]
+pub struct Keeper {
+    state: Option<Clocked>,
+    counter_hint: Hint,
+    anywhere_hint: Hint,
+    fallback: Fallback,
+    stock: WorkerStock,
+}
+
+impl Keeper {
+    /// The cached state key.
+    pub fn state(&self) -> Option<&Clocked> {
+        self.state.as_ref()
+    }
+
+    /// Keeps the newer of two state keys.
+    pub fn learn(&mut self, state: Clocked) {
+        if self.state.as_ref().is_none_or(|mine| mine.key.taken_at <= state.key.taken_at) {
+            self.stock.learn(state.key.level);
+            self.state = Some(state);
+        }
+    }
+
+    /// The time to go by: this worker's own clock, corrected by what the state key says when the two are far apart.
+    /// Otherwise a session would end early for everyone in a colo whose clock is behind.
+    pub fn time(&self, now: u64) -> u64 {
+        self.state.as_ref().map_or(now, |state| {
+            let known = state.global_time(now);
+            now.clamp(known, known + CLOCK_AHEAD_MS)
+        })
+    }
+
+    /// How near the room is to its limits, as far as this worker knows.
+    pub fn level(&self) -> Level {
+        self.state.as_ref().map_or(Level::Busy, |state| state.key.level).max(self.stock.level())
+    }
+
+    /// The first step for a request. `id` is the ticket's id; a new visitor's is drawn already.
+    pub fn judge(&mut self, room: &Room, standing: &Standing, id: u64, now: u64) -> Step {
+        let ask = match decide(room, standing, self.state.as_ref(), now) {
+            Decision::Pass => return Step::Pass,
+            Decision::Wait => return Step::Wait,
+            Decision::WithinOwnSlots(slots) => return self.own_slots(slots, true, now),
+            Decision::Ask(ask) => ask,
+        };
+        let waits = matches!(standing, Standing::Waiting(_));
+        if room.slot_strategy == SlotStrategy::Leases && !waits {
+            self.stock.count_arrival(now);
+            if self.stock.take(now) {
+                return Step::Enter { minute: minute_of(now), numbered: true };
+            }
+        }
+        let Ask { bucket, minute, limit, colo_slots: owned } = ask;
+        let wanted = NumberAsk { id, bucket, waits, minute, limit, owned };
+        if owned <= 0 {
+            self.ask_anywhere(wanted, now)
+        } else if !self.counter_hint.refuses(minute, limit, now) {
+            Step::Ask(Whom::Counter, wanted)
+        } else if room.slot_strategy == SlotStrategy::Leases {
+            Step::Wait
+        } else {
+            self.ask_anywhere(wanted, now)
+        }
+    }
+
+    /// The next step, when an object has answered an ask, or has not (`None`).
+    pub fn answered(
+        &mut self,
+        room: &Room,
+        standing: &Standing,
+        (whom, ask): (Whom, NumberAsk),
+        outcome: Option<Outcome>,
+        now: u64,
+    ) -> Step {
+        let leases = room.slot_strategy == SlotStrategy::Leases;
+        match (whom, outcome) {
+            (_, Some(Outcome::Given { minute, .. })) => Step::Enter { minute, numbered: true },
+            (Whom::Counter, Some(Outcome::Refused { minute, limit, wait_ms })) => {
+                self.counter_hint.remember(minute, limit, wait_ms, now);
+                if leases { Step::Wait } else { self.ask_anywhere(ask, now) }
+            }
+            (Whom::Anywhere, Some(Outcome::Refused { minute, limit, wait_ms })) => {
+                self.anywhere_hint.remember(minute, limit, wait_ms, now);
+                Step::Wait
+            }
+            // A Counter that does not answer leaves Anywhere to ask.
+            (Whom::Counter, None) => self.ask_anywhere(ask, now),
+            (Whom::Anywhere, None) | (_, Some(Outcome::Unknown)) => {
+                match Fallback::slots(room, standing, self.state.as_ref(), now) {
+                    Some(slots) => self.own_slots(slots, false, now),
+                    None if room.on_error == OnError::Admit => {
+                        Step::Enter { minute: minute_of(now), numbered: false }
+                    }
+                    None => Step::Wait,
+                }
+            }
+        }
+    }
+
+    fn ask_anywhere(&self, ask: NumberAsk, now: u64) -> Step {
+        if self.anywhere_hint.refuses(ask.minute, ask.limit, now) {
+            Step::Wait
+        } else {
+            Step::Ask(Whom::Anywhere, ask)
+        }
+    }
+
+    fn own_slots(&mut self, slots: i64, numbered: bool, now: u64) -> Step {
+        if self.fallback.take(slots, now) {
+            Step::Enter { minute: minute_of(now), numbered }
+        } else {
+            Step::Wait
+        }
+    }
+
+    /// Whether to call the Counter for tickets of this worker's own, though nobody waits for them.
+    pub fn refill(&mut self, room: &Room, now: u64) -> bool {
+        room.slot_strategy == SlotStrategy::Leases && self.stock.refill(now)
+    }
+
+    /// What a call to the Counter says of this worker's own tickets.
+    pub fn loan_ask(&mut self, worker: u64, now: u64) -> LoanAsk {
+        self.stock.ask(worker, now)
+    }
+
+    /// Takes in what the Counter lends: the loan's number, its tickets, for how many milliseconds, and how full the
+    /// room is.
+    pub fn lent(&mut self, loan: Option<(u64, u32, u32, Level)>, now: u64) {
+        self.stock.answered(loan, now);
+    }
+}

@@ -1,0 +1,281 @@
+//! The Counter object under leases: a colo's small stock of tickets, and one call at a time to the pool for all who ask.
+
+use std::collections::VecDeque;
+
+use litemap::LiteMap;
+
+use super::super::{Hint, NumberAsk, Outcome, Remembered, minute_of};
+use super::rate::Rate;
+use super::{Group, LeaseAnswer, LeaseAsk, Level, LoanAsk};
+
+/// How long a given ticket is remembered for its visitor, so that a retry is not counted again.
+const REMEMBERED_MS: u64 = 120_000;
+/// How many visitors are remembered per generation.
+const REMEMBERED_TICKETS: usize = 50_000;
+/// More is leased when the stock falls below what so many milliseconds need.
+const LOW_MS: u64 = 300;
+/// What a full stock lasts before the pool has said for how long one may be held, in milliseconds.
+const FULL_MS: u64 = 20_000;
+/// A call carries at most so many visitors; the others wait for the next one.
+const BATCH: usize = 5_000;
+/// Minutes of use that are told.
+const TOLD_MINUTES: u32 = 3;
+/// A lease that ends is not used in its last moments: the pool's end of it comes earlier by the way there.
+const END_MARGIN_MS: u64 = 250;
+
+/// Tickets on loan to a worker.
+#[derive(Debug, Clone, Copy)]
+struct Loan {
+    number: u64,
+    tickets: u32,
+    until: u64,
+}
+
+#[derive(Debug, Clone)]
+struct Flight {
+    sequence: u64,
+    asks: Vec<(u64, NumberAsk)>,
+    groups: Vec<Group>,
+}
+
+/// A colo's tickets. Visitors who ask get one from the stock, or wait at the Counter for its next call to the pool.
+#[derive(Debug, Clone)]
+pub struct LeaseCounter {
+    epoch: u64,
+    sequence: u64,
+    heard: u64,
+    stock: u32,
+    until: u64,
+    hold_ms: u64,
+    loans: LiteMap<u64, Loan>,
+    loan_number: u64,
+    used: LiteMap<u32, u64>,
+    waiting: VecDeque<(u64, NumberAsk)>,
+    flight: Option<Flight>,
+    next_call: u64,
+    /// The pool's time and our own, at its last answer.
+    clocks: Option<(u64, u64)>,
+    uses: Rate,
+    hint: Hint,
+    level: Level,
+    /// The pool had nothing for the stock when it was asked last, at this time.
+    exhausted_at: Option<u64>,
+    holders: Remembered<u32>,
+    done: Vec<(u64, Outcome)>,
+}
+
+impl LeaseCounter {
+    /// A Counter at its start. Nothing survives a restart, and nothing has to: the pool takes what was held for used.
+    /// `epoch` is random.
+    pub fn new(epoch: u64) -> Self {
+        Self {
+            epoch,
+            sequence: 0,
+            heard: 0,
+            stock: 0,
+            until: 0,
+            hold_ms: FULL_MS,
+            loans: LiteMap::new(),
+            loan_number: 0,
+            used: LiteMap::new(),
+            waiting: VecDeque::new(),
+            flight: None,
+            next_call: 0,
+            clocks: None,
+            uses: Rate::default(),
+            hint: Hint::default(),
+            level: Level::Busy,
+            exhausted_at: None,
+            holders: Remembered::new(REMEMBERED_MS, REMEMBERED_TICKETS),
+            done: Vec::new(),
+        }
+    }
+
+    /// The minute by the pool's clock, as far as it is known: it decides which minute a ticket counts for.
+    fn minute(&self, now: u64) -> u32 {
+        let (pool, own) = self.clocks.unwrap_or((now, now));
+        minute_of(pool + now.saturating_sub(own))
+    }
+
+    /// A visitor asks. `place` is where the answer goes: see [`LeaseCounter::answers`].
+    pub fn ask(&mut self, place: u64, ask: NumberAsk, now: u64) {
+        let minute = self.minute(now);
+        let given = self.holders.get(ask.id).filter(|given| given + 1 >= minute);
+        if let Some(minute) = given {
+            self.done.push((place, Outcome::Given { minute, number: 0 }));
+        } else if self.take_from_stock(now) {
+            self.give(place, ask.id, minute, now);
+        } else if self.hint.refuses(minute, ask.limit, now) {
+            self.done.push((
+                place,
+                Outcome::Refused { minute: ask.minute, limit: ask.limit, wait_ms: self.hint.left(now) },
+            ));
+        } else {
+            self.waiting.push_back((place, ask));
+        }
+    }
+
+    fn take_from_stock(&mut self, now: u64) -> bool {
+        // While people wait the pool judges each visitor: whoever is oldest goes first.
+        let free = self.stock > 0 && now < self.until && self.level != Level::Queueing;
+        if free {
+            self.stock -= 1;
+        }
+        free
+    }
+
+    fn give(&mut self, place: u64, id: u64, minute: u32, now: u64) {
+        self.use_tickets(1, minute, now);
+        self.holders.put(id, minute, now);
+        self.done.push((place, Outcome::Given { minute, number: 0 }));
+    }
+
+    fn use_tickets(&mut self, tickets: u32, minute: u32, now: u64) {
+        *self.used.entry(minute).or_insert(0) += u64::from(tickets);
+        self.used.retain(|of, _| of + TOLD_MINUTES > minute);
+        self.uses.count(u64::from(tickets), now);
+    }
+
+    /// A worker's loan: settles the one that it had and lends what it wants, if the room is calm. Returns the loan's
+    /// number, tickets and their time in milliseconds.
+    pub fn lend(&mut self, ask: &LoanAsk, now: u64) -> (u64, u32, u32) {
+        if let Some(loan) = self.loans.get(&ask.worker).copied()
+            && loan.number == ask.loan
+        {
+            self.loans.remove(&ask.worker);
+            let used = ask.used.min(loan.tickets);
+            self.use_tickets(used, self.minute(now), now);
+            self.stock += loan.tickets - used;
+        }
+        let end = self.until.saturating_sub(END_MARGIN_MS);
+        let lends =
+            self.level == Level::Calm && now < end && !self.loans.contains_key(&ask.worker) && ask.want > 0;
+        // A third stays for those who ask here.
+        let tickets = if lends { ask.want.min(self.stock * 2 / 3) } else { 0 };
+        if tickets == 0 {
+            return (0, 0, 0);
+        }
+        self.stock -= tickets;
+        self.loan_number += 1;
+        self.loans.insert(ask.worker, Loan { number: self.loan_number, tickets, until: end });
+        (self.loan_number, tickets, (end - now) as u32)
+    }
+
+    /// How full the room is, as the pool said last.
+    pub fn level(&self) -> Level {
+        self.level
+    }
+
+    /// Loans whose time is over may have been used without our knowing: they count as used.
+    fn end_loans(&mut self, now: u64) {
+        if self.loans.is_empty() {
+            return;
+        }
+        let mut ended = 0;
+        self.loans.retain(|_, loan| {
+            let over = now >= loan.until + END_MARGIN_MS;
+            ended += if over { loan.tickets } else { 0 };
+            !over
+        });
+        if ended > 0 {
+            self.use_tickets(ended, self.minute(now), now);
+        }
+    }
+
+    fn held(&self) -> u32 {
+        self.stock + self.loans.values().map(|loan| loan.tickets).sum::<u32>()
+    }
+
+    fn needs_stock(&self, now: u64) -> bool {
+        if self.level == Level::Queueing || self.exhausted_at.is_some_and(|at| now < at + 1_000) {
+            return false;
+        }
+        // A lease that is about to end is renewed with the same call.
+        let lasts = if now + LOW_MS < self.until { self.stock } else { 0 };
+        let rate = self.uses.in_ms(10_000, now);
+        rate > 0 && u64::from(lasts) < self.uses.in_ms(LOW_MS, now).max(1)
+    }
+
+    /// When the next call is due, in milliseconds since the epoch; `None`: there is nothing to ask for.
+    pub fn call_due(&self, now: u64) -> Option<u64> {
+        let wanted = self.flight.is_none() && (!self.waiting.is_empty() || self.needs_stock(now));
+        wanted.then_some(self.next_call.max(now))
+    }
+
+    /// The call to make now, if one is due. Its answer, or its failure, goes to [`LeaseCounter::answered`].
+    pub fn call(&mut self, now: u64) -> Option<LeaseAsk> {
+        if self.call_due(now)? > now {
+            return None;
+        }
+        self.end_loans(now);
+        if now >= self.until || self.level == Level::Queueing {
+            // What is not told is given back. A lease that has ended is not ours any more.
+            self.stock = 0;
+        }
+        let mut asks: Vec<(u64, NumberAsk)> = self.waiting.drain(..self.waiting.len().min(BATCH)).collect();
+        asks.sort_by_key(|(_, ask)| (ask.bucket, !ask.waits));
+        let mut groups: Vec<Group> = Vec::new();
+        for (_, ask) in &asks {
+            match groups.last_mut() {
+                Some(group) if (group.bucket, group.waits) == (ask.bucket, ask.waits) => group.visitors += 1,
+                _ => groups.push(Group { bucket: ask.bucket, waits: ask.waits, visitors: 1 }),
+            }
+        }
+        self.sequence += 1;
+        let wanted =
+            if self.level == Level::Queueing { 0 } else { self.uses.in_ms(self.hold_ms, now).max(1) };
+        self.flight = Some(Flight { sequence: self.sequence, asks, groups: groups.clone() });
+        Some(LeaseAsk {
+            epoch: self.epoch,
+            sequence: self.sequence,
+            heard: self.heard,
+            groups,
+            held: self.held(),
+            lent_ms: self.loans.values().map(|loan| loan.until.saturating_sub(now) as u32).max().unwrap_or(0),
+            used: self.used.iter().map(|(minute, used)| (*minute, *used)).collect(),
+            want: wanted as u32,
+            rate: self.uses.in_ms(10_000, now) as u32,
+        })
+    }
+
+    /// Takes in the pool's answer to a call, or that none came. An answer that comes too late is void.
+    pub fn answered(&mut self, answer: Option<&LeaseAnswer>, now: u64) {
+        let sequence = answer.map_or(self.sequence, |answer| answer.sequence);
+        let Some(flight) = self.flight.take_if(|flight| flight.sequence == sequence) else { return };
+        let Some(answer) = answer else {
+            self.next_call = now + 1;
+            self.done.extend(flight.asks.into_iter().map(|(place, _)| (place, Outcome::Unknown)));
+            return;
+        };
+        self.heard = answer.sequence;
+        self.clocks = Some((answer.now, now));
+        self.level = answer.level;
+        self.next_call = now + u64::from(answer.pace_ms);
+        self.hold_ms = u64::from(answer.hold_ms);
+        self.until = now + self.hold_ms;
+        let lent = self.held() - self.stock;
+        self.stock = (self.stock + answer.extra).min(answer.most.saturating_sub(lent));
+        self.exhausted_at = (answer.extra == 0).then_some(now);
+        let minute = minute_of(answer.now);
+        let mut asks = flight.asks.into_iter();
+        for (group, (given, protected)) in flight.groups.iter().zip(&answer.given) {
+            for index in 0..group.visitors {
+                let Some((place, ask)) = asks.next() else { break };
+                if index < *given {
+                    self.give(place, ask.id, minute, now);
+                } else {
+                    let limit = -i64::from(*protected);
+                    let wait_ms = answer.wait_ms;
+                    self.hint.remember(minute, limit, wait_ms, now);
+                    self.done.push((place, Outcome::Refused { minute: ask.minute, limit, wait_ms }));
+                }
+            }
+        }
+        self.done.extend(asks.map(|(place, _)| (place, Outcome::Unknown)));
+    }
+
+    /// The answers that are ready, with their places.
+    pub fn answers(&mut self) -> Vec<(u64, Outcome)> {
+        std::mem::take(&mut self.done)
+    }
+}

@@ -1,0 +1,90 @@
+//! `leases`: no number belongs to a colo beforehand. One pool (the Anywhere object) knows every ticket that is out,
+//! and colos lease small stocks from it, ahead of need.
+//!
+//! Three rules carry it:
+//! - A ticket is *held* by a colo until it is used, then *used* in a minute until Global counts its visitor, and each
+//!   stands for one slot in both states. So what is free is the room less its active users less those tickets, however
+//!   old the reports are: staleness costs idle slots, never overshoot.
+//! - What a colo holds and has used it tells in absolute counts with every call, and each call says which answer came
+//!   last. So lost, late and doubled messages change nothing: what was not heard was not given.
+//! - A lease ends by itself. A colo that falls silent keeps nothing, a stock that nobody uses comes back.
+
+mod counter;
+mod pool;
+mod rate;
+mod worker_stock;
+
+pub use counter::LeaseCounter;
+pub use pool::{Pool, SavedPool};
+pub use worker_stock::{LoanAsk, WorkerStock};
+
+use serde::{Deserialize, Serialize};
+
+/// Visitors of one bucket who ask for tickets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Group {
+    /// Their bucket.
+    pub bucket: u32,
+    /// Whether they wait already.
+    pub waits: bool,
+    /// How many they are.
+    pub visitors: u32,
+}
+
+/// A Counter's call to the pool: who asks, and where its tickets are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeaseAsk {
+    /// Drawn at random when the Counter started. Another one: the stock of the earlier start is lost.
+    pub epoch: u64,
+    /// Grows with every call of this start.
+    pub sequence: u64,
+    /// The last call whose answer came. What later ones gave is void.
+    pub heard: u64,
+    /// Who asks, oldest bucket first.
+    pub groups: Vec<Group>,
+    /// Tickets held: in stock here and on loan to workers.
+    pub held: u32,
+    /// For how many milliseconds the longest loan goes on; 0: nothing is on loan.
+    pub lent_ms: u32,
+    /// Tickets used so far of this start, by minute (of the pool's clock), the last minutes only.
+    pub used: Vec<(u32, u64)>,
+    /// Tickets wanted for the stock.
+    pub want: u32,
+    /// Tickets used per ten seconds lately.
+    pub rate: u32,
+}
+
+/// The pool's answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeaseAnswer {
+    /// The call that this answers.
+    pub sequence: u64,
+    /// The pool's clock, in milliseconds since the epoch.
+    pub now: u64,
+    /// Per group: tickets given, and what a visitor of it must leave untouched for those ahead.
+    pub given: Vec<(u32, u32)>,
+    /// Tickets for the stock.
+    pub extra: u32,
+    /// The most that the colo may hold from now on: what is beyond goes back.
+    pub most: u32,
+    /// How long the stock (all of it) may be used from now on, in milliseconds.
+    pub hold_ms: u32,
+    /// How long to wait before the next call, in milliseconds: the pool serves so many colos.
+    pub pace_ms: u32,
+    /// How full the room is.
+    pub level: Level,
+    /// How long it takes until those who were refused may be given something, in milliseconds.
+    pub wait_ms: u32,
+}
+
+/// How near the room is to its limits. It decides how much may be given ahead of need, and how soon things are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+pub enum Level {
+    /// Below half of both limits.
+    Calm,
+    /// Above it.
+    #[default]
+    Busy,
+    /// People wait.
+    Queueing,
+}

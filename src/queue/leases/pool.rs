@@ -1,0 +1,460 @@
+//! The Anywhere object under leases: the pool of tickets.
+
+use std::collections::VecDeque;
+
+use litemap::LiteMap;
+use serde::{Deserialize, Serialize};
+
+use super::super::{
+    Clocked, HINT_MS, NumberAsk, Outcome, Remembered, Renewal, StateKey, minute_of, start_of,
+};
+use super::{Group, LeaseAnswer, LeaseAsk, Level};
+use crate::config::Room;
+
+/// After a breakdown it assumes that tickets were given for so long at the latest rate, in milliseconds.
+const ASSUMED_MS: i64 = 4_000;
+/// A state older than this is renewed in the background while tickets are asked for.
+const RENEW_MS: u64 = 100;
+/// A state older than this is renewed before anyone is judged by it, if it can be had.
+const TOO_OLD_MS: u64 = 500;
+/// A state older than this says nothing any more: nobody is let in by it.
+const UNUSABLE_MS: u64 = 5_000;
+/// A minute whose visitors must all have been reported: what was given in it and is not counted by then is lost.
+const ON_THE_WAY_MS: u64 = 3_000;
+/// Minutes of use that are kept.
+const KEPT_MINUTES: u32 = 4;
+/// At most so many colos are known; one more is served without a stock.
+pub const MAX_LESSEES: usize = 1_000;
+/// A colo is active for so long after its last call.
+const ACTIVE_MS: u64 = 5_000;
+/// So far apart are calls on average, all colos together, in microseconds.
+const PACE_MICROS: u64 = 2_000;
+/// A lease lasts at most so long and at least so long, in milliseconds.
+const LONGEST_MS: u64 = 60_000;
+const SHORTEST_MS: u64 = 1_000;
+/// The pool counts a lease for so long after its end: the answer was on the way, the use is told with the next call.
+const LEASE_GRACE_MS: u64 = 2_000;
+/// The part of what is left that may lie in stocks at a time.
+const STOCK_PART: i64 = 4;
+/// A refusal holds for so long at least, in milliseconds.
+const SHORTEST_WAIT_MS: u32 = 100;
+/// A session that was renewed in its last moment is held until the state is newer than that by so much.
+const HELD_SESSION_MS: u64 = 3_000;
+/// At most so many sessions are held apart.
+const MAX_HELD_SESSIONS: usize = 10_000;
+/// How long a ticket that was given here is remembered for its visitor.
+const REMEMBERED_MS: u64 = 120_000;
+const REMEMBERED_TICKETS: usize = 10_000;
+
+/// What the pool knows of one colo's Counter.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Lessee {
+    epoch: u64,
+    sequence: u64,
+    /// Tickets held, as it said.
+    held: u32,
+    /// Until when, by the pool's clock.
+    until: u64,
+    /// Tickets used, by minute, as it said.
+    used: Vec<(u32, u64)>,
+    /// Given with the last answer, which may not have been heard: the minute, to visitors, for the stock.
+    unheard: (u32, u32, u32),
+    rate: u32,
+    called_at: u64,
+}
+
+impl Lessee {
+    fn used_in(&self, minute: u32) -> i64 {
+        let told = self.used.iter().find(|(of, _)| *of == minute).map_or(0, |(_, used)| *used as i64);
+        told + if self.unheard.0 == minute { i64::from(self.unheard.1) } else { 0 }
+    }
+
+    fn out(&self) -> i64 {
+        i64::from(self.held) + i64::from(self.unheard.2)
+    }
+}
+
+/// What the pool keeps in storage. It is written in the background, so a restart may find an old one.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SavedPool {
+    /// Format version.
+    pub v: u8,
+    lessees: Vec<(String, Lessee)>,
+    ended: Vec<(u32, i64)>,
+    /// Tickets given per ten seconds lately.
+    rate: u32,
+    /// Whether it was written after the last ticket.
+    settled: bool,
+}
+
+/// The pool: every ticket that is out, and what the room has left.
+#[derive(Debug, Clone)]
+pub struct Pool {
+    state: Option<Clocked>,
+    lessees: LiteMap<String, Lessee>,
+    /// Used tickets of no known colo, by minute: given here, of Counters that have gone, assumed after a breakdown.
+    ended: LiteMap<u32, i64>,
+    /// Sums over the colos: held, and used by minute.
+    out: i64,
+    used: LiteMap<u32, i64>,
+    rates: u64,
+    active_colos: u64,
+    swept_at: u64,
+    changed_at: u64,
+    holders: Remembered<u32>,
+    /// When sessions were renewed in their last moment.
+    held_sessions: VecDeque<u64>,
+}
+
+impl Pool {
+    /// The pool at its start, with what it saved before, if anything. After a breakdown it goes on with an
+    /// over-estimate of what was given since.
+    pub fn restore(saved: Option<SavedPool>, now: u64) -> Self {
+        let mut pool = Self {
+            state: None,
+            lessees: LiteMap::new(),
+            ended: LiteMap::new(),
+            out: 0,
+            used: LiteMap::new(),
+            rates: 0,
+            active_colos: 1,
+            swept_at: 0,
+            changed_at: 0,
+            holders: Remembered::new(REMEMBERED_MS, REMEMBERED_TICKETS),
+            held_sessions: VecDeque::new(),
+        };
+        let Some(saved) = saved else { return pool };
+        for (minute, used) in saved.ended {
+            pool.ended.insert(minute, used);
+        }
+        for (colo, lessee) in saved.lessees {
+            pool.lessees.insert(colo, lessee);
+        }
+        if !saved.settled {
+            let assumed = (i64::from(saved.rate) * ASSUMED_MS / 10_000).max(1);
+            *pool.ended.entry(minute_of(now)).or_insert(0) += assumed;
+        }
+        pool.sum_up(now);
+        pool
+    }
+
+    /// What to write to storage. `settled`: nothing is being given while it is written.
+    pub fn save(&self, settled: bool) -> SavedPool {
+        SavedPool {
+            v: 1,
+            lessees: self.lessees.iter().map(|(colo, lessee)| (colo.clone(), lessee.clone())).collect(),
+            ended: self.ended.iter().map(|(minute, used)| (*minute, *used)).collect(),
+            rate: self.rates as u32,
+            settled,
+        }
+    }
+
+    /// When the last ticket was given, in milliseconds since the epoch.
+    pub fn changed_at(&self) -> u64 {
+        self.changed_at
+    }
+
+    /// Whether the room's state must be fetched from Global.
+    pub fn renewal(&self, now: u64) -> Renewal {
+        match &self.state {
+            Some(state) if state.age(now) < TOO_OLD_MS => {
+                if now.saturating_sub(state.received_at) < RENEW_MS {
+                    Renewal::Fresh
+                } else {
+                    Renewal::Background
+                }
+            }
+            _ => Renewal::First,
+        }
+    }
+
+    /// Whether it has ever been told the room's state.
+    pub fn has_state(&self) -> bool {
+        self.state.is_some()
+    }
+
+    /// Takes in a newer state.
+    pub fn renew(&mut self, key: StateKey, now: u64) {
+        let older = self.state.as_ref().is_some_and(|state| state.key.taken_at > key.taken_at);
+        if !older {
+            self.state = Some(Clocked { key, received_at: now });
+        }
+    }
+
+    /// Ends leases, forgets old minutes, and adds everything up anew.
+    fn sweep(&mut self, now: u64) {
+        if now < self.swept_at + RENEW_MS && minute_of(now) == minute_of(self.swept_at) {
+            return;
+        }
+        self.swept_at = now;
+        let minute = minute_of(now);
+        let mut gone = Vec::new();
+        for (colo, lessee) in self.lessees.iter_mut() {
+            if lessee.out() > 0 && now >= lessee.until + LEASE_GRACE_MS {
+                // Some of it may have been used without our knowing: it counts as used until that is settled.
+                *self.ended.entry(minute).or_insert(0) += lessee.out();
+                lessee.held = 0;
+                lessee.unheard.2 = 0;
+            }
+            if now >= lessee.called_at + u64::from(KEPT_MINUTES) * 60_000 {
+                gone.push(colo.clone());
+            }
+        }
+        for colo in gone {
+            self.lessees.remove(&colo);
+        }
+        self.ended.retain(|of, _| of + KEPT_MINUTES > minute);
+        while self.held_sessions.front().is_some_and(|at| at + 2 * HELD_SESSION_MS < now) {
+            self.held_sessions.pop_front();
+        }
+        self.sum_up(now);
+    }
+
+    /// Adds (`sign` 1) what a colo has, or takes it off.
+    fn count(&mut self, lessee: &Lessee, sign: i64, minute: u32) {
+        self.out += sign * lessee.out();
+        for of in minute.saturating_sub(KEPT_MINUTES)..=minute + 1 {
+            let used = lessee.used_in(of);
+            if used != 0 {
+                *self.used.entry(of).or_insert(0) += sign * used;
+            }
+        }
+    }
+
+    /// Tickets that were used, or may have been, and that no colo will speak of any more.
+    fn end(&mut self, minute: u32, used: i64) {
+        if used != 0 {
+            *self.ended.entry(minute).or_insert(0) += used;
+            *self.used.entry(minute).or_insert(0) += used;
+        }
+    }
+
+    fn sum_up(&mut self, now: u64) {
+        let minute = minute_of(now);
+        self.used = self.ended.clone();
+        self.out = 0;
+        self.rates = 0;
+        self.active_colos = 0;
+        let lessees = std::mem::take(&mut self.lessees);
+        for lessee in lessees.values() {
+            self.count(lessee, 1, minute);
+            let calls = now < lessee.called_at + ACTIVE_MS;
+            self.active_colos += u64::from(calls);
+            // A colo that lives on its stock has no need to call.
+            if calls || now < lessee.until {
+                self.rates += u64::from(lessee.rate);
+            }
+        }
+        self.lessees = lessees;
+        self.active_colos = self.active_colos.max(1);
+    }
+
+    /// A session is renewed in its last moment: the report takes longer to get here than what was left of it.
+    pub fn hold_session(&mut self, now: u64) {
+        if self.held_sessions.len() >= MAX_HELD_SESSIONS {
+            self.held_sessions.pop_front();
+        }
+        self.held_sessions.push_back(now);
+    }
+
+    /// How many more may enter now: by the active users, and by the rate. `None` when no state can tell.
+    fn left(&self, room: &Room, now: u64) -> Option<(i64, i64)> {
+        let state = self.state.as_ref().filter(|state| state.age(now) < UNUSABLE_MS)?;
+        let key = &state.key;
+        let minute = minute_of(now);
+        // By our own clock: how late reports are is a length of time, which needs no common clock.
+        let covered = state.received_at.saturating_sub(key.age + key.taken_at.saturating_sub(key.covered));
+        let unreported: i64 = self
+            .used
+            .iter()
+            .filter(|(of, _)| start_of(**of + 1) + ON_THE_WAY_MS > covered)
+            .map(|(of, used)| used - key.admitted_of(*of))
+            .sum();
+        let told_until = state.received_at.saturating_sub(key.age);
+        let held = self.held_sessions.iter().filter(|at| **at + HELD_SESSION_MS > told_until).count() as i64;
+        let out = (unreported + self.out).max(0) + held;
+        let free = i64::from(room.total_active_users) - key.active_foreseen(state.global_time(now)) - out;
+        let used = self.used.get(&minute).copied().unwrap_or(0);
+        let rate = key.may_enter(room, minute, now) - used - self.out;
+        Some((free, rate))
+    }
+
+    fn level(&self, room: &Room, key: &StateKey, free: i64, now: u64) -> Level {
+        if !key.waiting.is_empty() {
+            return Level::Queueing;
+        }
+        // What lies in stocks does not fill the room.
+        let filled = i64::from(room.total_active_users) - free - self.out;
+        let used = self.used.get(&minute_of(now)).copied().unwrap_or(0);
+        let lately = used.max(i64::from(key.entering) / 10);
+        let busy = filled * 2 > i64::from(room.total_active_users)
+            || lately * 2 > i64::from(room.new_users_per_minute);
+        if busy { Level::Busy } else { Level::Calm }
+    }
+
+    /// Answers a colo's call. `None` when no state can tell how many may enter: its visitors fall back.
+    pub fn lease(&mut self, room: &Room, colo: &str, ask: &LeaseAsk, now: u64) -> Option<LeaseAnswer> {
+        self.sweep(now);
+        let minute = minute_of(now);
+        let nothing = |pool: &Self| LeaseAnswer {
+            sequence: ask.sequence,
+            now,
+            given: ask.groups.iter().map(|_| (0, 0)).collect(),
+            extra: 0,
+            most: ask.held,
+            hold_ms: SHORTEST_MS as u32,
+            pace_ms: pool.pace_ms(),
+            level: Level::Busy,
+            wait_ms: HINT_MS,
+        };
+        let mut known = match self.lessees.remove(colo) {
+            Some(known) if known.epoch == ask.epoch && ask.sequence <= known.sequence => {
+                // An older call that was overtaken: whoever sent it does not wait for it any more.
+                self.lessees.insert(colo.to_owned(), known);
+                return Some(nothing(self));
+            }
+            Some(known) => known,
+            None if self.lessees.len() >= MAX_LESSEES => return Some(nothing(self)),
+            None => Lessee { epoch: ask.epoch, ..Lessee::default() },
+        };
+        self.count(&known, -1, minute);
+        if known.epoch != ask.epoch {
+            // It has restarted: what it held may have been used, what it used it does not know any more.
+            for of in minute.saturating_sub(KEPT_MINUTES)..=minute + 1 {
+                let used = known.used_in(of) + if of == minute { known.out() } else { 0 };
+                self.end(of, used);
+            }
+            known = Lessee { epoch: ask.epoch, ..Lessee::default() };
+        }
+        // What was given with an answer that was not heard was not given; what was heard is in what it says.
+        known.unheard = (minute, 0, 0);
+        known.sequence = ask.sequence;
+        known.held = ask.held;
+        known.used.clone_from(&ask.used);
+        known.rate = ask.rate;
+        known.called_at = now;
+        known.until = known.until.max(now + u64::from(ask.lent_ms));
+        self.count(&known, 1, minute);
+
+        let answer = self.judge(room, ask, now);
+        if let Some(answer) = &answer {
+            let given: u32 = answer.given.iter().map(|(given, _)| given).sum();
+            known.unheard = (minute, given, answer.extra);
+            // Never sooner than what an earlier answer said: this one may get lost.
+            known.until = known.until.max(now + u64::from(answer.hold_ms));
+            self.out += i64::from(answer.extra);
+            *self.used.entry(minute).or_insert(0) += i64::from(given);
+            self.changed_at = now;
+        }
+        self.lessees.insert(colo.to_owned(), known);
+        answer
+    }
+
+    fn judge(&self, room: &Room, ask: &LeaseAsk, now: u64) -> Option<LeaseAnswer> {
+        let (free, rate) = self.left(room, now)?;
+        let key = &self.state.as_ref()?.key;
+        let level = self.level(room, key, free, now);
+        let mut left = free.min(rate);
+        let mut refused = 0;
+        let mut missing = i64::MAX;
+        let given = ask
+            .groups
+            .iter()
+            .map(|group| {
+                let protected = Self::protected(room, key, group);
+                let given = (left - protected).clamp(0, i64::from(group.visitors));
+                left -= given;
+                if given < i64::from(group.visitors) {
+                    refused += i64::from(group.visitors) - given;
+                    missing = missing.min(protected + 1 - left);
+                }
+                (given as u32, protected as u32)
+            })
+            .collect();
+        let (extra, most, hold_ms) = if refused == 0 && level != Level::Queueing {
+            self.stock(ask, left)
+        } else {
+            (0, 0, SHORTEST_MS)
+        };
+        Some(LeaseAnswer {
+            sequence: ask.sequence,
+            now,
+            given,
+            extra,
+            most,
+            hold_ms: hold_ms as u32,
+            pace_ms: self.pace_ms(),
+            level,
+            wait_ms: Self::wait_ms(room, key, missing),
+        })
+    }
+
+    fn protected(room: &Room, key: &StateKey, group: &Group) -> i64 {
+        let ahead = if group.waits { key.ahead_of(group.bucket) } else { key.waiting_users() };
+        key.protected(room, ahead)
+    }
+
+    /// How much a colo may lay in stock, and for how long: its part, by its traffic, of a quarter of what is left.
+    fn stock(&self, ask: &LeaseAsk, left: i64) -> (u32, u32, u64) {
+        let rates = self.rates.max(u64::from(ask.rate)).max(1) as i64;
+        // What is held already is part of what may lie in stocks.
+        let for_stocks = ((left + self.out) / STOCK_PART).max(0);
+        let most = (for_stocks * i64::from(ask.rate) / rates).min(left / STOCK_PART + i64::from(ask.held));
+        // Shares are by the traffic of lately, and it may be that others have been given more: all together hold no more.
+        let extra = (most - i64::from(ask.held)).min(for_stocks - self.out).clamp(0, i64::from(ask.want));
+        // What is left may be gone within that time at the rate of now: then it must have come back.
+        let lasts = (for_stocks * 10_000 / rates) as u64;
+        (extra as u32, most.max(0) as u32, lasts.clamp(SHORTEST_MS, LONGEST_MS))
+    }
+
+    /// How long it takes until so many more tickets are free, by the expiries of the next refresh and the rate.
+    fn wait_ms(room: &Room, key: &StateKey, missing: i64) -> u32 {
+        let refresh = i64::from(room.refresh_interval_seconds);
+        let freeing =
+            i64::from(key.expiring_refresh).min(i64::from(room.new_users_per_minute) * refresh / 60);
+        let wait = missing.clamp(1, 1_000) * refresh * 1_000 / freeing.max(1);
+        wait.clamp(i64::from(SHORTEST_WAIT_MS), i64::from(HINT_MS)) as u32
+    }
+
+    fn pace_ms(&self) -> u32 {
+        (self.active_colos * PACE_MICROS / 1_000) as u32
+    }
+
+    /// A worker asks directly, because its colo's Counter does not answer. `None` when no state can tell.
+    pub fn take(&mut self, room: &Room, asks: &[NumberAsk], now: u64) -> Option<Vec<Outcome>> {
+        self.sweep(now);
+        let minute = minute_of(now);
+        let (free, rate) = self.left(room, now)?;
+        let key = &self.state.as_ref()?.key;
+        let mut left = free.min(rate);
+        let mut oldest_first: Vec<(u32, bool, usize)> =
+            asks.iter().enumerate().map(|(index, ask)| (ask.bucket, !ask.waits, index)).collect();
+        oldest_first.sort_unstable();
+        let mut outcomes = vec![Outcome::Unknown; asks.len()];
+        let mut given = Vec::new();
+        for (_, _, index) in oldest_first {
+            let (Some(ask), Some(outcome)) = (asks.get(index), outcomes.get_mut(index)) else { continue };
+            let group = Group { bucket: ask.bucket, waits: ask.waits, visitors: 1 };
+            let protected = Self::protected(room, key, &group);
+            *outcome = if let Some(minute) = self.holders.get(ask.id).filter(|of| of + 1 >= minute) {
+                Outcome::Given { minute, number: 0 }
+            } else if left > protected {
+                left -= 1;
+                given.push(ask.id);
+                Outcome::Given { minute, number: 0 }
+            } else {
+                let wait_ms = Self::wait_ms(room, key, protected + 1 - left);
+                Outcome::Refused { minute: ask.minute, limit: -protected, wait_ms }
+            };
+        }
+        let tickets = given.len() as i64;
+        for id in given {
+            self.holders.put(id, minute, now);
+        }
+        if tickets > 0 {
+            self.end(minute, tickets);
+            self.changed_at = now;
+        }
+        Some(outcomes)
+    }
+}

@@ -1,0 +1,110 @@
+//! Tickets that a worker holds itself, so that a new visitor costs no call at all while the room is far below its
+//! limits.
+
+use serde::{Deserialize, Serialize};
+
+use super::Level;
+use super::rate::Rate;
+
+/// At most so many tickets are on loan to one worker.
+const MOST: u64 = 10;
+/// A worker asks for what it will need in so long, in milliseconds.
+const AHEAD_MS: u64 = 60_000;
+
+/// What a worker says of its tickets with each call to its Counter. It gives up what is left of them: the answer
+/// brings new ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct LoanAsk {
+    /// Who asks: drawn at random when the worker started.
+    pub worker: u64,
+    /// The loan that it had; 0: none.
+    pub loan: u64,
+    /// How many tickets of that loan it has used.
+    pub used: u32,
+    /// How many it wants now.
+    pub want: u32,
+}
+
+/// A worker's own tickets.
+#[derive(Debug, Clone)]
+pub struct WorkerStock {
+    loan: u64,
+    left: u32,
+    used: u32,
+    until: u64,
+    level: Level,
+    arrivals: Rate,
+    refilling: bool,
+}
+
+impl Default for WorkerStock {
+    fn default() -> Self {
+        Self {
+            loan: 0,
+            left: 0,
+            used: 0,
+            until: 0,
+            level: Level::Busy,
+            arrivals: Rate::over(AHEAD_MS),
+            refilling: false,
+        }
+    }
+}
+
+impl WorkerStock {
+    /// A new visitor came.
+    pub fn count_arrival(&mut self, now: u64) {
+        self.arrivals.count(1, now);
+    }
+
+    /// Uses one ticket, if there is one that is still good.
+    pub fn take(&mut self, now: u64) -> bool {
+        let free = self.left > 0 && now < self.until && self.level == Level::Calm;
+        if free {
+            self.left -= 1;
+            self.used += 1;
+        }
+        free
+    }
+
+    fn wanted(&self, now: u64) -> u32 {
+        if self.level == Level::Calm { self.arrivals.in_ms(AHEAD_MS, now).min(MOST) as u32 } else { 0 }
+    }
+
+    /// Whether a call for more is worth its while though nobody waits for it. Who asks must call; until the answer
+    /// comes, nobody else does.
+    pub fn refill(&mut self, now: u64) -> bool {
+        let refill = !self.refilling && self.left == 0 && self.wanted(now) > 1;
+        self.refilling |= refill;
+        refill
+    }
+
+    /// What goes with a call. From now on the old tickets are not used any more.
+    pub fn ask(&mut self, worker: u64, now: u64) -> LoanAsk {
+        let ask = LoanAsk { worker, loan: self.loan, used: self.used, want: self.wanted(now) };
+        (self.loan, self.left, self.used) = (0, 0, 0);
+        ask
+    }
+
+    /// Takes in the answer: the loan's number, tickets, for how many milliseconds, and how full the room is. `None`:
+    /// no answer came.
+    pub fn answered(&mut self, answer: Option<(u64, u32, u32, Level)>, now: u64) {
+        self.refilling = false;
+        let Some((loan, tickets, hold_ms, level)) = answer else { return };
+        self.level = level;
+        // Several calls may be under way. The Counter lends once at a time, so only one of them brings tickets.
+        if loan != 0 && self.loan == 0 {
+            (self.loan, self.left, self.until) = (loan, tickets, now + u64::from(hold_ms));
+        }
+    }
+
+    /// Learns how full the room is from elsewhere.
+    pub fn learn(&mut self, level: Level) {
+        self.level = level;
+    }
+
+    /// How full the room is, as far as is known here.
+    pub fn level(&self) -> Level {
+        self.level
+    }
+}
