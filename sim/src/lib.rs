@@ -1,0 +1,11 @@
+//! The planet in a box: how exactly a room keeps its limits, measured with the code that runs in production.
+//!
+//! - [`scenario`]: what a user writes down: a room, its visitors, a planet, faults.
+//! - [`planet`]: lets it happen in virtual time, event by event. It holds no rule of its own: workers, Counter,
+//!   Anywhere, `DataCenter` and Global are the core's.
+//! - [`measure`]: what it was like for the visitors and for the origin.
+
+pub mod clockwork;
+pub mod measure;
+pub mod planet;
+pub mod scenario;

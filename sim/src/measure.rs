@@ -1,0 +1,497 @@
+//! What is measured, from the visitors' side: who was active, who entered when, who waited and in which order.
+//!
+//! Definitions stand with each figure of [`Measured`]; `docs/accuracy.md` has them in words.
+
+use std::collections::VecDeque;
+
+use anteroom::config::Room;
+use anteroom::pipeline::messages::{ColoReport, StateAnswer};
+use anteroom::queue::{StateKey, minute_of};
+use serde::Serialize;
+
+use crate::planet::Busiest;
+
+/// A queued visitor's first estimate counts when the wait was longer than this, in milliseconds.
+const WAITED_MS: u64 = 20_000;
+/// So many younger ones must have entered for somebody to be passed over.
+const PASSED_BY: u64 = 10;
+/// Every so manieth message is measured in bytes.
+const WEIGHED: u64 = 16;
+/// Points of the time series, at most.
+const POINTS: u64 = 1_440;
+
+/// The figures of one run. Shares are parts of 1.
+#[derive(Debug, Clone, Serialize)]
+pub struct Measured {
+    /// Visitors who came (a session that ran out and comes back is a new one).
+    pub arrived: u64,
+    /// Of them, queued at least once.
+    pub queued: u64,
+    /// Admitted.
+    pub admitted: u64,
+    /// Left the queue.
+    pub gave_up: u64,
+    /// The most that were active at any event, over the limit, as a share of it.
+    pub active_overshoot: f64,
+    /// The most admissions in a calendar minute, over the limit, as a share of it.
+    pub minute_overshoot: f64,
+    /// The most admissions in any 60 seconds, over the limit, as a share of it.
+    pub sliding_overshoot: f64,
+    /// Share of arrivals queued with active < 99 % and this minute's admissions < 99 % of their limits.
+    pub false_raw: f64,
+    /// The same, if there would have been room after everyone who waits had been let in.
+    pub false_adjusted: f64,
+    /// Slots that were free while people waited, mean over the minutes with people waiting throughout: of both
+    /// limits, the fuller one's min(free, waiting) / limit.
+    pub idle: f64,
+    /// The same, of the worst minute.
+    pub idle_worst: f64,
+    /// Minutes with people waiting throughout.
+    pub waiting_minutes: u64,
+    /// Share of queued visitors passed by at least ten of younger buckets, more than 1.125 refreshes before they left
+    /// the queue.
+    pub passed_over: f64,
+    /// max(active, this minute's admissions) of their limits when the first visitor was queued.
+    pub first_queued_at: Option<f64>,
+    /// Median of |estimate − wait| / wait, of those who waited more than 20 s and entered.
+    pub estimate_error: Option<f64>,
+    /// Share of queued visitors whose shown wait once rose by more than a refresh.
+    pub estimate_rose: f64,
+    /// Delay that the room added to new visitors who were not queued, in milliseconds.
+    pub latency_p50: u64,
+    /// See `latency_p50`.
+    pub latency_p95: u64,
+    /// The same, while the room was below half of both limits.
+    pub calm_latency_p50: Option<u64>,
+    /// Calls of workers to Counter and Anywhere per admitted visitor, while below half of both limits.
+    pub calm_calls: Option<f64>,
+    /// Calls of workers to their Counter, per admitted visitor.
+    pub counter_calls: f64,
+    /// Calls to Anywhere, per admitted visitor.
+    pub pool_calls: f64,
+    /// Requests to objects per 1,000 visitors' requests.
+    pub object_requests: f64,
+    /// Requests to objects per second, mean over the whole run.
+    pub object_requests_per_second: f64,
+    /// Requests in the busiest second of the busiest Counter, Anywhere, `DataCenter` and Global.
+    pub busiest: [u64; 4],
+    /// Requests that an object refused because it was overloaded.
+    pub refused: u64,
+    /// The largest report, Global's largest answer to a colo and to Anywhere, in bytes.
+    pub bytes: [usize; 3],
+    /// Waits of those who were queued and entered, in seconds: median, 95 %, longest.
+    pub wait_seconds: [u64; 3],
+    /// Users that Global still counts as active at the end, less those who are.
+    pub miscounted: i64,
+    /// Simulated events.
+    pub events: u64,
+    /// Over time: second, active, waiting, admitted since the point before.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<(u64, u64, u64, u64)>,
+}
+
+/// Counts in steps of a millisecond or second.
+#[derive(Debug, Default)]
+struct Histogram(Vec<u64>);
+
+impl Histogram {
+    fn add(&mut self, value: u64) {
+        let index = (value as usize).min(100_000);
+        if self.0.len() <= index {
+            self.0.resize(index + 1, 0);
+        }
+        self.0[index] += 1;
+    }
+
+    fn quantile(&self, part: f64) -> Option<u64> {
+        let all: u64 = self.0.iter().sum();
+        let wanted = (all as f64 * part).ceil().max(1.0) as u64;
+        let mut seen = 0;
+        self.0.iter().enumerate().find_map(|(value, count)| {
+            seen += count;
+            (seen >= wanted).then_some(value as u64)
+        })
+    }
+}
+
+/// Counts what happens.
+#[derive(Debug)]
+pub struct Measure {
+    limit_active: i64,
+    limit_new: i64,
+    refresh_ms: u64,
+    start: u64,
+    step_ms: u64,
+    active: i64,
+    most_active: i64,
+    waiting: i64,
+    minute: u32,
+    in_minute: i64,
+    most_in_minute: i64,
+    last_minute: VecDeque<(u64, i64)>,
+    in_sliding: i64,
+    most_in_sliding: i64,
+    arrived: u64,
+    queued: u64,
+    admitted: u64,
+    gave_up: u64,
+    false_raw: u64,
+    false_adjusted: u64,
+    first_queued_at: Option<f64>,
+    /// Admissions by bucket, oldest first; the latest ones are in `recent` only.
+    entered: VecDeque<(u32, u64)>,
+    recent: VecDeque<(u64, u32)>,
+    passed_over: u64,
+    errors: Histogram,
+    rose: u64,
+    latencies: Histogram,
+    calm_latencies: Histogram,
+    calm_admitted: u64,
+    calm_calls_before: u64,
+    calm_calls: u64,
+    waits: Histogram,
+    samples: u64,
+    idle_active: f64,
+    all_waited: bool,
+    waiting_sum: f64,
+    idle_minutes: Vec<f64>,
+    sampled_minute: u32,
+    /// Requests of visitors.
+    pub requests: u64,
+    /// Calls of workers to their Counter.
+    pub counter_calls: u64,
+    /// Calls to Anywhere.
+    pub pool_calls: u64,
+    /// Requests that objects refused.
+    pub refused: u64,
+    object_requests: u64,
+    seconds: Vec<(u64, u64)>,
+    busiest: [u64; 4],
+    bytes: [usize; 3],
+    weighed: u64,
+    series: Vec<(u64, u64, u64, u64)>,
+    next_point: u64,
+    admitted_at_point: u64,
+    calm: bool,
+}
+
+impl Measure {
+    /// Counts for a room from a time on.
+    pub fn new(room: &Room, start: u64) -> Self {
+        Self {
+            limit_active: i64::from(room.total_active_users),
+            limit_new: i64::from(room.new_users_per_minute),
+            refresh_ms: room.refresh_ms(),
+            start,
+            step_ms: 1_000,
+            active: 0,
+            most_active: 0,
+            waiting: 0,
+            minute: minute_of(start),
+            in_minute: 0,
+            most_in_minute: 0,
+            last_minute: VecDeque::new(),
+            in_sliding: 0,
+            most_in_sliding: 0,
+            arrived: 0,
+            queued: 0,
+            admitted: 0,
+            gave_up: 0,
+            false_raw: 0,
+            false_adjusted: 0,
+            first_queued_at: None,
+            entered: VecDeque::new(),
+            recent: VecDeque::new(),
+            passed_over: 0,
+            errors: Histogram::default(),
+            rose: 0,
+            latencies: Histogram::default(),
+            calm_latencies: Histogram::default(),
+            calm_admitted: 0,
+            calm_calls_before: 0,
+            calm_calls: 0,
+            waits: Histogram::default(),
+            samples: 0,
+            idle_active: 0.0,
+            all_waited: true,
+            waiting_sum: 0.0,
+            idle_minutes: Vec::new(),
+            sampled_minute: minute_of(start),
+            requests: 0,
+            counter_calls: 0,
+            pool_calls: 0,
+            refused: 0,
+            object_requests: 0,
+            seconds: Vec::new(),
+            busiest: [0; 4],
+            bytes: [0; 3],
+            weighed: 0,
+            series: Vec::new(),
+            next_point: start,
+            admitted_at_point: 0,
+            calm: true,
+        }
+    }
+
+    fn roll(&mut self, now: u64) {
+        let minute = minute_of(now);
+        if minute != self.minute {
+            self.minute = minute;
+            self.in_minute = 0;
+        }
+        while let Some((at, users)) = self.last_minute.front().copied() {
+            if at + 60_000 > now {
+                break;
+            }
+            self.in_sliding -= users;
+            self.last_minute.pop_front();
+        }
+    }
+
+    /// Somebody new comes.
+    pub fn arrived(&mut self, _now: u64) {
+        self.arrived += 1;
+    }
+
+    /// Somebody is queued for the first time.
+    pub fn queued(&mut self, now: u64) {
+        self.roll(now);
+        self.queued += 1;
+        let below = |users: i64, limit: i64| users * 100 < limit * 99;
+        if below(self.active, self.limit_active) && below(self.in_minute, self.limit_new) {
+            self.false_raw += 1;
+        }
+        let fits = below(self.active + self.waiting, self.limit_active)
+            && below(self.in_minute + self.waiting, self.limit_new)
+            && below(self.in_sliding + self.waiting, self.limit_new);
+        if fits {
+            self.false_adjusted += 1;
+        }
+        if self.first_queued_at.is_none() {
+            let part = |users: i64, limit: i64| users as f64 / limit as f64;
+            self.first_queued_at =
+                Some(part(self.active, self.limit_active).max(part(self.in_minute, self.limit_new)));
+        }
+        self.waiting += 1;
+    }
+
+    /// Somebody of a bucket enters: queued since when, delayed by how much, and what was shown in the queue.
+    pub fn admitted(
+        &mut self,
+        now: u64,
+        bucket: u32,
+        queued_at: Option<u64>,
+        latency: u64,
+        shown: Option<u64>,
+        rose: bool,
+    ) {
+        self.roll(now);
+        self.admitted += 1;
+        self.in_minute += 1;
+        self.most_in_minute = self.most_in_minute.max(self.in_minute);
+        self.in_sliding += 1;
+        self.most_in_sliding = self.most_in_sliding.max(self.in_sliding);
+        match self.last_minute.back_mut() {
+            Some((at, users)) if *at == now => *users += 1,
+            _ => self.last_minute.push_back((now, 1)),
+        }
+        if let Some(queued_at) = queued_at {
+            self.waiting -= 1;
+            let waited = now - queued_at;
+            self.waits.add(waited / 1_000);
+            self.rose += u64::from(rose);
+            if let Some(shown) = shown.filter(|_| waited > WAITED_MS) {
+                self.errors.add((shown * 1_000).abs_diff(waited) * 1_000 / waited);
+            }
+            self.left_queue(now, bucket);
+        } else {
+            self.latencies.add(latency);
+            if self.calm {
+                self.calm_latencies.add(latency);
+            }
+        }
+        if self.calm {
+            self.calm_admitted += 1;
+        }
+        self.recent.push_back((now, bucket));
+    }
+
+    /// Somebody leaves the queue without having entered.
+    pub fn gave_up(&mut self, now: u64, bucket: u32, _queued_at: u64) {
+        self.waiting -= 1;
+        self.gave_up += 1;
+        self.left_queue(now, bucket);
+    }
+
+    fn left_queue(&mut self, now: u64, bucket: u32) {
+        let before = now.saturating_sub(self.refresh_ms * 9 / 8);
+        while let Some((at, bucket)) = self.recent.front().copied() {
+            if at > before {
+                break;
+            }
+            self.recent.pop_front();
+            let index = self.entered.partition_point(|(of, _)| *of < bucket);
+            match self.entered.get_mut(index) {
+                Some((of, users)) if *of == bucket => *users += 1,
+                _ => self.entered.insert(index, (bucket, 1)),
+            }
+            // Nobody waits so long that more would matter.
+            if self.entered.len() > 512 {
+                self.entered.pop_front();
+            }
+        }
+        let younger: u64 =
+            self.entered.iter().rev().take_while(|(of, _)| *of > bucket).map(|(_, users)| users).sum();
+        self.passed_over += u64::from(younger >= PASSED_BY);
+    }
+
+    /// One more is active.
+    pub fn activated(&mut self, _now: u64) {
+        self.active += 1;
+        self.most_active = self.most_active.max(self.active);
+    }
+
+    /// A session has ended.
+    pub fn expired(&mut self, _now: u64) {
+        self.active -= 1;
+    }
+
+    /// Looks at the room, ten times a second.
+    pub fn sample(&mut self, now: u64) {
+        let minute = minute_of(now);
+        self.roll(now);
+        if minute != self.sampled_minute {
+            if self.all_waited && self.samples > 0 {
+                let count = self.samples as f64;
+                let by_active = self.idle_active / count / self.limit_active as f64;
+                let by_rate = {
+                    let mean_waiting = self.waiting_sum / count;
+                    let left = (self.limit_new - self.last_full_minute(minute)).max(0) as f64;
+                    left.min(mean_waiting) / self.limit_new as f64
+                };
+                self.idle_minutes.push(by_active.min(by_rate));
+            }
+            self.sampled_minute = minute;
+            self.samples = 0;
+            self.idle_active = 0.0;
+            self.waiting_sum = 0.0;
+            self.all_waited = true;
+        }
+        self.samples += 1;
+        self.all_waited &= self.waiting > 0;
+        self.waiting_sum += self.waiting as f64;
+        self.idle_active += (self.limit_active - self.active).max(0).min(self.waiting) as f64;
+        let was_calm = self.calm;
+        self.calm = self.active * 2 < self.limit_active && self.in_sliding * 2 < self.limit_new;
+        let calls = self.counter_calls + self.pool_calls;
+        if was_calm {
+            self.calm_calls += calls - self.calm_calls_before;
+        }
+        self.calm_calls_before = calls;
+        if now >= self.next_point {
+            let second = (now - self.start) / 1_000;
+            let admitted = self.admitted - self.admitted_at_point;
+            self.series.push((second, self.active.max(0) as u64, self.waiting.max(0) as u64, admitted));
+            self.admitted_at_point = self.admitted;
+            if self.series.len() as u64 >= 2 * POINTS {
+                // Half as many points, twice as far apart: memory does not grow with simulated time.
+                let mut kept = Vec::with_capacity(POINTS as usize);
+                for pair in self.series.chunks(2) {
+                    let admitted = pair.iter().map(|(.., admitted)| admitted).sum();
+                    if let Some((second, active, waiting, _)) = pair.last().copied() {
+                        kept.push((second, active, waiting, admitted));
+                    }
+                }
+                self.series = kept;
+                self.step_ms *= 2;
+            }
+            self.next_point = now + self.step_ms;
+        }
+    }
+
+    /// Admissions of the minute before `minute`, at its very beginning.
+    fn last_full_minute(&self, minute: u32) -> i64 {
+        let (from, to) = (u64::from(minute - 1) * 60_000, u64::from(minute) * 60_000);
+        self.last_minute.iter().filter(|(at, _)| (from..to).contains(at)).map(|(_, users)| users).sum()
+    }
+
+    /// An object serves a request.
+    pub fn object_request(&mut self, object: Busiest, now: u64) {
+        self.object_requests += 1;
+        let (index, kind) = match object {
+            Busiest::Anywhere => (0, 1),
+            Busiest::Global => (1, 3),
+            Busiest::Counter(colo) => (2 + 2 * usize::from(colo), 0),
+            Busiest::DataCenter(colo) => (3 + 2 * usize::from(colo), 2),
+        };
+        if self.seconds.len() <= index {
+            self.seconds.resize(index + 1, (0, 0));
+        }
+        let (second, count) = &mut self.seconds[index];
+        if *second != now / 1_000 {
+            (*second, *count) = (now / 1_000, 0);
+        }
+        *count += 1;
+        self.busiest[kind] = self.busiest[kind].max(*count);
+    }
+
+    /// A report is on its way.
+    pub fn report_bytes(&mut self, report: &ColoReport) {
+        self.weighed += 1;
+        if self.weighed.is_multiple_of(WEIGHED) {
+            self.bytes[0] = self.bytes[0].max(serde_json::to_string(report).map_or(0, |text| text.len()));
+        }
+    }
+
+    /// A state key is on its way, to Anywhere or to a colo.
+    pub fn state_bytes(&mut self, state: &StateKey, to_anywhere: bool) {
+        self.weighed += 1;
+        if self.weighed.is_multiple_of(WEIGHED) {
+            let answer = StateAnswer { v: 1, state: Some(state.clone()) };
+            let length = serde_json::to_string(&answer).map_or(0, |text| text.len());
+            let index = if to_anywhere { 2 } else { 1 };
+            self.bytes[index] = self.bytes[index].max(length);
+        }
+    }
+
+    /// The figures.
+    pub fn finish(self, end: u64, events: u64, known: &StateKey) -> Measured {
+        let share = |part: u64, of: u64| if of == 0 { 0.0 } else { part as f64 / of as f64 };
+        let over = |most: i64, limit: i64| (most - limit).max(0) as f64 / limit as f64;
+        let minutes = self.idle_minutes.len() as u64;
+        let quantile = |histogram: &Histogram, part| histogram.quantile(part).unwrap_or(0);
+        Measured {
+            arrived: self.arrived,
+            queued: self.queued,
+            admitted: self.admitted,
+            gave_up: self.gave_up,
+            active_overshoot: over(self.most_active, self.limit_active),
+            minute_overshoot: over(self.most_in_minute, self.limit_new),
+            sliding_overshoot: over(self.most_in_sliding, self.limit_new),
+            false_raw: share(self.false_raw, self.arrived),
+            false_adjusted: share(self.false_adjusted, self.arrived),
+            idle: if minutes == 0 { 0.0 } else { self.idle_minutes.iter().sum::<f64>() / minutes as f64 },
+            idle_worst: self.idle_minutes.iter().copied().fold(0.0, f64::max),
+            waiting_minutes: minutes,
+            passed_over: share(self.passed_over, self.queued),
+            first_queued_at: self.first_queued_at,
+            estimate_error: self.errors.quantile(0.5).map(|error| error as f64 / 1_000.0),
+            estimate_rose: share(self.rose, self.queued),
+            latency_p50: quantile(&self.latencies, 0.5),
+            latency_p95: quantile(&self.latencies, 0.95),
+            calm_latency_p50: self.calm_latencies.quantile(0.5),
+            calm_calls: (self.calm_admitted > 0).then(|| share(self.calm_calls, self.calm_admitted)),
+            counter_calls: share(self.counter_calls, self.admitted),
+            pool_calls: share(self.pool_calls, self.admitted),
+            object_requests: share(self.object_requests * 1_000, self.requests),
+            object_requests_per_second: self.object_requests as f64 * 1_000.0 / (end - self.start) as f64,
+            busiest: self.busiest,
+            refused: self.refused,
+            bytes: self.bytes,
+            wait_seconds: [0.5, 0.95, 1.0].map(|part| quantile(&self.waits, part)),
+            miscounted: known.active - self.active,
+            events,
+            series: self.series,
+        }
+    }
+}

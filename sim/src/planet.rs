@@ -1,0 +1,1378 @@
+//! The planet: colos, workers, objects and visitors, all deciding by the core that runs in production.
+//!
+//! Nothing here is a rule of the room. The planet only carries: messages with their delays and losses, visitors with
+//! their habits, faults with their times. What is measured is taken from the visitors' side, event by event.
+
+use std::collections::{BTreeMap, HashMap};
+
+use anteroom::config::{Room, SlotStrategy};
+use anteroom::pipeline::messages::{ColoReport, Given, WorkerAnswer, WorkerReport};
+use anteroom::pipeline::{CheckIn, DataCenter, Global, GlobalMeta, Outbox, PLACE_MS, SavedDataCenter};
+use anteroom::queue::{
+    Anywhere, Clocked, Counter, Desk, Keeper, LeaseAnswer, LeaseAsk, LeaseCounter, Level, LoanAsk, NumberAsk,
+    Outcome, Pool, Renewal, SavedPool, StateKey, Step, Turn, Whom, estimated_wait_seconds, minute_of,
+    next_check_in_seconds,
+};
+use anteroom::ticket::{Standing, Ticket, standing};
+use fastrand::Rng;
+
+use crate::clockwork::Clockwork;
+use crate::measure::{Measure, Measured};
+use crate::scenario::{Behaviour, Broken, Colos, Planet as Setup, Scenario, ScenarioError};
+
+/// When the world begins: the first millisecond of a minute.
+const START: u64 = 28_000_000 * 60_000;
+/// A worker's call waits for the desk's pace so long, in milliseconds.
+const DESK_MS: u64 = 20;
+/// The Counter gives up on the pool a little before its workers give up on it, in milliseconds.
+const COUNTER_MARGIN_MS: u64 = 50;
+/// What an object stored is so old at the most, in milliseconds.
+const STORED_MS: u64 = 1_000;
+
+/// A visitor on the way through the room.
+#[derive(Debug, Clone)]
+struct Visitor {
+    ticket: Option<Ticket>,
+    colo: u16,
+    place: Place,
+    cookieless: bool,
+    /// Counts as active until this time, if no other request comes.
+    active_until: u64,
+    counted_active: bool,
+    visit_until: u64,
+    gives_up: u64,
+    came_at: u64,
+    queued_at: u64,
+    /// The wait that was shown last, in seconds from `shown_at`.
+    shown: Option<u64>,
+    first_shown: Option<u64>,
+    shown_at: u64,
+    rose: bool,
+    /// Events that will come for this visitor.
+    pending: u8,
+    /// Bucket as the measure keeps it: the minute of the first request.
+    bucket: u32,
+    asking: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Outside,
+    Queue,
+    Inside,
+    Gone,
+}
+
+/// A request that waits for an object's answer.
+#[derive(Debug, Clone, Copy)]
+struct Request {
+    visitor: u32,
+    standing: Standing,
+    /// The ticket as it will be, but for its times.
+    ticket: Ticket,
+    asked: (Whom, NumberAsk),
+    came_at: u64,
+    twin: bool,
+}
+
+struct Worker {
+    id: u64,
+    keeper: Keeper,
+    outbox: Outbox,
+    counter_desk: Desk<NumberAsk, Outcome>,
+    anywhere_desk: Desk<NumberAsk, Outcome>,
+    /// Requests at the desks, by place.
+    requests: HashMap<(bool, u64), Request>,
+}
+
+struct Colo {
+    name: String,
+    skew: i64,
+    workers: Vec<Worker>,
+    counter: Counter,
+    lessor: LeaseCounter,
+    /// Calls of workers that wait at the Counter: how many answers are missing, and which.
+    takes: HashMap<u64, TakeUnderWay>,
+    next_take: u64,
+    lease_sequence: u64,
+    lease_timer: u64,
+    data_center: DataCenter,
+    stored: Option<SavedDataCenter>,
+    alarm: Option<u64>,
+    latency: u64,
+    counter_busy: u64,
+    data_center_busy: u64,
+    counter_out_until: u64,
+    data_center_out_until: u64,
+    dead: bool,
+}
+
+struct TakeUnderWay {
+    worker: u16,
+    call: u64,
+    loan: Option<LoanAsk>,
+    outcomes: Vec<Outcome>,
+    missing: usize,
+}
+
+/// Answers of Counter and Anywhere to a worker.
+type Answers = Option<Vec<Outcome>>;
+/// A loan: number, tickets, milliseconds, how full the room is.
+type LoanAnswer = Option<(u64, u32, u32, Level)>;
+
+enum Event {
+    /// A second begins: who will come in it.
+    Second,
+    Visit(u32),
+    /// A session may have ended.
+    Expiry(u32),
+    Desk {
+        colo: u16,
+        worker: u16,
+        counter: bool,
+        place: u64,
+    },
+    TakeAtCounter {
+        colo: u16,
+        worker: u16,
+        call: u64,
+        asks: Vec<NumberAsk>,
+        loan: Option<Box<LoanAsk>>,
+    },
+    TakeAtAnywhere {
+        colo: u16,
+        worker: u16,
+        call: u64,
+        asks: Vec<NumberAsk>,
+    },
+    Taken {
+        colo: u16,
+        worker: u16,
+        counter: bool,
+        call: u64,
+        answers: Box<(Answers, LoanAnswer)>,
+    },
+    CallCounterPool {
+        colo: u16,
+    },
+    Lease {
+        colo: u16,
+        ask: Box<LeaseAsk>,
+    },
+    Leased {
+        colo: u16,
+        sequence: u64,
+        answer: Option<Box<LeaseAnswer>>,
+    },
+    Report {
+        colo: u16,
+        worker: u16,
+    },
+    Reported {
+        colo: u16,
+        worker: u16,
+        report: Box<WorkerReport>,
+    },
+    ReportAnswer {
+        colo: u16,
+        worker: u16,
+        answer: Box<WorkerAnswer>,
+    },
+    Push {
+        colo: u16,
+    },
+    Pushed {
+        colo: u16,
+        report: Box<ColoReport>,
+    },
+    PushAnswer {
+        colo: u16,
+        state: Option<Box<StateKey>>,
+    },
+    HoldSession,
+    Renew,
+    Renewed {
+        state: Box<StateKey>,
+    },
+    Fault(u16),
+    Sample,
+    Store,
+}
+
+/// A planet that can be let run.
+pub struct Planet {
+    room: Room,
+    setup: Setup,
+    behaviour: Behaviour,
+    scenario: Scenario,
+    clockwork: Clockwork<Event>,
+    rng: Rng,
+    colos: Vec<Colo>,
+    /// Cumulative traffic of all, even and odd colos.
+    weights: [Vec<f64>; 3],
+    anywhere: Anywhere,
+    pool: Pool,
+    stored_pool: Option<SavedPool>,
+    waiting_leases: Vec<Waiting>,
+    renewing: bool,
+    renew_failed_at: u64,
+    global: Global,
+    stored_global: (Option<GlobalMeta>, BTreeMap<String, ColoReport>),
+    anywhere_busy: u64,
+    global_busy: u64,
+    anywhere_out_until: u64,
+    global_out_until: u64,
+    keeps_stored: bool,
+    visitors: Vec<Visitor>,
+    free: Vec<u32>,
+    /// Parts of visitors that have not come yet, by kind of colo.
+    fractions: [f64; 3],
+    measure: Measure,
+    end: u64,
+    events: u64,
+}
+
+/// A message that waits for Anywhere's state.
+enum Waiting {
+    Lease(u16, Box<LeaseAsk>),
+    Take(u16, u16, u64, Vec<NumberAsk>),
+}
+
+impl Planet {
+    /// A planet for a scenario.
+    ///
+    /// # Errors
+    /// When the scenario's room cannot be.
+    pub fn new(
+        scenario: &Scenario,
+        strategy: Option<SlotStrategy>,
+        colos: Option<usize>,
+        seed: u64,
+    ) -> Result<Self, ScenarioError> {
+        let room = scenario.room(strategy)?;
+        let mut setup = scenario.planet.clone();
+        if let Some(colos) = colos {
+            setup.colos = colos;
+        }
+        let mut rng = Rng::with_seed(seed);
+        let keeps_stored = scenario.faults.iter().any(|fault| fault.lasts == 0.0);
+        let colo_list = (0..setup.colos).map(|index| Self::colo(index, &room, &setup, &mut rng)).collect();
+        let kinds = [Colos::All, Colos::Even, Colos::Odd];
+        let weights = kinds.map(|kind| {
+            let mut sum = 0.0;
+            (0..setup.colos)
+                .map(|index| {
+                    let part_of_it = match kind {
+                        Colos::All => true,
+                        Colos::Even => index % 2 == 0,
+                        Colos::Odd => index % 2 == 1,
+                    };
+                    if part_of_it {
+                        sum += 1.0 / ((index + 1) as f64).powf(setup.zipf);
+                    }
+                    sum
+                })
+                .collect()
+        });
+        let mut planet = Self {
+            clockwork: Clockwork::new(START),
+            colos: colo_list,
+            weights,
+            anywhere: Anywhere::restore(None, START),
+            pool: Pool::restore(None, START),
+            stored_pool: None,
+            waiting_leases: Vec::new(),
+            renewing: false,
+            renew_failed_at: 0,
+            global: Global::restore(&room, None, Vec::new(), START),
+            stored_global: (None, BTreeMap::new()),
+            anywhere_busy: 0,
+            global_busy: 0,
+            anywhere_out_until: 0,
+            global_out_until: 0,
+            keeps_stored,
+            visitors: Vec::new(),
+            free: Vec::new(),
+            fractions: [0.0; 3],
+            measure: Measure::new(&room, START),
+            end: START + u64::from(scenario.minutes) * 60_000,
+            events: 0,
+            behaviour: scenario.visitors.clone(),
+            scenario: scenario.clone(),
+            room,
+            setup,
+            rng,
+        };
+        for (index, fault) in planet.scenario.faults.clone().iter().enumerate() {
+            planet.clockwork.at(START + (fault.at * 1_000.0) as u64, Event::Fault(index as u16));
+        }
+        if keeps_stored {
+            planet.clockwork.at(START + STORED_MS, Event::Store);
+        }
+        planet.clockwork.at(START, Event::Second);
+        planet.clockwork.at(START, Event::Sample);
+        Ok(planet)
+    }
+
+    fn colo(index: usize, room: &Room, setup: &Setup, rng: &mut Rng) -> Colo {
+        let name = format!("C{index:03}");
+        let skew =
+            if setup.skew_ms == 0 { 0 } else { rng.i64(-(setup.skew_ms as i64)..=setup.skew_ms as i64) };
+        let start = START.saturating_add_signed(skew);
+        Colo {
+            workers: (0..setup.workers).map(|_| Self::worker(setup, rng)).collect(),
+            counter: Counter::restore(None, start),
+            lessor: LeaseCounter::new(rng.u64(1..)),
+            takes: HashMap::new(),
+            next_take: 0,
+            lease_sequence: 0,
+            lease_timer: 0,
+            data_center: DataCenter::restore(room, &name, rng.u64(1..), None, start),
+            stored: None,
+            alarm: None,
+            latency: rng.u64(setup.global_ms.0..=setup.global_ms.1),
+            counter_busy: 0,
+            data_center_busy: 0,
+            counter_out_until: 0,
+            data_center_out_until: 0,
+            dead: false,
+            skew,
+            name,
+        }
+    }
+
+    fn worker(setup: &Setup, rng: &mut Rng) -> Worker {
+        let id = rng.u64(1..);
+        Worker {
+            id,
+            keeper: Keeper::default(),
+            outbox: Outbox::new(id),
+            counter_desk: Desk::new(setup.deadline_ms * 3 + 100),
+            anywhere_desk: Desk::new(setup.deadline_ms * 3 + 100),
+            requests: HashMap::new(),
+        }
+    }
+
+    /// Lets the planet run to its end. `tick` is called every simulated minute with the part that is done.
+    pub fn run(mut self, tick: &mut dyn FnMut(f64)) -> Measured {
+        let mut next_tick = START;
+        while let Some(event) = self.clockwork.next(self.end) {
+            self.events += 1;
+            if self.clockwork.now() >= next_tick {
+                tick((self.clockwork.now() - START) as f64 / (self.end - START) as f64);
+                next_tick += 60_000;
+            }
+            self.step(event);
+        }
+        let known = self.global.state(&self.room, None, minute_of(self.end), self.end);
+        self.measure.finish(self.end, self.events, &known)
+    }
+
+    fn now(&self) -> u64 {
+        self.clockwork.now()
+    }
+
+    /// The time by a colo's clock.
+    fn local(&self, colo: u16) -> u64 {
+        self.now().saturating_add_signed(self.colos[usize::from(colo)].skew)
+    }
+
+    fn step(&mut self, event: Event) {
+        match event {
+            Event::Second => self.second(),
+            Event::Visit(visitor) => self.visit(visitor),
+            Event::Expiry(visitor) => self.expiry(visitor),
+            Event::Desk { colo, worker, counter, place } => self.turn(colo, worker, counter, place),
+            Event::TakeAtCounter { colo, worker, call, asks, loan } => {
+                self.take_at_counter(colo, worker, call, &asks, loan.map(|loan| *loan));
+            }
+            Event::TakeAtAnywhere { colo, worker, call, asks } => {
+                self.take_at_anywhere(colo, worker, call, asks);
+            }
+            Event::Taken { colo, worker, counter, call, answers } => {
+                self.taken(colo, worker, counter, call, *answers);
+            }
+            Event::CallCounterPool { colo } => self.call_pool(colo),
+            Event::Lease { colo, ask } => self.lease(colo, ask),
+            Event::Leased { colo, sequence, answer } => self.leased(colo, sequence, answer.as_deref()),
+            Event::Report { colo, worker } => self.report(colo, worker),
+            Event::Reported { colo, worker, report } => self.reported(colo, worker, &report),
+            Event::ReportAnswer { colo, worker, answer } => self.report_answer(colo, worker, &answer),
+            Event::Push { colo } => self.push(colo),
+            Event::Pushed { colo, report } => self.pushed(colo, *report),
+            Event::PushAnswer { colo, state } => {
+                let now = self.local(colo);
+                let data_center = &mut self.colos[usize::from(colo)].data_center;
+                match state {
+                    Some(state) => data_center.pushed(Some(*state), now),
+                    None => data_center.push_failed(),
+                }
+                self.schedule_push(colo);
+            }
+            Event::HoldSession => {
+                if self.now() >= self.anywhere_out_until {
+                    self.pool.hold_session(self.clockwork.now());
+                }
+            }
+            Event::Renew => self.renew(),
+            Event::Renewed { state } => self.renewed(*state),
+            Event::Fault(index) => self.fault(usize::from(index)),
+            Event::Sample => {
+                self.measure.sample(self.clockwork.now());
+                self.clockwork.at(self.clockwork.now() + 100, Event::Sample);
+            }
+            Event::Store => {
+                if self.now() >= self.anywhere_out_until {
+                    self.stored_pool = Some(self.pool.save(false));
+                }
+                self.clockwork.at(self.clockwork.now() + STORED_MS, Event::Store);
+            }
+        }
+    }
+
+    // ---- Visitors ----
+
+    fn second(&mut self) {
+        let now = self.now();
+        let minutes = (now - START) as f64 / 60_000.0;
+        for (index, (_, per_minute)) in self.scenario.arrivals_at(minutes).into_iter().enumerate() {
+            self.fractions[index] += per_minute / 60.0;
+            // Poisson: the sum of many small chances, drawn as gaps within the second.
+            let expected = self.fractions[index];
+            self.fractions[index] = 0.0;
+            if expected <= 0.0 {
+                continue;
+            }
+            let mut at = 0.0;
+            loop {
+                at += self.exponential(1.0 / expected);
+                if at >= 1.0 {
+                    break;
+                }
+                let colo = self.pick_colo(index);
+                let visitor = self.new_visitor(colo);
+                self.visit_at(visitor, now + (at * 1_000.0) as u64);
+            }
+        }
+        self.clockwork.at(now + 1_000, Event::Second);
+    }
+
+    fn exponential(&mut self, mean: f64) -> f64 {
+        -(1.0 - self.rng.f64()).ln() * mean
+    }
+
+    fn pick_colo(&mut self, kind: usize) -> u16 {
+        let weights = &self.weights[kind];
+        let sum = weights.last().copied().unwrap_or(1.0);
+        let drawn = self.rng.f64() * sum;
+        let mut colo = weights.partition_point(|weight| *weight <= drawn).min(weights.len() - 1);
+        while self.colos[colo].dead {
+            colo = (colo + 1) % self.colos.len();
+        }
+        colo as u16
+    }
+
+    fn new_visitor(&mut self, colo: u16) -> u32 {
+        let cookieless = self.behaviour.cookieless > 0.0 && self.rng.f64() < self.behaviour.cookieless;
+        let visitor = Visitor {
+            ticket: None,
+            colo,
+            place: Place::Outside,
+            cookieless,
+            active_until: 0,
+            counted_active: false,
+            visit_until: 0,
+            gives_up: u64::MAX,
+            came_at: 0,
+            queued_at: 0,
+            shown: None,
+            first_shown: None,
+            shown_at: 0,
+            rose: false,
+            pending: 0,
+            bucket: 0,
+            asking: false,
+        };
+        if let Some(index) = self.free.pop() {
+            self.visitors[index as usize] = visitor;
+            index
+        } else {
+            self.visitors.push(visitor);
+            (self.visitors.len() - 1) as u32
+        }
+    }
+
+    fn visit_at(&mut self, visitor: u32, time: u64) {
+        self.visitors[visitor as usize].pending += 1;
+        self.clockwork.at(time, Event::Visit(visitor));
+    }
+
+    fn release(&mut self, visitor: u32) {
+        let here = &self.visitors[visitor as usize];
+        if here.pending == 0 && here.place == Place::Gone && !here.counted_active && !here.asking {
+            self.free.push(visitor);
+        }
+    }
+
+    fn visit(&mut self, visitor: u32) {
+        let now = self.now();
+        let here = &mut self.visitors[visitor as usize];
+        here.pending -= 1;
+        if here.place == Place::Queue && now >= here.gives_up {
+            here.place = Place::Gone;
+            let (bucket, queued_at) = (here.bucket, here.queued_at);
+            self.measure.gave_up(now, bucket, queued_at);
+            self.release(visitor);
+            return;
+        }
+        if here.asking {
+            // The last request has not been answered yet: the next one comes a moment later.
+            self.visit_at(visitor, now + 500);
+            return;
+        }
+        if self.colos[usize::from(self.visitors[visitor as usize].colo)].dead {
+            self.visitors[visitor as usize].colo = self.pick_colo(0);
+        }
+        let home = self.visitors[visitor as usize].colo;
+        let roams = self.behaviour.roaming > 0.0 && self.rng.f64() < self.behaviour.roaming;
+        let colo = if roams { self.pick_colo(0) } else { home };
+        let twin = self.behaviour.parallel > 0.0 && self.rng.f64() < self.behaviour.parallel;
+        let ticket = self.visitors[visitor as usize].ticket;
+        self.request(visitor, colo, ticket, false);
+        if twin && ticket.is_some() {
+            self.request(visitor, colo, ticket, true);
+        }
+    }
+
+    /// One request, to any worker of a colo. A twin is the second of two at once with one cookie.
+    fn request(&mut self, visitor: u32, colo: u16, ticket: Option<Ticket>, twin: bool) {
+        let own = self.local(colo);
+        let true_now = self.now();
+        let worker = self.rng.usize(0..self.setup.workers) as u16;
+        let id = self.rng.u64(1..);
+        self.measure.requests += 1;
+        let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
+        let now = desk.keeper.time(own);
+        let standing = standing(ticket, now, self.room.session_ms(), PLACE_MS);
+        let here = &mut self.visitors[visitor as usize];
+        let ticket = match standing {
+            Standing::Waiting(ticket) | Standing::Active(ticket) => ticket,
+            Standing::New => {
+                if here.place == Place::Inside {
+                    // The session was over: a new visit, and a new visitor for the room.
+                    here.place = Place::Outside;
+                }
+                if here.place == Place::Outside {
+                    here.came_at = true_now;
+                    here.bucket = minute_of(true_now);
+                    self.measure.arrived(true_now);
+                }
+                Ticket { id, bucket: minute_of(now), accepted_at: None, last_check_in: now }
+            }
+        };
+        let step = desk.keeper.judge(&self.room, &standing, ticket.id, now);
+        let refill = desk.keeper.refill(&self.room, now);
+        let request = Request {
+            visitor,
+            standing,
+            ticket,
+            asked: (
+                Whom::Counter,
+                NumberAsk { id: 0, bucket: 0, waits: false, minute: 0, limit: 0, owned: 0 },
+            ),
+            came_at: true_now,
+            twin,
+        };
+        self.act(colo, worker, request, step);
+        if refill {
+            self.send_take(colo, worker, 0, Vec::new());
+        }
+    }
+
+    fn act(&mut self, colo: u16, worker: u16, mut request: Request, step: Step) {
+        match step {
+            Step::Pass => self.pass(colo, worker, &request),
+            Step::Wait => self.wait(colo, worker, &request),
+            Step::Enter { minute, numbered } => self.enter(colo, worker, &request, minute, numbered),
+            Step::Ask(whom, ask) => {
+                request.asked = (whom, ask);
+                self.visitors[request.visitor as usize].asking = true;
+                let counter = whom == Whom::Counter;
+                let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
+                let place = if counter { desk.counter_desk.join(ask) } else { desk.anywhere_desk.join(ask) };
+                if let Some(place) = place {
+                    desk.requests.insert((counter, place), request);
+                    self.turn(colo, worker, counter, place);
+                } else {
+                    self.answer(colo, worker, request, None);
+                }
+            }
+        }
+    }
+
+    /// A request at a desk looks whether its answer is there, or whether it has to call for all.
+    fn turn(&mut self, colo: u16, worker: u16, counter: bool, place: u64) {
+        let now = self.local(colo);
+        let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
+        if !desk.requests.contains_key(&(counter, place)) {
+            return;
+        }
+        let turns = if counter { &mut desk.counter_desk } else { &mut desk.anywhere_desk };
+        match turns.turn(place, now) {
+            Turn::Done(outcome) => {
+                if let Some(request) = desk.requests.remove(&(counter, place)) {
+                    self.answer(colo, worker, request, outcome);
+                }
+            }
+            Turn::Lead(call, batch) => {
+                let asks: Vec<NumberAsk> = batch.iter().map(|(_, ask)| *ask).collect();
+                if counter {
+                    self.send_take(colo, worker, call, asks);
+                } else {
+                    let late = self.link(self.setup.pool_ms);
+                    self.clockwork
+                        .at(self.clockwork.now() + late, Event::TakeAtAnywhere { colo, worker, call, asks });
+                    self.deadline(colo, worker, false, call);
+                }
+            }
+            Turn::Later if !turns.waits(place) => {}
+            Turn::Later => {
+                self.clockwork
+                    .at(self.clockwork.now() + DESK_MS, Event::Desk { colo, worker, counter, place });
+            }
+        }
+    }
+
+    fn deadline(&mut self, colo: u16, worker: u16, counter: bool, call: u64) {
+        self.clockwork.at(
+            self.clockwork.now() + self.setup.deadline_ms,
+            Event::Taken { colo, worker, counter, call, answers: Box::new((None, None)) },
+        );
+    }
+
+    fn answer(&mut self, colo: u16, worker: u16, request: Request, outcome: Option<Outcome>) {
+        let own = self.local(colo);
+        let keeper = &mut self.colos[usize::from(colo)].workers[usize::from(worker)].keeper;
+        let now = keeper.time(own);
+        let step = keeper.answered(&self.room, &request.standing, request.asked, outcome, now);
+        self.visitors[request.visitor as usize].asking = false;
+        self.act(colo, worker, request, step);
+    }
+
+    fn link(&mut self, (from, to): (u64, u64)) -> u64 {
+        self.rng.u64(from..=to)
+    }
+
+    fn worker_time(&self, colo: u16, worker: u16) -> u64 {
+        let own = self.local(colo);
+        self.colos[usize::from(colo)].workers[usize::from(worker)].keeper.time(own)
+    }
+
+    fn note(&mut self, colo: u16, worker: u16, check_in: CheckIn) {
+        let own = self.local(colo);
+        let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
+        let now = desk.keeper.time(own);
+        desk.outbox.note(&self.room, check_in, desk.keeper.level(), now);
+        if check_in.is_last_moment(&self.room) {
+            let late = self.link(self.setup.pool_ms) + self.jitter();
+            if !self.is_lost() {
+                self.clockwork.at(self.clockwork.now() + late, Event::HoldSession);
+            }
+        }
+        self.announce(colo, worker);
+    }
+
+    fn announce(&mut self, colo: u16, worker: u16) {
+        let own = self.local(colo);
+        let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
+        let now = desk.keeper.time(own);
+        if let Some(wait) = desk.outbox.announce(now) {
+            let due = self.clockwork.now() + wait;
+            self.clockwork.at(due, Event::Report { colo, worker });
+        }
+    }
+
+    fn pass(&mut self, colo: u16, worker: u16, request: &Request) {
+        let now = self.worker_time(colo, worker);
+        let ticket = request.ticket;
+        let moved = now / self.room.slot_ms() != ticket.last_check_in / self.room.slot_ms();
+        if moved {
+            self.note(colo, worker, CheckIn::Move { id: ticket.id, from: ticket.last_check_in, at: now });
+        }
+        let true_now = self.now();
+        let session = self.room.session_ms();
+        let here = &mut self.visitors[request.visitor as usize];
+        if moved {
+            here.ticket = Some(Ticket { last_check_in: now, ..ticket });
+        }
+        // Within a slot the cookie stays as it is: its session counts from the request that wrote it.
+        let from = if moved || !here.counted_active { true_now } else { here.active_until - session };
+        here.active_until = here.active_until.max(from + session);
+        if here.place != Place::Inside {
+            // Let in by a twin's answer that came later than this one's cookie.
+            here.place = Place::Inside;
+        }
+        if !request.twin {
+            self.next_page(request.visitor);
+        }
+    }
+
+    fn enter(&mut self, colo: u16, worker: u16, request: &Request, minute: u32, numbered: bool) {
+        let now = self.worker_time(colo, worker);
+        let waits = matches!(request.standing, Standing::Waiting(_));
+        let ticket = request.ticket;
+        let from = waits.then_some(ticket.last_check_in);
+        let check_in =
+            CheckIn::Enter { id: ticket.id, bucket: ticket.bucket, from, at: now, minute, numbered };
+        self.note(colo, worker, check_in);
+        let true_now = self.now();
+        let session = self.room.session_ms();
+        let mean = self.behaviour.visit_seconds * 1_000.0;
+        let length = self.exponential(mean) as u64;
+        let here = &mut self.visitors[request.visitor as usize];
+        if here.place == Place::Gone {
+            return;
+        }
+        let first = here.place != Place::Inside;
+        here.ticket =
+            (!here.cookieless).then_some(Ticket { accepted_at: Some(now), last_check_in: now, ..ticket });
+        if first {
+            let queued = here.place == Place::Queue;
+            here.place = Place::Inside;
+            here.visit_until = true_now + length;
+            self.measure.admitted(
+                true_now,
+                here.bucket,
+                queued.then_some(here.queued_at),
+                true_now - request.came_at,
+                here.first_shown,
+                here.rose,
+            );
+        }
+        here.active_until = true_now + session;
+        if !here.counted_active {
+            here.counted_active = true;
+            here.pending += 1;
+            self.clockwork.at(true_now + session, Event::Expiry(request.visitor));
+            self.measure.activated(true_now);
+        }
+        if here.cookieless && first {
+            // Whoever refuses cookies is a new visitor with the next request.
+            self.next_page(request.visitor);
+        } else if !request.twin {
+            self.next_page(request.visitor);
+        }
+    }
+
+    fn wait(&mut self, colo: u16, worker: u16, request: &Request) {
+        let now = self.worker_time(colo, worker);
+        let waits = matches!(request.standing, Standing::Waiting(_));
+        let ticket = request.ticket;
+        let from = waits.then_some(ticket.last_check_in);
+        self.note(colo, worker, CheckIn::Wait { id: ticket.id, bucket: ticket.bucket, from, at: now });
+        let true_now = self.now();
+        let random = self.rng.f64();
+        let state = self.colos[usize::from(colo)].workers[usize::from(worker)].keeper.state();
+        let time = state.map_or(now, |state| state.global_time(now));
+        let key = state.map(|state| &state.key);
+        let estimate = key.and_then(|key| estimated_wait_seconds(&self.room, key, ticket.bucket, time));
+        let next = next_check_in_seconds(&self.room, key, ticket.bucket, time, random);
+        let patience = self.exponential(self.behaviour.patience_seconds * 1_000.0) as u64;
+        let leaves = self.behaviour.leave_at_once > 0.0 && self.rng.f64() < self.behaviour.leave_at_once;
+        let refresh = self.room.refresh_ms();
+        // The page's timer and the way here add a little.
+        let next = u64::from(next) * 1_000 + self.rng.u64(0..500);
+        let here = &mut self.visitors[request.visitor as usize];
+        if request.twin || here.place == Place::Inside || here.place == Place::Gone {
+            return;
+        }
+        if here.place == Place::Outside {
+            here.place = Place::Queue;
+            here.queued_at = true_now;
+            here.gives_up = if leaves { true_now } else { true_now + patience };
+            self.measure.queued(true_now);
+        }
+        let here = &mut self.visitors[request.visitor as usize];
+        if let (Some(shown), Some(estimate)) = (here.shown, estimate) {
+            here.rose |= estimate * 1_000 > shown * 1_000 + refresh;
+        }
+        if here.first_shown.is_none() {
+            here.first_shown = estimate;
+        }
+        here.shown = estimate.or(here.shown);
+        here.shown_at = true_now;
+        here.ticket = (!here.cookieless).then_some(Ticket { last_check_in: now, ..ticket });
+        let next = (true_now + next).min(here.gives_up.max(true_now + 1));
+        if leaves {
+            here.place = Place::Gone;
+            let (bucket, queued_at) = (here.bucket, here.queued_at);
+            self.measure.gave_up(true_now, bucket, queued_at);
+            self.release(request.visitor);
+        } else {
+            self.visit_at(request.visitor, next);
+        }
+    }
+
+    fn next_page(&mut self, visitor: u32) {
+        let now = self.now();
+        let gap = self.exponential(self.behaviour.gap_seconds * 1_000.0) as u64;
+        let returns = self.behaviour.returning > 0.0 && self.rng.f64() < self.behaviour.returning;
+        let pause = 60_000 + self.exponential(300_000.0) as u64;
+        let length = self.exponential(self.behaviour.visit_seconds * 1_000.0) as u64;
+        let here = &mut self.visitors[visitor as usize];
+        if now + gap < here.visit_until {
+            self.visit_at(visitor, now + gap.max(1));
+        } else if returns {
+            here.visit_until = here.visit_until.max(now) + pause + length;
+            self.visit_at(visitor, now + pause);
+        } else {
+            here.place = Place::Gone;
+            self.release(visitor);
+        }
+    }
+
+    fn expiry(&mut self, visitor: u32) {
+        let now = self.now();
+        let here = &mut self.visitors[visitor as usize];
+        if here.active_until > now {
+            self.clockwork.at(here.active_until, Event::Expiry(visitor));
+            return;
+        }
+        here.pending -= 1;
+        here.counted_active = false;
+        self.measure.expired(now);
+        self.release(visitor);
+    }
+
+    // ---- Tickets ----
+
+    fn send_take(&mut self, colo: u16, worker: u16, call: u64, asks: Vec<NumberAsk>) {
+        let own = self.local(colo);
+        self.measure.counter_calls += 1;
+        let leases = self.room.slot_strategy == SlotStrategy::Leases;
+        let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
+        let now = desk.keeper.time(own);
+        let loan = leases.then(|| Box::new(desk.keeper.loan_ask(desk.id, now)));
+        let late = self.link(self.setup.local_ms);
+        self.clockwork
+            .at(self.clockwork.now() + late, Event::TakeAtCounter { colo, worker, call, asks, loan });
+        self.deadline(colo, worker, true, call);
+    }
+
+    /// When an object that serves one request at a time is done with one that comes now; `None`: it is overloaded.
+    fn serve(&mut self, busy: fn(&mut Self) -> &mut u64, what: Busiest) -> Option<u64> {
+        let now = self.now();
+        let (service, queue) = (self.setup.service_micros, self.setup.queue_ms * 1_000);
+        let busy = busy(self);
+        let start = (*busy).max(now * 1_000);
+        if start - now * 1_000 > queue {
+            self.measure.refused += 1;
+            return None;
+        }
+        *busy = start + service;
+        let done = (*busy).div_ceil(1_000);
+        self.measure.object_request(what, now);
+        Some(done)
+    }
+
+    fn serve_colo(&mut self, colo: u16, counter: bool) -> Option<u64> {
+        let now = self.now();
+        let (service, queue) = (self.setup.service_micros, self.setup.queue_ms * 1_000);
+        let here = &mut self.colos[usize::from(colo)];
+        if here.dead || now < if counter { here.counter_out_until } else { here.data_center_out_until } {
+            return None;
+        }
+        let busy = if counter { &mut here.counter_busy } else { &mut here.data_center_busy };
+        let start = (*busy).max(now * 1_000);
+        if start - now * 1_000 > queue {
+            self.measure.refused += 1;
+            return None;
+        }
+        *busy = start + service;
+        let done = (*busy).div_ceil(1_000);
+        self.measure
+            .object_request(if counter { Busiest::Counter(colo) } else { Busiest::DataCenter(colo) }, now);
+        Some(done)
+    }
+
+    fn take_at_counter(
+        &mut self,
+        colo: u16,
+        worker: u16,
+        call: u64,
+        asks: &[NumberAsk],
+        loan: Option<LoanAsk>,
+    ) {
+        let Some(done) = self.serve_colo(colo, true) else { return };
+        let now = self.local(colo) + (done - self.now());
+        if self.room.slot_strategy != SlotStrategy::Leases {
+            let here = &mut self.colos[usize::from(colo)];
+            let outcomes = asks.iter().map(|ask| here.counter.take(ask, now)).collect();
+            self.send_taken(colo, worker, true, call, done, (Some(outcomes), None));
+            return;
+        }
+        let here = &mut self.colos[usize::from(colo)];
+        here.next_take += 1;
+        let take = here.next_take;
+        let under_way = TakeUnderWay {
+            worker,
+            call,
+            loan,
+            outcomes: vec![Outcome::Unknown; asks.len()],
+            missing: asks.len(),
+        };
+        here.takes.insert(take, under_way);
+        for (index, ask) in asks.iter().enumerate() {
+            here.lessor.ask(take << 16 | index as u64, *ask, now);
+        }
+        if asks.is_empty() {
+            self.finish_take(colo, take, done);
+        }
+        self.hand_out(colo, done);
+        self.call_pool(colo);
+    }
+
+    /// Hands out what the Counter has decided.
+    fn hand_out(&mut self, colo: u16, at: u64) {
+        let mut finished = Vec::new();
+        let here = &mut self.colos[usize::from(colo)];
+        for (place, outcome) in here.lessor.answers() {
+            let (take, index) = (place >> 16, (place & 0xffff) as usize);
+            let Some(under_way) = here.takes.get_mut(&take) else { continue };
+            under_way.outcomes[index] = outcome;
+            under_way.missing -= 1;
+            if under_way.missing == 0 {
+                finished.push(take);
+            }
+        }
+        for take in finished {
+            self.finish_take(colo, take, at);
+        }
+    }
+
+    fn finish_take(&mut self, colo: u16, take: u64, at: u64) {
+        let now = self.local(colo);
+        let here = &mut self.colos[usize::from(colo)];
+        let Some(under_way) = here.takes.remove(&take) else { return };
+        let loan = under_way.loan.map(|loan| {
+            let (number, tickets, hold_ms) = here.lessor.lend(&loan, now);
+            (number, tickets, hold_ms, here.lessor.level())
+        });
+        self.send_taken(colo, under_way.worker, true, under_way.call, at, (Some(under_way.outcomes), loan));
+    }
+
+    fn send_taken(
+        &mut self,
+        colo: u16,
+        worker: u16,
+        counter: bool,
+        call: u64,
+        at: u64,
+        answers: (Answers, LoanAnswer),
+    ) {
+        let late = self.link(if counter { self.setup.local_ms } else { self.setup.pool_ms });
+        let answers = Box::new(answers);
+        self.clockwork
+            .at(at.max(self.clockwork.now()) + late, Event::Taken { colo, worker, counter, call, answers });
+    }
+
+    fn taken(
+        &mut self,
+        colo: u16,
+        worker: u16,
+        counter: bool,
+        call: u64,
+        (answers, loan): (Answers, LoanAnswer),
+    ) {
+        let own = self.local(colo);
+        let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
+        let now = desk.keeper.time(own);
+        if counter && (loan.is_some() || call == 0) {
+            desk.keeper.lent(loan, now);
+        }
+        if call == 0 {
+            return;
+        }
+        let turns = if counter { &mut desk.counter_desk } else { &mut desk.anywhere_desk };
+        turns.finish(call, answers, own);
+        let mut places: Vec<u64> =
+            desk.requests.keys().filter(|(of, _)| *of == counter).map(|(_, place)| *place).collect();
+        places.sort_unstable();
+        for place in places {
+            self.look(colo, worker, counter, place);
+        }
+    }
+
+    /// A request looks for its answer, without calling itself.
+    fn look(&mut self, colo: u16, worker: u16, counter: bool, place: u64) {
+        let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
+        let turns = if counter { &mut desk.counter_desk } else { &mut desk.anywhere_desk };
+        if let Some(outcome) = turns.answer(place)
+            && let Some(request) = desk.requests.remove(&(counter, place))
+        {
+            self.answer(colo, worker, request, outcome);
+        }
+    }
+
+    fn call_pool(&mut self, colo: u16) {
+        let now = self.local(colo);
+        let true_now = self.now();
+        let here = &mut self.colos[usize::from(colo)];
+        if here.dead || true_now < here.counter_out_until {
+            return;
+        }
+        if let Some(ask) = here.lessor.call(now) {
+            here.lease_sequence = ask.sequence;
+            let sequence = ask.sequence;
+            self.measure.pool_calls += 1;
+            let late = self.link(self.setup.pool_ms);
+            self.clockwork.at(true_now + late, Event::Lease { colo, ask: Box::new(ask) });
+            let deadline = self.setup.deadline_ms - COUNTER_MARGIN_MS;
+            self.clockwork.at(true_now + deadline, Event::Leased { colo, sequence, answer: None });
+        } else if let Some(due) = here.lessor.call_due(now)
+            && here.lease_timer <= true_now
+        {
+            let wait = due.saturating_sub(now).max(1);
+            here.lease_timer = true_now + wait;
+            self.clockwork.at(true_now + wait, Event::CallCounterPool { colo });
+        }
+    }
+
+    fn lease(&mut self, colo: u16, ask: Box<LeaseAsk>) {
+        if self.now() < self.anywhere_out_until {
+            return;
+        }
+        match self.pool.renewal(self.now()) {
+            Renewal::Fresh => {}
+            Renewal::Background => self.start_renewal(),
+            Renewal::First => {
+                self.start_renewal();
+                if self.renewing {
+                    self.waiting_leases.push(Waiting::Lease(colo, ask));
+                    return;
+                }
+            }
+        }
+        self.serve_lease(colo, &ask);
+    }
+
+    fn serve_lease(&mut self, colo: u16, ask: &LeaseAsk) {
+        let Some(done) = self.serve(|planet| &mut planet.anywhere_busy, Busiest::Anywhere) else { return };
+        let name = &self.colos[usize::from(colo)].name;
+        let answer = self.pool.lease(&self.room, name, ask, done);
+        if let Some(answer) = answer {
+            let late = self.link(self.setup.pool_ms);
+            let sequence = answer.sequence;
+            self.clockwork.at(done + late, Event::Leased { colo, sequence, answer: Some(Box::new(answer)) });
+        }
+    }
+
+    fn leased(&mut self, colo: u16, sequence: u64, answer: Option<&LeaseAnswer>) {
+        let now = self.local(colo);
+        let here = &mut self.colos[usize::from(colo)];
+        if answer.is_none() && here.lease_sequence != sequence {
+            return;
+        }
+        here.lessor.answered(answer, now);
+        self.hand_out(colo, self.clockwork.now());
+        self.call_pool(colo);
+    }
+
+    fn take_at_anywhere(&mut self, colo: u16, worker: u16, call: u64, asks: Vec<NumberAsk>) {
+        if self.now() < self.anywhere_out_until {
+            return;
+        }
+        let now = self.now();
+        let renewal = if self.room.slot_strategy == SlotStrategy::Leases {
+            self.pool.renewal(now)
+        } else {
+            self.anywhere.renewal(&self.room, now)
+        };
+        match renewal {
+            Renewal::Fresh => {}
+            Renewal::Background => self.start_renewal(),
+            Renewal::First => {
+                self.start_renewal();
+                if self.renewing {
+                    self.waiting_leases.push(Waiting::Take(colo, worker, call, asks));
+                    return;
+                }
+            }
+        }
+        self.serve_take(colo, worker, call, &asks);
+    }
+
+    fn serve_take(&mut self, colo: u16, worker: u16, call: u64, asks: &[NumberAsk]) {
+        let Some(done) = self.serve(|planet| &mut planet.anywhere_busy, Busiest::Anywhere) else { return };
+        self.measure.pool_calls += 1;
+        let outcomes = if self.room.slot_strategy == SlotStrategy::Leases {
+            self.pool.take(&self.room, asks, done)
+        } else {
+            self.anywhere.take(&self.room, asks, done)
+        };
+        if outcomes.is_some() {
+            self.send_taken(colo, worker, false, call, done, (outcomes, None));
+        }
+    }
+
+    fn start_renewal(&mut self) {
+        let now = self.now();
+        if self.renewing || now < self.renew_failed_at + 200 {
+            return;
+        }
+        self.renewing = true;
+        let late = self.link(self.setup.between_ms);
+        self.clockwork.at(now + late, Event::Renew);
+    }
+
+    fn renew(&mut self) {
+        let now = self.now();
+        let served = if now < self.global_out_until {
+            None
+        } else {
+            self.serve(|planet| &mut planet.global_busy, Busiest::Global)
+        };
+        let Some(done) = served else {
+            self.renewing = false;
+            self.renew_failed_at = now;
+            self.serve_waiting();
+            return;
+        };
+        if self.room.slot_strategy != SlotStrategy::Leases {
+            self.global.anywhere_gave(Given::of(self.anywhere.ledger(now)));
+        }
+        let state = self.global_state(None, done);
+        let late = self.link(self.setup.between_ms);
+        self.clockwork.at(done + late, Event::Renewed { state: Box::new(state) });
+    }
+
+    fn renewed(&mut self, state: StateKey) {
+        let now = self.now();
+        self.renewing = false;
+        if now >= self.anywhere_out_until {
+            self.measure.state_bytes(&state, true);
+            if self.room.slot_strategy == SlotStrategy::Leases {
+                self.pool.renew(state, now);
+            } else {
+                self.anywhere.renew(state, now);
+            }
+        }
+        self.serve_waiting();
+    }
+
+    fn serve_waiting(&mut self) {
+        for waiting in std::mem::take(&mut self.waiting_leases) {
+            match waiting {
+                Waiting::Lease(colo, ask) => self.serve_lease(colo, &ask),
+                Waiting::Take(colo, worker, call, asks) => self.serve_take(colo, worker, call, &asks),
+            }
+        }
+    }
+
+    // ---- Reports ----
+
+    fn is_lost(&mut self) -> bool {
+        self.setup.loss > 0.0 && self.rng.f64() < self.setup.loss
+    }
+
+    fn jitter(&mut self) -> u64 {
+        if self.setup.jitter_ms == 0 { 0 } else { self.rng.u64(0..=self.setup.jitter_ms) }
+    }
+
+    fn report(&mut self, colo: u16, worker: u16) {
+        let own = self.local(colo);
+        if self.colos[usize::from(colo)].dead {
+            return;
+        }
+        let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
+        let now = desk.keeper.time(own);
+        if !desk.outbox.is_due(now) {
+            // An earlier report has taken it along.
+            return;
+        }
+        let report = desk.outbox.report(now);
+        let late = self.link(self.setup.local_ms) + self.jitter();
+        if !self.is_lost() {
+            if self.setup.twice > 0.0 && self.rng.f64() < self.setup.twice {
+                let again = Box::new(report.clone());
+                let later = late + self.jitter();
+                self.clockwork
+                    .at(self.clockwork.now() + later, Event::Reported { colo, worker, report: again });
+            }
+            self.clockwork
+                .at(self.clockwork.now() + late, Event::Reported { colo, worker, report: Box::new(report) });
+        }
+        // A report that is not answered goes again with the next announcement.
+        self.announce(colo, worker);
+    }
+
+    fn reported(&mut self, colo: u16, worker: u16, report: &WorkerReport) {
+        let Some(done) = self.serve_colo(colo, false) else { return };
+        let now = self.local(colo);
+        let here = &mut self.colos[usize::from(colo)];
+        let answer = here.data_center.receive(&self.room, report, now);
+        self.schedule_push(colo);
+        if !self.is_lost() {
+            let late = self.link(self.setup.local_ms) + self.jitter();
+            self.clockwork.at(done + late, Event::ReportAnswer { colo, worker, answer: Box::new(answer) });
+        }
+    }
+
+    fn report_answer(&mut self, colo: u16, worker: u16, answer: &WorkerAnswer) {
+        let own = self.local(colo);
+        let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
+        desk.outbox.answered(answer);
+        if let Some(key) = &answer.state {
+            desk.keeper.learn(Clocked { key: key.clone(), received_at: own });
+        }
+        self.announce(colo, worker);
+    }
+
+    fn schedule_push(&mut self, colo: u16) {
+        let now = self.local(colo);
+        let here = &mut self.colos[usize::from(colo)];
+        if let Some(wait) = here.data_center.next_push(&self.room, now) {
+            let at = self.clockwork.now() + wait.max(10);
+            if here.alarm.is_none_or(|alarm| at < alarm) {
+                here.alarm = Some(at);
+                self.clockwork.at(at, Event::Push { colo });
+            }
+        }
+    }
+
+    fn push(&mut self, colo: u16) {
+        let now = self.local(colo);
+        let true_now = self.now();
+        let here = &mut self.colos[usize::from(colo)];
+        if here.alarm != Some(true_now) || here.dead || true_now < here.data_center_out_until {
+            if here.alarm == Some(true_now) {
+                here.alarm = None;
+                if !here.dead {
+                    let later = here.data_center_out_until;
+                    here.alarm = Some(later);
+                    self.clockwork.at(later, Event::Push { colo });
+                }
+            }
+            return;
+        }
+        here.alarm = None;
+        let given =
+            (self.room.slot_strategy == SlotStrategy::Counters).then(|| Given::of(here.counter.ledger(now)));
+        let saved = here.data_center.save(&self.room, now);
+        here.data_center.saved(&saved);
+        let report = here.data_center.push(&self.room, &saved, given, now);
+        let latency = here.latency;
+        if self.keeps_stored {
+            here.stored = Some(saved);
+        }
+        self.measure.report_bytes(&report);
+        let late = latency + self.jitter();
+        if self.is_lost() {
+            self.clockwork.at(true_now + 2 * latency, Event::PushAnswer { colo, state: None });
+        } else {
+            if self.setup.twice > 0.0 && self.rng.f64() < self.setup.twice {
+                let again = Box::new(report.clone());
+                let later = late + self.jitter();
+                self.clockwork.at(true_now + later, Event::Pushed { colo, report: again });
+            }
+            self.clockwork.at(true_now + late, Event::Pushed { colo, report: Box::new(report) });
+        }
+        self.schedule_push(colo);
+    }
+
+    fn pushed(&mut self, colo: u16, report: ColoReport) {
+        let now = self.now();
+        let latency = self.colos[usize::from(colo)].latency;
+        let served = if now < self.global_out_until {
+            None
+        } else {
+            self.serve(|planet| &mut planet.global_busy, Busiest::Global)
+        };
+        let Some(done) = served else {
+            self.clockwork.at(now + latency, Event::PushAnswer { colo, state: None });
+            return;
+        };
+        self.global.receive(&self.room, report, done);
+        if self.keeps_stored {
+            for report in self.global.reports_to_store() {
+                self.global.report_stored(&report.colo, report.sequence);
+                self.stored_global.1.insert(report.colo.clone(), report);
+            }
+        }
+        let name = self.colos[usize::from(colo)].name.clone();
+        let state = self.global_state(Some(&name), done);
+        self.measure.state_bytes(&state, false);
+        let late = latency + self.jitter();
+        let state = if self.is_lost() { None } else { Some(Box::new(state)) };
+        self.clockwork.at(done + late, Event::PushAnswer { colo, state });
+    }
+
+    fn global_state(&mut self, colo: Option<&str>, now: u64) -> StateKey {
+        let state = self.global.state(&self.room, colo, minute_of(now), now);
+        if let Some(meta) = self.global.meta_to_store() {
+            self.stored_global.0 = Some(meta);
+            self.global.meta_stored();
+        }
+        state
+    }
+
+    // ---- Faults ----
+
+    fn fault(&mut self, index: usize) {
+        let fault = self.scenario.faults[index].clone();
+        let now = self.now();
+        let until = now + (fault.lasts * 1_000.0) as u64;
+        let colo = fault.colo % self.colos.len();
+        if fault.lasts > 0.0 {
+            match fault.what {
+                Broken::Global => self.global_out_until = until,
+                Broken::Anywhere => self.anywhere_out_until = until,
+                Broken::Counter => self.colos[colo].counter_out_until = until,
+                Broken::DataCenter => self.colos[colo].data_center_out_until = until,
+                Broken::Colo => self.colos[colo].dead = true,
+            }
+            return;
+        }
+        let local = self.local(colo as u16);
+        let room = self.room.clone();
+        match fault.what {
+            Broken::Global => {
+                let reports = self.stored_global.1.values().cloned().collect();
+                self.global = Global::restore(&room, self.stored_global.0.clone(), reports, now);
+            }
+            Broken::Anywhere => {
+                self.pool = Pool::restore(self.stored_pool.clone(), now);
+                let saved = self.anywhere.ledger(now).save(false);
+                self.anywhere = Anywhere::restore(Some(saved), now);
+            }
+            Broken::Counter => {
+                let epoch = self.rng.u64(1..);
+                let here = &mut self.colos[colo];
+                here.lessor = LeaseCounter::new(epoch);
+                here.takes.clear();
+                let saved = here.counter.ledger(local).save(false);
+                here.counter = Counter::restore(Some(saved), local);
+            }
+            Broken::DataCenter => {
+                let instance = self.rng.u64(1..);
+                let here = &mut self.colos[colo];
+                here.data_center =
+                    DataCenter::restore(&room, &here.name, instance, here.stored.clone(), local);
+            }
+            Broken::Colo => self.colos[colo].dead = true,
+        }
+    }
+}
+
+/// Which object is busy, for the count of requests per second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Busiest {
+    /// A colo's Counter.
+    Counter(u16),
+    /// A colo's `DataCenter`.
+    DataCenter(u16),
+    /// Anywhere.
+    Anywhere,
+    /// Global.
+    Global,
+}
