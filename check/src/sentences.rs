@@ -30,6 +30,9 @@ pub fn of_room(room: &Room) -> Vec<String> {
         room.queueing_status_code, room.refresh_interval_seconds
     ));
     let strategy = match room.slot_strategy {
+        SlotStrategy::Leases => {
+            "Slots are tickets that data centers lease from one pool, Anywhere (leases).".to_owned()
+        }
         SlotStrategy::Counters => {
             "Slots are counted by the data center's Counter, then by Anywhere (counters).".to_owned()
         }
@@ -84,6 +87,7 @@ pub fn as_json(room: &Room) -> serde_json::Value {
         "queue_all": room.queue_all,
         "suspended": room.suspended,
         "slot_strategy": match room.slot_strategy {
+            SlotStrategy::Leases => "leases",
             SlotStrategy::Counters => "counters",
             SlotStrategy::WorkerSlots => "worker_slots",
             SlotStrategy::AdaptedWorkerSlots => "adapted_worker_slots",
