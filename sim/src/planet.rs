@@ -9,7 +9,7 @@ use anteroom::config::{Room, SlotStrategy};
 use anteroom::pipeline::messages::{ColoReport, Given, WorkerAnswer, WorkerReport};
 use anteroom::pipeline::{CheckIn, DataCenter, Global, GlobalMeta, Outbox, PLACE_MS, SavedDataCenter};
 use anteroom::queue::{
-    Anywhere, Clocked, Counter, Desk, Keeper, LeaseAnswer, LeaseAsk, LeaseCounter, Level, LoanAsk, NumberAsk,
+    Anywhere, Clocked, Counter, Desk, Keeper, LeaseAnswer, LeaseAsk, LeaseCounter, Lent, LoanAsk, NumberAsk,
     Outcome, Pool, Renewal, SavedPool, StateKey, Step, Turn, Whom, estimated_wait_seconds, minute_of,
     next_check_in_seconds,
 };
@@ -117,8 +117,7 @@ struct TakeUnderWay {
 
 /// Answers of Counter and Anywhere to a worker.
 type Answers = Option<Vec<Outcome>>;
-/// A loan: number, tickets, milliseconds, how full the room is.
-type LoanAnswer = Option<(u64, u32, u32, Level)>;
+type LoanAnswer = Option<Lent>;
 
 enum Event {
     /// A second begins: who will come in it.
@@ -954,10 +953,7 @@ impl Planet {
         let now = self.local(colo);
         let here = &mut self.colos[usize::from(colo)];
         let Some(under_way) = here.takes.remove(&take) else { return };
-        let loan = under_way.loan.map(|loan| {
-            let (number, tickets, hold_ms) = here.lessor.lend(&loan, now);
-            (number, tickets, hold_ms, here.lessor.level())
-        });
+        let loan = under_way.loan.map(|loan| here.lessor.lend(&loan, now));
         self.send_taken(colo, under_way.worker, true, under_way.call, at, (Some(under_way.outcomes), loan));
     }
 

@@ -69,7 +69,9 @@ impl Visit<'_> {
                 (Ticket { id, bucket: minute_of(time), accepted_at: None, last_check_in: time }, false)
             }
         };
-        match self.place.judge(&standing, ticket.id).await? {
+        let step = self.place.judge(&standing, ticket.id).await?;
+        self.place.refill(&self.context);
+        match step {
             Step::Pass => self.pass(ticket).await,
             Step::Enter { minute, numbered } => self.enter(ticket, waits, minute, numbered).await,
             Step::Wait | Step::Ask(..) => self.wait(ticket, waits).await,

@@ -9,9 +9,10 @@ use super::calls::{ANYWHERE, COUNTER, DATA_CENTER, LocalBoxFuture, call, unreada
 use super::clock::{now, pause, random_id, within};
 use super::platform::log_error;
 use super::settings::Settings;
-use crate::config::Room;
+use crate::config::{Room, SlotStrategy};
 use crate::pipeline::messages::{
-    REPORT, STATE, StateAnswer, StateRequest, TAKE, Take, Taken, VERSION, WorkerAnswer, colo_object,
+    HOLD, HoldSessions, REPORT, STATE, StateAnswer, StateRequest, TAKE, Take, Taken, VERSION, WorkerAnswer,
+    colo_object,
 };
 use crate::pipeline::{CheckIn, Outbox, wire};
 use crate::queue::{Clocked, Desk, Keeper, NumberAsk, Outcome, StateKey, Step, Turn, Whom, minute_of};
@@ -219,18 +220,52 @@ impl Place {
                     Turn::Done(outcome) => return outcome,
                     Turn::Lead(lead, batch) => {
                         let asks = batch.into_iter().map(|(_, ask)| ask).collect();
-                        let message = Take { v: VERSION, asks };
-                        let taken: Result<Taken> =
-                            call(&here.env, binding, &name, TAKE, &message, deadline_ms).await;
-                        let outcomes =
-                            taken.map(|taken| taken.outcomes).map_err(|error| log_error(&error.to_string()));
-                        here.with(|worker| desk(worker).finish(lead, outcomes.ok(), now())).ok()?;
+                        let outcomes = here.take(binding, &name, asks, deadline_ms).await;
+                        here.with(|worker| desk(worker).finish(lead, outcomes, now())).ok()?;
                     }
                     Turn::Later if now() >= give_up => return None,
                     Turn::Later => pause(LOOK_MS).await,
                 }
             }
         })
+    }
+
+    /// Calls Counter or Anywhere for visitors. With a call to the Counter go this worker's own tickets.
+    async fn take(
+        &self,
+        binding: &'static str,
+        name: &str,
+        asks: Vec<NumberAsk>,
+        deadline_ms: u64,
+    ) -> Option<Vec<Outcome>> {
+        let time = self.time();
+        let lends = binding == COUNTER && self.room.slot_strategy == SlotStrategy::Leases;
+        let loan = if lends {
+            self.with(|worker| worker.keeper.loan_ask(worker.outbox.worker(), time)).ok()
+        } else {
+            None
+        };
+        let message = Take { v: VERSION, asks, loan };
+        let taken: Result<Taken> = call(&self.env, binding, name, TAKE, &message, deadline_ms).await;
+        let taken = taken.map_err(|error| log_error(&error.to_string())).ok();
+        if lends {
+            let time = self.time();
+            let lent = taken.as_ref().and_then(|taken| taken.lent);
+            let _ = self.with(|worker| worker.keeper.lent(lent, time));
+        }
+        taken.map(|taken| taken.outcomes)
+    }
+
+    /// Sees to tickets of this worker's own, after the response, if it needs some.
+    pub fn refill(&self, context: &Context) {
+        let time = self.time();
+        if self.with(|worker| worker.keeper.refill(&self.room, time)).unwrap_or(false) {
+            let here = self.clone();
+            let name = colo_object(&self.room.name, &self.colo);
+            context.wait_until(async move {
+                here.take(COUNTER, &name, Vec::new(), here.deadline_ms).await;
+            });
+        }
     }
 
     /// Notes a check-in and sees to its report after the response.
@@ -244,6 +279,17 @@ impl Place {
         if let Ok(Some(wait)) = noted {
             let place = self.clone();
             context.wait_until(async move { place.report(wait).await });
+        }
+        if check_in.is_last_moment(&self.room) {
+            let place = self.clone();
+            context.wait_until(async move {
+                let hold = HoldSessions { v: VERSION, sessions: 1 };
+                let answer: Result<()> =
+                    call(&place.env, ANYWHERE, &place.room.name, HOLD, &hold, place.deadline_ms).await;
+                if let Err(error) = answer {
+                    log_error(&error.to_string());
+                }
+            });
         }
     }
 

@@ -35,6 +35,10 @@ pub struct Census {
     /// Different users who tried to enter, by minute: the traffic history that shares come from.
     #[serde(rename = "n")]
     tried: SlotCounts,
+    /// Users who began to wait, by minute.
+    joined: SlotCounts,
+    /// Users admitted who had waited, by minute.
+    served: SlotCounts,
 }
 
 impl Census {
@@ -58,6 +62,7 @@ impl Census {
                     trails.put(id, trail.with(origin.at, at, false), at);
                 } else {
                     self.move_waiting(bucket, None, Some(at));
+                    self.joined.add(u64::from(minute_of(at)), 1);
                 }
                 self.count_try(from, at);
             }
@@ -70,6 +75,7 @@ impl Census {
                         return;
                     }
                     self.move_waiting(bucket, Some(origin.at), None);
+                    self.served.add(u64::from(minute_of(at)), 1);
                     trails.put(id, trail.with(origin.at, at, true), at);
                 }
                 self.count_try(from, at);
@@ -143,6 +149,8 @@ impl Census {
         self.admitted.merge(&other.admitted, sign);
         self.unnumbered.merge(&other.unnumbered, sign);
         self.tried.merge(&other.tried, sign);
+        self.joined.merge(&other.joined, sign);
+        self.served.merge(&other.served, sign);
         for (bucket, slots) in other.waiting.iter() {
             let mut mine = self.waiting.remove(bucket).unwrap_or_default();
             mine.merge(slots, sign);
@@ -202,6 +210,11 @@ impl Census {
             .collect()
     }
 
+    /// All waiting users at a time.
+    pub fn waiting_users(&self, room: &Room, time: u64) -> i64 {
+        self.waiting_at(room, time).iter().map(|(_, users)| i64::from(*users)).sum()
+    }
+
     /// Waiting users of one bucket at a time.
     pub fn waiting_in(&self, room: &Room, bucket: u32, time: u64) -> u64 {
         let first = time.saturating_sub(room.waiting_ms()) / WAITING_SLOT_MS;
@@ -223,12 +236,19 @@ impl Census {
         self.tried.get(u64::from(minute))
     }
 
+    /// Users who began to wait in the minute, less those who entered in it after they had waited.
+    pub fn queue_grew_in(&self, minute: u32) -> i64 {
+        self.joined.get(u64::from(minute)) - self.served.get(u64::from(minute))
+    }
+
     /// Forgets what can no longer matter at `now`.
     pub fn forget(&mut self, room: &Room, now: u64) {
         let active_from = self.first_alive(room, now.saturating_sub(KEPT_EXPIRED_MS));
         self.active.forget_before(active_from);
         let oldest = minute_of(now).saturating_sub(room.session_duration + KEPT_MINUTES);
-        for minutes in [&mut self.admitted, &mut self.unnumbered, &mut self.tried] {
+        for minutes in
+            [&mut self.admitted, &mut self.unnumbered, &mut self.tried, &mut self.joined, &mut self.served]
+        {
             minutes.forget_before(u64::from(oldest));
         }
         let waiting_from = now.saturating_sub(room.waiting_ms()) / WAITING_SLOT_MS;

@@ -4,6 +4,7 @@ use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
 
 use super::Census;
+use super::flow::{Flow, Minute};
 use super::messages::{ColoReport, Given, VERSION};
 use crate::config::{Room, SlotStrategy};
 use crate::queue::{Level, MinuteShares, Shares, StateKey, minute_of, start_of};
@@ -24,6 +25,8 @@ const POOL_EXPIRY_LAG_MS: u64 = 100;
 const CUT_OFF_MS: u64 = 4_000;
 /// A check-in takes so long to get here when the room is busy: report, push, and the way.
 const USUALLY_LATE_MS: u64 = 3_500;
+/// A report that was announced may be on its way for so long.
+const ON_THE_WAY_MS: u64 = 500;
 /// Minutes of admissions that the pool is told.
 const RECENT_MINUTES: u32 = 4;
 /// A report says everything up to so long before it came.
@@ -62,6 +65,7 @@ pub struct Global {
     /// Per ended minute: numbers that their owners say they gave.
     told: LiteMap<u32, i64>,
     anywhere: Option<Given>,
+    flow: Flow,
     /// Colos whose stored reports are to be deleted.
     forgotten: Vec<String>,
     meta_stored: bool,
@@ -76,6 +80,7 @@ impl Global {
             shares: LiteMap::new(),
             told: LiteMap::new(),
             anywhere: None,
+            flow: Flow::default(),
             forgotten: Vec::new(),
             meta_stored: true,
         };
@@ -221,6 +226,18 @@ impl Global {
             self.settle_shares(room, this, now);
         }
         let carry = self.carry(room, this);
+        if self.flow.is_due(now) {
+            let last = here.saturating_sub(1);
+            // Who has come since the minute ended does not belong to it.
+            let entered_since = self.merged.admitted_in(here) + self.merged.unnumbered_in(here);
+            let minute = Minute {
+                active: self.merged.active_at(room, now) - entered_since,
+                waiting: self.merged.waiting_users(room, now) - self.merged.queue_grew_in(here),
+                entered: self.merged.admitted_in(last) + self.merged.unnumbered_in(last),
+                queue_grew: self.merged.queue_grew_in(last),
+            };
+            self.flow.count(minute, now);
+        }
         let merged = &self.merged;
         let step = room.slot_ms().max(1);
         let shares: Vec<MinuteShares> = [this, this + 1]
@@ -238,7 +255,10 @@ impl Global {
         while expiring.len() > 1 && expiring.last() == expiring.get(expiring.len() - 2) {
             expiring.pop();
         }
-        let active = merged.active_at(room, counted_at) + self.cut_off(room, now);
+        let active = merged.active_at(room, counted_at);
+        // The limit has been kept: no more can be inside, whoever has not been heard of.
+        let unheard = self.cut_off(room, now).min((i64::from(room.total_active_users) - active).max(0));
+        let active = active + unheard;
         let foreseen = |ms: u64| {
             (merged.active_at(room, counted_at) - merged.active_at(room, counted_at + ms)).max(0) as u32
         };
@@ -275,16 +295,19 @@ impl Global {
             level,
             covered: self.covered(now),
             recent,
+            leaving: self.flow.leaving(i64::from(room.total_active_users)),
+            giving_up: self.flow.giving_up(),
         }
     }
 
     /// Everything before this time is in the counts, unless a colo lies about how late its reports are.
     fn covered(&self, now: u64) -> u64 {
         let covered = self.colos.values().filter(|colo| !colo.report.census.is_empty()).map(|colo| {
-            // A colo that is overdue has said nothing since its last report.
-            let overdue =
-                colo.report.next_in > 0 && now >= colo.received_at + colo.report.next_in + CUT_OFF_MS;
-            let until = if overdue { colo.received_at } else { now };
+            // A colo whose next report has not come, or was forgotten in a restart, has said nothing since.
+            let until = match colo.report.next_in {
+                0 => now,
+                next_in => now.min(colo.received_at + next_in + ON_THE_WAY_MS),
+            };
             until.saturating_sub(colo.report.late)
         });
         covered.min().unwrap_or(now).min(now.saturating_sub(USUALLY_LATE_MS))

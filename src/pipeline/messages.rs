@@ -7,7 +7,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Census, CheckIn};
-use crate::queue::{Ledger, NumberAsk, Outcome, StateKey};
+#[cfg(doc)]
+use crate::queue::LeaseAnswer;
+use crate::queue::{LeaseAsk, Ledger, Lent, LoanAsk, NumberAsk, Outcome, StateKey};
 
 /// The version of all messages.
 pub const VERSION: u8 = 1;
@@ -16,6 +18,10 @@ pub const MAX_BODY: usize = 1 << 20;
 
 /// Counter and Anywhere: take numbers. [`Take`] → [`Taken`].
 pub const TAKE: &str = "/take";
+/// Anywhere: lease tickets. [`Lease`] → [`LeaseAnswer`].
+pub const LEASE: &str = "/lease";
+/// Anywhere: sessions that were renewed in their last moment. [`HoldSessions`] → empty.
+pub const HOLD: &str = "/hold";
 /// Counter: how many numbers it gave. Empty → [`Given`].
 pub const GIVEN: &str = "/given";
 /// `DataCenter`: a worker's report. [`WorkerReport`] → [`WorkerAnswer`].
@@ -42,6 +48,8 @@ pub struct Take {
     pub v: u8,
     /// One entry per visitor.
     pub asks: Vec<NumberAsk>,
+    /// Under `leases`, of a Counter: what the worker says of its own tickets.
+    pub loan: Option<LoanAsk>,
 }
 
 /// What came of each ask, in their order.
@@ -51,6 +59,28 @@ pub struct Taken {
     pub v: u8,
     /// One outcome per ask.
     pub outcomes: Vec<Outcome>,
+    /// Under `leases`, of a Counter: tickets for the worker itself.
+    pub lent: Option<Lent>,
+}
+
+/// A Counter's call to the pool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lease {
+    /// Format version.
+    pub v: u8,
+    /// The Counter's colo.
+    pub colo: String,
+    /// What it says and wants.
+    pub ask: LeaseAsk,
+}
+
+/// Sessions renewed so late that the pool must know before the report comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HoldSessions {
+    /// Format version.
+    pub v: u8,
+    /// How many.
+    pub sessions: u32,
 }
 
 /// How many numbers an object has given.

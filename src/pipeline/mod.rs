@@ -12,6 +12,7 @@
 mod census;
 mod check_in;
 mod data_center;
+mod flow;
 mod global;
 pub mod messages;
 mod outbox;

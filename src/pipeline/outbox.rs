@@ -50,6 +50,11 @@ impl Outbox {
         }
     }
 
+    /// Who reports.
+    pub fn worker(&self) -> u64 {
+        self.worker
+    }
+
     /// Notes a check-in. How full the room is decides how soon it is reported.
     pub fn note(&mut self, room: &Room, check_in: CheckIn, level: Level, now: u64) {
         if self.check_ins.len() >= CAPACITY {

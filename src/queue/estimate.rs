@@ -1,8 +1,12 @@
 //! How long a visitor will wait.
 
-use super::StateKey;
+use super::{MINUTE_MS, StateKey, start_of};
 use crate::config::Room;
 
+/// What comes in so many milliseconds says how full a bucket will be; less time says too little.
+const LEAST_OF_MINUTE_MS: u64 = 5_000;
+/// However slowly users seem to leave, it is not slower than this part of how they enter.
+const LEAST_OF_ENTERING: f64 = 0.3;
 /// Nobody checks in more often than so many times per refresh interval.
 const SOONEST_PART: f64 = 5.0;
 
@@ -12,11 +16,17 @@ pub fn estimated_minutes(ahead: i64, entering_per_minute: f64) -> Option<f64> {
     (entering_per_minute > 0.0).then(|| ahead.max(0) as f64 / entering_per_minute)
 }
 
-/// Seconds that a visitor of a bucket will wait from `time` (Global's clock) on. The article's estimate, with three
-/// corrections: half of the visitor's own bucket is ahead too; slots that are free already need no user to leave;
-/// and where nobody entered lately, the rate is what the coming expiries allow. `None` when it cannot be known.
+/// Seconds that a visitor of a bucket will wait from `time` (Global's clock) on. The article's estimate, with four
+/// corrections: half of the visitor's own bucket is ahead too; slots that are free already need no user to leave; the
+/// rate is that at which users leave, not the burst that filled the room; and some of those ahead give up. `None` when
+/// it cannot be known.
 pub fn estimated_wait_seconds(room: &Room, key: &StateKey, bucket: u32, time: u64) -> Option<u64> {
-    wait_seconds(room, key, likely_ahead(key, bucket), time).map(|seconds| seconds.ceil() as u64)
+    // Within a bucket the order is by chance. One that still fills will be as full as it has begun to be.
+    let own = key.waiting_in(bucket);
+    let into = time.saturating_sub(start_of(bucket)).clamp(LEAST_OF_MINUTE_MS, MINUTE_MS);
+    let own = own * MINUTE_MS as i64 / into as i64;
+    let ahead = key.ahead_of(bucket) + own / 2;
+    wait_seconds(room, key, ahead, time).map(|seconds| seconds.ceil() as u64)
 }
 
 /// Seconds until so many users have entered and there is a slot for one more.
@@ -26,13 +36,22 @@ fn wait_seconds(room: &Room, key: &StateKey, ahead: i64, time: u64) -> Option<f6
     }
     let limit = f64::from(room.new_users_per_minute);
     let entering = f64::from(key.entering) / 10.0;
-    let rate = entering.max(f64::from(key.expiring_minute)).min(limit);
+    // How fast users leave is known from the last minutes; before that, from how fast they enter and whose session
+    // seems to end.
+    let leaving = match key.leaving {
+        0 => entering.max(f64::from(key.expiring_minute)),
+        leaving => (f64::from(leaving) / 10.0).max(entering * LEAST_OF_ENTERING),
+    };
     let free = i64::from(room.total_active_users) - key.active_at(time);
     // The visitor needs a slot too.
     let to_leave = ahead + 1 - free.max(0);
     let by_limit = estimated_minutes(ahead, limit)?;
-    let minutes = if to_leave > 0 { estimated_minutes(to_leave, rate)?.max(by_limit) } else { by_limit };
-    Some(minutes * 60.0)
+    let minutes =
+        if to_leave > 0 { estimated_minutes(to_leave, leaving.min(limit))?.max(by_limit) } else { by_limit };
+    let seconds = minutes * 60.0;
+    // Some of those ahead give up: the queue melts while it moves.
+    let melting = f64::from(key.giving_up) / 1e6;
+    Some(if melting > 0.0 { (seconds * melting).ln_1p() / melting } else { seconds })
 }
 
 /// In how many seconds a visitor who waits should check in again. Usually after the room's refresh interval, a tenth

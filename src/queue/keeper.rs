@@ -1,7 +1,7 @@
 //! What one worker remembers of one room, and how it judges a request step by step.
 
 use super::{
-    Ask, Clocked, Decision, Fallback, Hint, Level, LoanAsk, NumberAsk, Outcome, WorkerStock, decide,
+    Ask, Clocked, Decision, Fallback, Hint, Lent, Level, LoanAsk, NumberAsk, Outcome, WorkerStock, decide,
     minute_of,
 };
 use crate::config::{OnError, Room, SlotStrategy};
@@ -163,9 +163,8 @@ impl Keeper {
         self.stock.ask(worker, now)
     }
 
-    /// Takes in what the Counter lends: the loan's number, its tickets, for how many milliseconds, and how full the
-    /// room is.
-    pub fn lent(&mut self, loan: Option<(u64, u32, u32, Level)>, now: u64) {
-        self.stock.answered(loan, now);
+    /// Takes in what the Counter lends; `None`: it did not answer.
+    pub fn lent(&mut self, lent: Option<Lent>, now: u64) {
+        self.stock.answered(lent, now);
     }
 }

@@ -30,7 +30,9 @@ pub use decision::{Ask, Decision, Fallback, Hint, decide};
 pub use desk::{Desk, Turn};
 pub use estimate::{estimated_minutes, estimated_wait_seconds, likely_ahead, next_check_in_seconds};
 pub use keeper::{Keeper, Step, Whom};
-pub use leases::{Group, LeaseAnswer, LeaseAsk, LeaseCounter, Level, LoanAsk, Pool, SavedPool, WorkerStock};
+pub use leases::{
+    Group, LeaseAnswer, LeaseAsk, LeaseCounter, Lent, Level, LoanAsk, Pool, SavedPool, WorkerStock,
+};
 pub use ledger::{Ledger, NumberAsk, Outcome, SavedLedger};
 pub use remembered::Remembered;
 pub use shares::{MinuteShares, Share, Shares};

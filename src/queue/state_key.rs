@@ -64,6 +64,12 @@ pub struct StateKey {
     /// For the pool of `leases`: users admitted with and without a number, by minute, for the last minutes.
     #[serde(default)]
     pub recent: Vec<(u32, i64, i64)>,
+    /// Users who would leave in ten minutes if the room were full; 0: not known.
+    #[serde(default)]
+    pub leaving: u32,
+    /// Of a million waiting users, how many give up in a second; 0: none, or not known.
+    #[serde(default)]
+    pub giving_up: u32,
 }
 
 /// A state key and when it was received, by the holder's own clock.

@@ -17,6 +17,7 @@ pub fn room(total_active_users: u32, new_users_per_minute: u32, session_duration
             "total_active_users": total_active_users,
             "new_users_per_minute": new_users_per_minute,
             "session_duration": session_duration,
+            "slot_strategy": "counters",
         }),
     )
     .unwrap()

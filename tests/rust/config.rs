@@ -44,7 +44,7 @@ fn defaults() {
     assert_eq!((room.total_active_users, room.new_users_per_minute, room.session_duration), (1000, 200, 5));
     assert_eq!(room.queueing_method, QueueingMethod::Fifo);
     assert_eq!((room.queue_all, room.suspended), (false, false));
-    assert_eq!((room.slot_strategy, room.on_error), (SlotStrategy::Counters, OnError::Admit));
+    assert_eq!((room.slot_strategy, room.on_error), (SlotStrategy::Leases, OnError::Admit));
     assert!((room.curve_factor - 1.0).abs() < f64::EPSILON);
     assert_eq!((room.cookie_suffix.as_str(), room.cookie_name().as_str()), ("", "__anteroom"));
     assert_eq!(
@@ -132,7 +132,6 @@ fn every_invalid_value_is_refused_with_room_field_value_and_fix() {
         ("queue_all", json!(0), "true or false", "queue_all = false"),
         ("suspended", json!("no"), "true or false", "suspended = false"),
         ("suspended", json!(1), "true or false", "suspended = true"),
-        ("slot_strategy", json!("leases"), "not available yet", "\"counters\""),
         ("slot_strategy", json!("counter"), "\"counters\"", "slot_strategy = \"counters\""),
         ("slot_strategy", json!("Worker_Slots"), "\"worker_slots\"", "slot_strategy = \"worker_slots\""),
         ("slot_strategy", json!(7), "\"worker_slots\"", "leave it out"),

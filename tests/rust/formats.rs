@@ -2,11 +2,15 @@
 //! other, and a deployed object must still read its storage. When one of these fails, the change needs a new version.
 
 use anteroom::pipeline::messages::{
-    ColoReport, Given, StateAnswer, StateRequest, Take, Taken, WorkerAnswer, WorkerReport,
+    ColoReport, Given, HoldSessions, Lease, StateAnswer, StateRequest, Take, Taken, WorkerAnswer,
+    WorkerReport,
 };
 use anteroom::pipeline::wire::{decode, encode};
 use anteroom::pipeline::{Census, CheckIn, DataCenter, Global, GlobalMeta, SavedDataCenter};
-use anteroom::queue::{NumberAsk, Outcome, Remembered, SavedLedger, Shares, StateKey};
+use anteroom::queue::{
+    Group, LeaseAnswer, LeaseAsk, Lent, Level, LoanAsk, NumberAsk, Outcome, Remembered, SavedLedger, Shares,
+    StateKey,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -64,8 +68,9 @@ fn asking_for_numbers() {
                 limit: 20,
                 owned: 5,
             }],
+            loan: Some(LoanAsk { worker: 9, loan: 3, used: 2, want: 4 }),
         },
-        "0101ffffffffffffffffff01fffdac0d0180feac0d280a",
+        "0101ffffffffffffffffff01fffdac0d0180feac0d280a0109030204",
     );
     pinned(
         &Taken {
@@ -75,13 +80,52 @@ fn asking_for_numbers() {
                 Outcome::Refused { minute: 28_000_000, limit: 20, wait_ms: 1_000 },
                 Outcome::Unknown,
             ],
+            lent: Some(Lent { loan: 4, tickets: 5, hold_ms: 60_000, level: Level::Busy }),
         },
-        "01030180feac0d08000080feac0d28e80702000000",
+        "01030180feac0d08000080feac0d28e80702000000010405e0d40301",
     );
     pinned(
         &Given { v: 1, minute: 28_000_000, given: Some(4), previous: None, assumed: 0 },
         "0180feac0d01040000",
     );
+}
+
+#[test]
+fn leasing_tickets() {
+    pinned(
+        &Lease {
+            v: 1,
+            colo: "AMS".to_owned(),
+            ask: LeaseAsk {
+                epoch: 7,
+                sequence: 3,
+                heard: 2,
+                groups: vec![Group { bucket: 28_000_000, waits: true, visitors: 2 }],
+                held: 4,
+                lent_ms: 1_000,
+                used: vec![(28_000_000, 5)],
+                want: 6,
+                rate: 8,
+            },
+        },
+        "0103414d530703020180feac0d010204e8070180feac0d050608",
+    );
+    pinned(
+        &LeaseAnswer {
+            v: 1,
+            sequence: 3,
+            now: NOW,
+            given: vec![(1, 2)],
+            extra: 3,
+            most: 4,
+            hold_ms: 1_000,
+            pace_ms: 60,
+            level: Level::Calm,
+            wait_ms: 100,
+        },
+        "0103b0aab8bef2300101020304e8073c0064",
+    );
+    pinned(&HoldSessions { v: 1, sessions: 1 }, "0101");
 }
 
 #[test]
@@ -115,11 +159,11 @@ fn reports_of_workers() {
 fn reports_of_data_centers_and_what_they_store() {
     pinned(
         &report(),
-        "0103414d530cfa01f8a0ac8419020002020280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d0100060002d00fac1b",
+        "0103414d530cfa01f8a0ac8419020002020280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d01000680feac0d01000200000002d00fac1b",
     );
     pinned(
         &SavedDataCenter { v: 1, census: census(), sequence: 12, workers: vec![(9, 5)] },
-        "01fa01f8a0ac8419020002020280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d0100060c010905",
+        "01fa01f8a0ac8419020002020280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d01000680feac0d01000200000c010905",
     );
 }
 
@@ -147,7 +191,7 @@ fn the_state_key() {
     let state: StateKey = global.state(&room, Some("AMS"), 28_000_000, NOW);
     pinned(
         &StateAnswer { v: 1, state: Some(state) },
-        "010101b0aab8bef23080feac0d0004fa0101000000020002640d0180feac0d010280feac0d010002415181feac0d0202416702415100c0843d010202848fb8bef23000",
+        "010101b0aab8bef23080feac0d0004fa0101000000020002640d0180feac0d010280feac0d010002415181feac0d0202416702415100c0843d010202848fb8bef2300000820d",
     );
     pinned(&StateRequest { v: 1, minute: 28_000_000, given: None }, "0180feac0d00");
 }

@@ -3,10 +3,10 @@
 
 use std::alloc::System;
 
-use anteroom::config::{Room, parse_room};
+use anteroom::config::{Room, SlotStrategy, parse_room};
 use anteroom::pipeline::messages::{ColoReport, Given, VERSION, WorkerReport};
 use anteroom::pipeline::{CheckIn, DataCenter, Global};
-use anteroom::queue::{Anywhere, Counter, NumberAsk, minute_of};
+use anteroom::queue::{Anywhere, Counter, LeaseCounter, NumberAsk, Pool, minute_of};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]
@@ -17,7 +17,8 @@ const NOW: u64 = 28_000_000 * 60_000 + 30_000;
 
 fn room() -> Room {
     let room = serde_json::json!({
-        "path": "/", "total_active_users": 100_000, "new_users_per_minute": 100_000, "session_duration": 5
+        "path": "/", "total_active_users": 100_000, "new_users_per_minute": 100_000, "session_duration": 5,
+        "slot_strategy": "counters"
     });
     parse_room("ROOM_LARGE", &room).unwrap()
 }
@@ -132,4 +133,37 @@ fn every_object_fits_in_16_mb() {
     println!("Anywhere: {} KB", bytes / 1024);
     assert!(bytes < LIMIT, "Anywhere holds {bytes} bytes");
     assert_eq!(anywhere.ledger(NOW).given(), Some(100_000));
+
+    // Under leases: a Counter through which all 100,000 have come, and a pool of 300 colos.
+    let leases = Room { slot_strategy: SlotStrategy::Leases, ..room.clone() };
+    let mut pool = Pool::restore(None, NOW);
+    pool.renew(state, NOW);
+    let (bytes, _) = held(|| {
+        let mut counter = LeaseCounter::new(1);
+        for id in 0..100_000 {
+            counter.ask(id, ask(id), NOW);
+            if id % 1_000 == 999 {
+                let now = NOW + id;
+                if let Some(lease) = counter.call(now) {
+                    counter.answered(pool.lease(&leases, "AMS", &lease, NOW).as_ref(), now);
+                }
+                assert_eq!(counter.answers().len(), 1_000);
+            }
+        }
+        counter
+    });
+    println!("Counter, leases: {} KB", bytes / 1024);
+    assert!(bytes < LIMIT, "Counter holds {bytes} bytes");
+    let (bytes, _) = held(|| {
+        let mut pool = Pool::restore(None, NOW);
+        pool.renew(empty.state(&room, None, minute_of(NOW), NOW), NOW);
+        for colo in 0..300 {
+            let mut counter = LeaseCounter::new(colo);
+            counter.ask(1, ask(colo), NOW);
+            pool.lease(&leases, &format!("C{colo:03}"), &counter.call(NOW).unwrap(), NOW).unwrap();
+        }
+        pool
+    });
+    println!("Anywhere, leases: {} KB", bytes / 1024);
+    assert!(bytes < LIMIT, "Anywhere holds {bytes} bytes");
 }

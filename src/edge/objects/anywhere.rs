@@ -1,20 +1,28 @@
-//! `ANYWHERE`: the numbers that no colo owns. Route: `POST /take`.
+//! `ANYWHERE`: the pool of tickets (`leases`), or the numbers that no colo owns (`counters`). Routes: `POST /lease`,
+//! `POST /take`, `POST /hold`.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use worker::{DurableObject, Env, Request, Response, Result, State, durable_object};
 
-use super::ledger_store::{LEDGER, LedgerStore};
+use super::ledger_store::{LedgerStore, Record, WRITE_MS};
 use super::{Home, load, no_such_route};
-use crate::config::Room;
+use crate::config::{Room, SlotStrategy};
 use crate::edge::calls::{GLOBAL, answer, call, message};
 use crate::edge::clock::{now, pause};
 use crate::edge::platform::log_error;
 use crate::edge::settings::Settings;
-use crate::pipeline::messages::{Given, STATE, StateAnswer, StateRequest, TAKE, Take, Taken, VERSION};
-use crate::queue::{self, Renewal, minute_of};
+use crate::pipeline::messages::{
+    Given, HOLD, HoldSessions, LEASE, Lease, STATE, StateAnswer, StateRequest, TAKE, Take, Taken, VERSION,
+};
+use crate::pipeline::wire;
+use crate::queue::{self, NumberAsk, Outcome, Pool, Renewal, StateKey, minute_of};
 
+/// Storage keys of what was given. A record of the other kind, from before a change of the strategy, is not read.
+const POOL_KEY: &str = "pool";
+/// See [`POOL_KEY`].
+const LEDGER_KEY: &str = "ledger";
 /// Global must answer within so many tenths of the time for which visitors' calls wait for Anywhere.
 const GLOBAL_TENTHS: u64 = 8;
 /// A room that wakes up gets so many times that: its Global has to be made first.
@@ -22,64 +30,150 @@ const WAKING: u64 = 3;
 /// Visitors who wait for a state that another one fetches look for it so often, in milliseconds.
 const LOOK_MS: u64 = 3;
 
-/// Gives the numbers that no colo owns, by its own clock and the freshest state.
+/// What is given: tickets or numbers.
+enum Giver {
+    Tickets(Pool),
+    Numbers(queue::Anywhere),
+}
+
+impl Giver {
+    fn renewal(&self, room: &Room, now: u64) -> Renewal {
+        match self {
+            Self::Tickets(pool) => pool.renewal(now),
+            Self::Numbers(anywhere) => anywhere.renewal(room, now),
+        }
+    }
+
+    fn has_state(&self) -> bool {
+        match self {
+            Self::Tickets(pool) => pool.has_state(),
+            Self::Numbers(anywhere) => anywhere.has_state(),
+        }
+    }
+
+    fn renew(&mut self, key: StateKey, now: u64) {
+        match self {
+            Self::Tickets(pool) => pool.renew(key, now),
+            Self::Numbers(anywhere) => anywhere.renew(key, now),
+        }
+    }
+
+    fn take(&mut self, room: &Room, asks: &[NumberAsk], now: u64) -> Option<Vec<Outcome>> {
+        match self {
+            Self::Tickets(pool) => pool.take(room, asks, now),
+            Self::Numbers(anywhere) => anywhere.take(room, asks, now),
+        }
+    }
+
+    /// What Global is told of the numbers given.
+    fn given(&mut self, now: u64) -> Option<Given> {
+        match self {
+            Self::Tickets(_) => None,
+            Self::Numbers(anywhere) => Some(Given::of(anywhere.ledger(now))),
+        }
+    }
+
+    fn record(&mut self, now: u64) -> Record {
+        match self {
+            Self::Tickets(pool) => {
+                let settled = now >= pool.changed_at() + WRITE_MS;
+                (wire::encode(&pool.save(settled)).unwrap_or_default(), settled)
+            }
+            Self::Numbers(anywhere) => {
+                let ledger = anywhere.ledger(now);
+                let settled = now >= ledger.changed_at() + WRITE_MS;
+                (wire::encode(&ledger.save(settled)).unwrap_or_default(), settled)
+            }
+        }
+    }
+}
+
+/// Gives tickets or numbers, by its own clock and the freshest state.
 #[durable_object(fetch)]
 pub struct Anywhere {
     state: State,
     env: Env,
-    pool: Rc<RefCell<Option<queue::Anywhere>>>,
-    store: LedgerStore<queue::Anywhere>,
+    giver: Rc<RefCell<Option<Giver>>>,
+    store: LedgerStore<Giver>,
     renewing: Rc<Cell<bool>>,
 }
 
-/// A panic in one event leaves at most one event's changes undone; the ledger is whole between its calls.
+/// A panic in one event leaves at most one event's changes undone; what is counted is whole between its calls.
 impl std::panic::RefUnwindSafe for Anywhere {}
 
 impl DurableObject for Anywhere {
     fn new(state: State, env: Env) -> Self {
-        let pool = Rc::new(RefCell::new(None));
-        let (loaded, storage) = (Rc::clone(&pool), state.storage());
+        let giver = Rc::new(RefCell::new(None));
+        let (loaded, storage) = (Rc::clone(&giver), state.storage());
+        let leases = Home::of(&state, &env).is_ok_and(|home| home.room.slot_strategy == SlotStrategy::Leases);
+        let key = if leases { POOL_KEY } else { LEDGER_KEY };
         let _init = state.block_concurrency_while(async move {
-            let saved = load(&storage, LEDGER).await?;
-            *loaded.borrow_mut() = Some(queue::Anywhere::restore(saved, now()));
+            *loaded.borrow_mut() = Some(if leases {
+                Giver::Tickets(Pool::restore(load(&storage, key).await?, now()))
+            } else {
+                Giver::Numbers(queue::Anywhere::restore(load(&storage, key).await?, now()))
+            });
             Ok(())
         });
-        let store = LedgerStore::new(&pool, state.storage(), queue::Anywhere::ledger);
-        Self { state, env, pool, store, renewing: Rc::new(Cell::new(false)) }
+        let store = LedgerStore::new(&giver, state.storage(), key, Giver::record);
+        Self { state, env, giver, store, renewing: Rc::new(Cell::new(false)) }
     }
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
         match request.path().as_str() {
+            LEASE => {
+                let asked: Lease = message(&mut request).await?;
+                let home = Home::of(&self.state, &self.env)?;
+                self.renew(&home.room).await;
+                let leased = match self.giver.borrow_mut().as_mut() {
+                    Some(Giver::Tickets(pool)) => pool.lease(&home.room, &asked.colo, &asked.ask, now()),
+                    _ => None,
+                };
+                let Some(leased) = leased else { return unknown() };
+                self.store.changed(&self.state);
+                answer(&leased)
+            }
             TAKE => {
                 let asked: Take = message(&mut request).await?;
                 let home = Home::of(&self.state, &self.env)?;
                 self.renew(&home.room).await;
                 let outcomes = self
-                    .pool
+                    .giver
                     .borrow_mut()
                     .as_mut()
-                    .and_then(|pool| pool.take(&home.room, &asked.asks, now()));
-                let Some(outcomes) = outcomes else {
-                    return Response::error("Global has not told the room's state", 503);
-                };
+                    .and_then(|giver| giver.take(&home.room, &asked.asks, now()));
+                let Some(outcomes) = outcomes else { return unknown() };
                 self.store.changed(&self.state);
-                answer(&Taken { v: VERSION, outcomes })
+                answer(&Taken { v: VERSION, outcomes, lent: None })
+            }
+            HOLD => {
+                let asked: HoldSessions = message(&mut request).await?;
+                if let Some(Giver::Tickets(pool)) = self.giver.borrow_mut().as_mut() {
+                    for _ in 0..asked.sessions.min(100) {
+                        pool.hold_session(now());
+                    }
+                }
+                answer(&())
             }
             path => no_such_route(path),
         }
     }
 }
 
+fn unknown() -> Result<Response> {
+    Response::error("Global has not told the room's state", 503)
+}
+
 impl Anywhere {
     fn global_deadline_ms(&self) -> u64 {
         let deadline = Settings::of(&self.env).object_deadline_ms * GLOBAL_TENTHS / 10;
-        let knows = self.pool.borrow().as_ref().is_some_and(queue::Anywhere::has_state);
+        let knows = self.giver.borrow().as_ref().is_some_and(Giver::has_state);
         if knows { deadline } else { WAKING * deadline }
     }
 
     /// Sees to a fresh state: behind the visitors' backs where the one at hand will do.
     async fn renew(&self, room: &Room) {
-        let need = self.pool.borrow().as_ref().map_or(Renewal::First, |pool| pool.renewal(room, now()));
+        let need = self.giver.borrow().as_ref().map_or(Renewal::First, |giver| giver.renewal(room, now()));
         match need {
             Renewal::Fresh => {}
             Renewal::Background => {
@@ -106,7 +200,7 @@ impl Anywhere {
 struct Fetch {
     env: Env,
     room: Room,
-    pool: Rc<RefCell<Option<queue::Anywhere>>>,
+    giver: Rc<RefCell<Option<Giver>>>,
     renewing: Rc<Cell<bool>>,
     deadline_ms: u64,
 }
@@ -116,21 +210,21 @@ impl Fetch {
         Self {
             env: anywhere.env.clone(),
             room: room.clone(),
-            pool: Rc::clone(&anywhere.pool),
+            giver: Rc::clone(&anywhere.giver),
             renewing: Rc::clone(&anywhere.renewing),
             deadline_ms: anywhere.global_deadline_ms(),
         }
     }
 
     async fn run(self) {
-        let given = self.pool.borrow_mut().as_mut().map(|pool| Given::of(pool.ledger(now())));
+        let given = self.giver.borrow_mut().as_mut().and_then(|giver| giver.given(now()));
         let request = StateRequest { v: VERSION, minute: minute_of(now()), given };
         let answer: Result<StateAnswer> =
             call(&self.env, GLOBAL, &self.room.name, STATE, &request, self.deadline_ms).await;
         match answer {
             Ok(StateAnswer { state: Some(key), .. }) => {
-                if let Some(pool) = self.pool.borrow_mut().as_mut() {
-                    pool.renew(key, now());
+                if let Some(giver) = self.giver.borrow_mut().as_mut() {
+                    giver.renew(key, now());
                 }
             }
             Ok(_) => {}

@@ -1,30 +1,59 @@
-//! `COUNTER`: a colo's numbers. Routes: `POST /take`, `POST /given`.
+//! `COUNTER`: what a colo's workers are given. Routes: `POST /take`, `POST /given`.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use litemap::LiteMap;
 use worker::{DurableObject, Env, Request, Response, Result, State, durable_object};
 
-use super::ledger_store::{LEDGER, LedgerStore};
-use super::{load, no_such_route};
-use crate::edge::calls::{answer, message};
-use crate::edge::clock::now;
-use crate::pipeline::messages::{GIVEN, Given, TAKE, Take, Taken, VERSION};
-use crate::queue;
+use super::ledger_store::{LedgerStore, Record, WRITE_MS};
+use super::{Home, load, no_such_route};
+use crate::config::SlotStrategy;
+use crate::edge::calls::{ANYWHERE, answer, call, message};
+use crate::edge::clock::{now, pause, random_id};
+use crate::edge::platform::log_error;
+use crate::edge::settings::Settings;
+use crate::pipeline::messages::{GIVEN, Given, LEASE, Lease, TAKE, Take, Taken, VERSION};
+use crate::pipeline::wire;
+use crate::queue::{self, LeaseAnswer, LeaseAsk, LeaseCounter, Outcome};
 
-/// Counts the numbers that a colo's workers take from the colo's share.
+/// The storage key.
+const LEDGER: &str = "ledger";
+/// The pool must answer within so many tenths of the time for which visitors' calls wait for the Counter.
+const POOL_TENTHS: u64 = 9;
+/// A room that wakes up gets so many times that: its Anywhere and Global have to be made first.
+const WAKING: u64 = 3;
+/// Visitors who wait for the pool's answer look for it so often, in milliseconds.
+const LOOK_MS: u64 = 3;
+
+/// A colo's stock of tickets, and the answers that its workers' calls wait for.
+struct Lessor {
+    counter: LeaseCounter,
+    next_place: u64,
+    answers: LiteMap<u64, Outcome>,
+}
+
+/// Gives numbers of the colo's share (`counters`), or tickets that it leases from Anywhere (`leases`).
 #[durable_object(fetch)]
 pub struct Counter {
     state: State,
+    env: Env,
     giver: Rc<RefCell<Option<queue::Counter>>>,
     store: LedgerStore<queue::Counter>,
+    lessor: Rc<RefCell<Lessor>>,
 }
 
-/// A panic in one event leaves at most one event's changes undone; the ledger is whole between its calls.
+/// A panic in one event leaves at most one event's changes undone; what is counted is whole between its calls.
 impl std::panic::RefUnwindSafe for Counter {}
 
+fn record(counter: &mut queue::Counter, now: u64) -> Record {
+    let ledger = counter.ledger(now);
+    let settled = now >= ledger.changed_at() + WRITE_MS;
+    (wire::encode(&ledger.save(settled)).unwrap_or_default(), settled)
+}
+
 impl DurableObject for Counter {
-    fn new(state: State, _env: Env) -> Self {
+    fn new(state: State, env: Env) -> Self {
         let counter = Rc::new(RefCell::new(None));
         let (loaded, storage) = (Rc::clone(&counter), state.storage());
         let _init = state.block_concurrency_while(async move {
@@ -32,14 +61,21 @@ impl DurableObject for Counter {
             *loaded.borrow_mut() = Some(queue::Counter::restore(saved, now()));
             Ok(())
         });
-        let store = LedgerStore::new(&counter, state.storage(), queue::Counter::ledger);
-        Self { state, giver: counter, store }
+        let store = LedgerStore::new(&counter, state.storage(), LEDGER, record);
+        // Without randomness the clock must do: no two starts of one object fall into one millisecond.
+        let epoch = random_id().unwrap_or_else(|_| now());
+        let lessor = Lessor { counter: LeaseCounter::new(epoch), next_place: 0, answers: LiteMap::new() };
+        Self { state, env, giver: counter, store, lessor: Rc::new(RefCell::new(lessor)) }
     }
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
         match request.path().as_str() {
             TAKE => {
                 let asked: Take = message(&mut request).await?;
+                let home = Home::of(&self.state, &self.env)?;
+                if home.room.slot_strategy == SlotStrategy::Leases {
+                    return self.lease_out(&home, asked).await;
+                }
                 let time = now();
                 let outcomes = {
                     let mut counter = self.giver.borrow_mut();
@@ -47,7 +83,7 @@ impl DurableObject for Counter {
                     asked.asks.iter().map(|ask| counter.take(ask, time)).collect()
                 };
                 self.store.changed(&self.state);
-                answer(&Taken { v: VERSION, outcomes })
+                answer(&Taken { v: VERSION, outcomes, lent: None })
             }
             GIVEN => {
                 let mut counter = self.giver.borrow_mut();
@@ -57,4 +93,71 @@ impl DurableObject for Counter {
             path => no_such_route(path),
         }
     }
+}
+
+impl Counter {
+    /// Answers a worker's call from the stock, and what the stock cannot give with the next call to the pool.
+    async fn lease_out(&self, home: &Home, asked: Take) -> Result<Response> {
+        let places: Vec<u64> = {
+            let mut lessor = self.lessor.borrow_mut();
+            let Lessor { counter, next_place, .. } = &mut *lessor;
+            let ask = |ask| {
+                *next_place += 1;
+                counter.ask(*next_place, ask, now());
+                *next_place
+            };
+            asked.asks.into_iter().map(ask).collect()
+        };
+        let deadline_ms = Settings::of(&self.env).object_deadline_ms;
+        let give_up = now() + WAKING * deadline_ms;
+        loop {
+            self.call_pool(home);
+            let waits = {
+                let mut lessor = self.lessor.borrow_mut();
+                let ready = lessor.counter.answers();
+                for (place, outcome) in ready {
+                    lessor.answers.insert(place, outcome);
+                }
+                places.iter().any(|place| !lessor.answers.contains_key(place))
+            };
+            if !waits || now() >= give_up {
+                break;
+            }
+            pause(LOOK_MS).await;
+        }
+        let mut lessor = self.lessor.borrow_mut();
+        let outcomes =
+            places.iter().map(|place| lessor.answers.remove(place).unwrap_or(Outcome::Unknown)).collect();
+        let lent = asked.loan.map(|loan| lessor.counter.lend(&loan, now()));
+        answer(&Taken { v: VERSION, outcomes, lent })
+    }
+
+    /// Calls the pool if a call is due. It goes on though the visitor for whom it is made has gone.
+    fn call_pool(&self, home: &Home) {
+        let (due, knows) = {
+            let counter = &mut self.lessor.borrow_mut().counter;
+            (counter.call(now()), counter.has_heard())
+        };
+        let Some(ask) = due else { return };
+        let deadline_ms = Settings::of(&self.env).object_deadline_ms * POOL_TENTHS / 10;
+        let deadline_ms = if knows { deadline_ms } else { WAKING * deadline_ms };
+        let (env, room, colo) = (self.env.clone(), home.room.name.clone(), home.colo.clone());
+        let lessor = Rc::clone(&self.lessor);
+        self.state.wait_until(async move {
+            let answer = call_pool(&env, &room, colo, ask, deadline_ms).await;
+            lessor.borrow_mut().counter.answered(answer.as_ref(), now());
+        });
+    }
+}
+
+async fn call_pool(
+    env: &Env,
+    room: &str,
+    colo: String,
+    ask: LeaseAsk,
+    deadline_ms: u64,
+) -> Option<LeaseAnswer> {
+    let lease = Lease { v: VERSION, colo, ask };
+    let answer: Result<LeaseAnswer> = call(env, ANYWHERE, room, LEASE, &lease, deadline_ms).await;
+    answer.map_err(|error| log_error(&error.to_string())).ok()
 }

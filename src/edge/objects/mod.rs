@@ -63,19 +63,18 @@ fn stored_value<T: DeserializeOwned>(stored: &JsValue) -> Option<T> {
 
 /// Stores under a key, before anything else leaves the object.
 async fn store<T: Serialize>(storage: &Storage, key: &str, value: &T) -> Result<()> {
-    put(storage, key, value, &Object::new()).await
+    put(storage, key, &wire::encode(value).map_err(unreadable)?, &Object::new()).await
 }
 
-/// Stores under a key without holding back answers that leave meanwhile: for what visitors wait for.
-async fn store_in_background<T: Serialize>(storage: &Storage, key: &str, value: &T) -> Result<()> {
+/// Stores bytes under a key without holding back answers that leave meanwhile: for what visitors wait for.
+async fn store_in_background(storage: &Storage, key: &str, bytes: &[u8]) -> Result<()> {
     let options = Object::new();
     Reflect::set(&options, &JsValue::from_str("allowUnconfirmed"), &JsValue::TRUE)?;
-    put(storage, key, value, &options).await
+    put(storage, key, bytes, &options).await
 }
 
-async fn put<T: Serialize>(storage: &Storage, key: &str, value: &T, options: &Object) -> Result<()> {
-    let bytes = wire::encode(value).map_err(unreadable)?;
-    let arguments = [JsValue::from_str(key), Uint8Array::from(bytes.as_slice()).into(), options.into()];
+async fn put(storage: &Storage, key: &str, bytes: &[u8], options: &Object) -> Result<()> {
+    let arguments = [JsValue::from_str(key), Uint8Array::from(bytes).into(), options.into()];
     storage_call(storage, "put", &arguments).await?;
     Ok(())
 }

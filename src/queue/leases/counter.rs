@@ -6,7 +6,7 @@ use litemap::LiteMap;
 
 use super::super::{Hint, NumberAsk, Outcome, Remembered, minute_of};
 use super::rate::Rate;
-use super::{Group, LeaseAnswer, LeaseAsk, Level, LoanAsk};
+use super::{Group, LeaseAnswer, LeaseAsk, Lent, Level, LoanAsk, RATE_MS};
 
 /// How long a given ticket is remembered for its visitor, so that a retry is not counted again.
 const REMEMBERED_MS: u64 = 120_000;
@@ -14,12 +14,19 @@ const REMEMBERED_MS: u64 = 120_000;
 const REMEMBERED_TICKETS: usize = 50_000;
 /// More is leased when the stock falls below what so many milliseconds need.
 const LOW_MS: u64 = 300;
+/// The stock is laid in by the use of about so long, in milliseconds: by less, one visitor of a small colo would seem to
+/// be the first of many.
+const USES_OVER_MS: u64 = 60_000;
 /// What a full stock lasts before the pool has said for how long one may be held, in milliseconds.
 const FULL_MS: u64 = 20_000;
 /// A call carries at most so many visitors; the others wait for the next one.
 const BATCH: usize = 5_000;
+/// A call that has neither an answer nor a failure after so long is given up, in milliseconds.
+const LOST_MS: u64 = 5_000;
 /// Minutes of use that are told.
 const TOLD_MINUTES: u32 = 3;
+/// A worker tells within so long after a loan's end what it has used of it, if anybody comes to it at all.
+const TOLD_WITHIN_MS: u64 = 60_000;
 /// A lease that ends is not used in its last moments: the pool's end of it comes earlier by the way there.
 const END_MARGIN_MS: u64 = 250;
 
@@ -34,7 +41,10 @@ struct Loan {
 #[derive(Debug, Clone)]
 struct Flight {
     sequence: u64,
+    sent_at: u64,
     asks: Vec<(u64, NumberAsk)>,
+    /// Further requests of visitors who are among them.
+    twins: Vec<(u64, NumberAsk)>,
     groups: Vec<Group>,
 }
 
@@ -82,7 +92,7 @@ impl LeaseCounter {
             flight: None,
             next_call: 0,
             clocks: None,
-            uses: Rate::default(),
+            uses: Rate::over(USES_OVER_MS),
             hint: Hint::default(),
             level: Level::Busy,
             exhausted_at: None,
@@ -100,9 +110,8 @@ impl LeaseCounter {
     /// A visitor asks. `place` is where the answer goes: see [`LeaseCounter::answers`].
     pub fn ask(&mut self, place: u64, ask: NumberAsk, now: u64) {
         let minute = self.minute(now);
-        let given = self.holders.get(ask.id).filter(|given| given + 1 >= minute);
-        if let Some(minute) = given {
-            self.done.push((place, Outcome::Given { minute, number: 0 }));
+        if let Some(outcome) = self.held_by(ask.id, minute) {
+            self.done.push((place, outcome));
         } else if self.take_from_stock(now) {
             self.give(place, ask.id, minute, now);
         } else if self.hint.refuses(minute, ask.limit, now) {
@@ -113,6 +122,12 @@ impl LeaseCounter {
         } else {
             self.waiting.push_back((place, ask));
         }
+    }
+
+    /// The ticket that a visitor has been given already, by another of several requests or before a retry.
+    fn held_by(&self, id: u64, minute: u32) -> Option<Outcome> {
+        let given = self.holders.get(id).filter(|given| given + 1 >= minute)?;
+        Some(Outcome::Given { minute: given, number: 0 })
     }
 
     fn take_from_stock(&mut self, now: u64) -> bool {
@@ -136,9 +151,9 @@ impl LeaseCounter {
         self.uses.count(u64::from(tickets), now);
     }
 
-    /// A worker's loan: settles the one that it had and lends what it wants, if the room is calm. Returns the loan's
-    /// number, tickets and their time in milliseconds.
-    pub fn lend(&mut self, ask: &LoanAsk, now: u64) -> (u64, u32, u32) {
+    /// A worker's loan: settles the one that it had and lends what it wants, if the room is calm.
+    pub fn lend(&mut self, ask: &LoanAsk, now: u64) -> Lent {
+        let level = self.level;
         if let Some(loan) = self.loans.get(&ask.worker).copied()
             && loan.number == ask.loan
         {
@@ -153,27 +168,27 @@ impl LeaseCounter {
         // A third stays for those who ask here.
         let tickets = if lends { ask.want.min(self.stock * 2 / 3) } else { 0 };
         if tickets == 0 {
-            return (0, 0, 0);
+            return Lent { level, ..Lent::default() };
         }
         self.stock -= tickets;
         self.loan_number += 1;
         self.loans.insert(ask.worker, Loan { number: self.loan_number, tickets, until: end });
-        (self.loan_number, tickets, (end - now) as u32)
+        Lent { loan: self.loan_number, tickets, hold_ms: (end - now) as u32, level }
     }
 
-    /// How full the room is, as the pool said last.
-    pub fn level(&self) -> Level {
-        self.level
+    /// Whether the pool has ever answered.
+    pub fn has_heard(&self) -> bool {
+        self.clocks.is_some()
     }
 
-    /// Loans whose time is over may have been used without our knowing: they count as used.
+    /// Loans of which nothing was told may have been used: they count as used.
     fn end_loans(&mut self, now: u64) {
         if self.loans.is_empty() {
             return;
         }
         let mut ended = 0;
         self.loans.retain(|_, loan| {
-            let over = now >= loan.until + END_MARGIN_MS;
+            let over = now >= loan.until + TOLD_WITHIN_MS;
             ended += if over { loan.tickets } else { 0 };
             !over
         });
@@ -190,10 +205,10 @@ impl LeaseCounter {
         if self.level == Level::Queueing || self.exhausted_at.is_some_and(|at| now < at + 1_000) {
             return false;
         }
-        // A lease that is about to end is renewed with the same call.
-        let lasts = if now + LOW_MS < self.until { self.stock } else { 0 };
-        let rate = self.uses.in_ms(10_000, now);
-        rate > 0 && u64::from(lasts) < self.uses.in_ms(LOW_MS, now).max(1)
+        // A lease that is about to end is renewed with the same call. In a calm room workers live on it: earlier then.
+        let ahead = if self.level == Level::Calm { self.hold_ms / 2 } else { LOW_MS };
+        let lasts = if now + ahead < self.until { self.stock } else { 0 };
+        self.uses.in_ms(RATE_MS, now) > 0 && u64::from(lasts) < self.uses.in_ms(LOW_MS, now).max(1)
     }
 
     /// When the next call is due, in milliseconds since the epoch; `None`: there is nothing to ask for.
@@ -204,6 +219,10 @@ impl LeaseCounter {
 
     /// The call to make now, if one is due. Its answer, or its failure, goes to [`LeaseCounter::answered`].
     pub fn call(&mut self, now: u64) -> Option<LeaseAsk> {
+        if self.flight.as_ref().is_some_and(|flight| now >= flight.sent_at + LOST_MS) {
+            // Whoever made the call has vanished.
+            self.answered(None, now);
+        }
         if self.call_due(now)? > now {
             return None;
         }
@@ -213,7 +232,17 @@ impl LeaseCounter {
             self.stock = 0;
         }
         let mut asks: Vec<(u64, NumberAsk)> = self.waiting.drain(..self.waiting.len().min(BATCH)).collect();
-        asks.sort_by_key(|(_, ask)| (ask.bucket, !ask.waits));
+        asks.sort_by_key(|(_, ask)| (ask.bucket, !ask.waits, ask.id));
+        // Several requests of one visitor ask for one ticket.
+        let mut twins = Vec::new();
+        let mut last = None;
+        asks.retain(|(place, ask)| {
+            let twin = last.replace(ask.id) == Some(ask.id);
+            if twin {
+                twins.push((*place, *ask));
+            }
+            !twin
+        });
         let mut groups: Vec<Group> = Vec::new();
         for (_, ask) in &asks {
             match groups.last_mut() {
@@ -224,17 +253,23 @@ impl LeaseCounter {
         self.sequence += 1;
         let wanted =
             if self.level == Level::Queueing { 0 } else { self.uses.in_ms(self.hold_ms, now).max(1) };
-        self.flight = Some(Flight { sequence: self.sequence, asks, groups: groups.clone() });
+        self.flight =
+            Some(Flight { sequence: self.sequence, sent_at: now, asks, twins, groups: groups.clone() });
         Some(LeaseAsk {
             epoch: self.epoch,
             sequence: self.sequence,
             heard: self.heard,
             groups,
             held: self.held(),
-            lent_ms: self.loans.values().map(|loan| loan.until.saturating_sub(now) as u32).max().unwrap_or(0),
+            lent_ms: self
+                .loans
+                .values()
+                .map(|loan| (loan.until + TOLD_WITHIN_MS).saturating_sub(now) as u32)
+                .max()
+                .unwrap_or(0),
             used: self.used.iter().map(|(minute, used)| (*minute, *used)).collect(),
             want: wanted as u32,
-            rate: self.uses.in_ms(10_000, now) as u32,
+            rate: self.uses.in_ms(RATE_MS, now) as u32,
         })
     }
 
@@ -244,7 +279,8 @@ impl LeaseCounter {
         let Some(flight) = self.flight.take_if(|flight| flight.sequence == sequence) else { return };
         let Some(answer) = answer else {
             self.next_call = now + 1;
-            self.done.extend(flight.asks.into_iter().map(|(place, _)| (place, Outcome::Unknown)));
+            let all = flight.asks.into_iter().chain(flight.twins);
+            self.done.extend(all.map(|(place, _)| (place, Outcome::Unknown)));
             return;
         };
         self.heard = answer.sequence;
@@ -262,16 +298,27 @@ impl LeaseCounter {
             for index in 0..group.visitors {
                 let Some((place, ask)) = asks.next() else { break };
                 if index < *given {
-                    self.give(place, ask.id, minute, now);
+                    if let Some(outcome) = self.held_by(ask.id, minute) {
+                        // An earlier request of the same visitor was answered meanwhile: this ticket is to spare.
+                        self.done.push((place, outcome));
+                        self.stock += 1;
+                    } else {
+                        self.give(place, ask.id, minute, now);
+                    }
                 } else {
                     let limit = -i64::from(*protected);
                     let wait_ms = answer.wait_ms;
                     self.hint.remember(minute, limit, wait_ms, now);
-                    self.done.push((place, Outcome::Refused { minute: ask.minute, limit, wait_ms }));
+                    let refused = Outcome::Refused { minute: ask.minute, limit, wait_ms };
+                    self.done.push((place, self.held_by(ask.id, minute).unwrap_or(refused)));
                 }
             }
         }
         self.done.extend(asks.map(|(place, _)| (place, Outcome::Unknown)));
+        for (place, ask) in flight.twins {
+            let refused = Outcome::Refused { minute: ask.minute, limit: ask.limit, wait_ms: 0 };
+            self.done.push((place, self.held_by(ask.id, minute).unwrap_or(refused)));
+        }
     }
 
     /// The answers that are ready, with their places.

@@ -16,9 +16,12 @@ mod worker_stock;
 
 pub use counter::LeaseCounter;
 pub use pool::{Pool, SavedPool};
-pub use worker_stock::{LoanAsk, WorkerStock};
+pub use worker_stock::{Lent, LoanAsk, WorkerStock};
 
 use serde::{Deserialize, Serialize};
+
+/// Rates are told per so many milliseconds: ten minutes, for colos with few visitors.
+const RATE_MS: u64 = 600_000;
 
 /// Visitors of one bucket who ask for tickets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,13 +53,15 @@ pub struct LeaseAsk {
     pub used: Vec<(u32, u64)>,
     /// Tickets wanted for the stock.
     pub want: u32,
-    /// Tickets used per ten seconds lately.
+    /// Tickets used per ten minutes lately.
     pub rate: u32,
 }
 
 /// The pool's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaseAnswer {
+    /// Format version.
+    pub v: u8,
     /// The call that this answers.
     pub sequence: u64,
     /// The pool's clock, in milliseconds since the epoch.

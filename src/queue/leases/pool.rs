@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::super::{
     Clocked, HINT_MS, NumberAsk, Outcome, Remembered, Renewal, StateKey, minute_of, start_of,
 };
-use super::{Group, LeaseAnswer, LeaseAsk, Level};
+use super::{Group, LeaseAnswer, LeaseAsk, Level, RATE_MS};
 use crate::config::Room;
 
 /// After a breakdown it assumes that tickets were given for so long at the latest rate, in milliseconds.
@@ -81,7 +81,7 @@ pub struct SavedPool {
     pub v: u8,
     lessees: Vec<(String, Lessee)>,
     ended: Vec<(u32, i64)>,
-    /// Tickets given per ten seconds lately.
+    /// Tickets used per ten minutes lately.
     rate: u32,
     /// Whether it was written after the last ticket.
     settled: bool,
@@ -131,7 +131,7 @@ impl Pool {
             pool.lessees.insert(colo, lessee);
         }
         if !saved.settled {
-            let assumed = (i64::from(saved.rate) * ASSUMED_MS / 10_000).max(1);
+            let assumed = (i64::from(saved.rate) * ASSUMED_MS / RATE_MS as i64).max(1);
             *pool.ended.entry(minute_of(now)).or_insert(0) += assumed;
         }
         pool.sum_up(now);
@@ -279,16 +279,16 @@ impl Pool {
         Some((free, rate))
     }
 
-    fn level(&self, room: &Room, key: &StateKey, free: i64, now: u64) -> Level {
+    fn level(&self, room: &Room, key: &StateKey, free: i64) -> Level {
         if !key.waiting.is_empty() {
             return Level::Queueing;
         }
         // What lies in stocks does not fill the room.
         let filled = i64::from(room.total_active_users) - free - self.out;
-        let used = self.used.get(&minute_of(now)).copied().unwrap_or(0);
-        let lately = used.max(i64::from(key.entering) / 10);
+        // Reports of a calm room are old; what Counters say of their traffic is new.
+        let lately = (self.rates / 10).max(u64::from(key.entering) / 10);
         let busy = filled * 2 > i64::from(room.total_active_users)
-            || lately * 2 > i64::from(room.new_users_per_minute);
+            || lately * 2 > u64::from(room.new_users_per_minute);
         if busy { Level::Busy } else { Level::Calm }
     }
 
@@ -297,6 +297,7 @@ impl Pool {
         self.sweep(now);
         let minute = minute_of(now);
         let nothing = |pool: &Self| LeaseAnswer {
+            v: 1,
             sequence: ask.sequence,
             now,
             given: ask.groups.iter().map(|_| (0, 0)).collect(),
@@ -353,7 +354,7 @@ impl Pool {
     fn judge(&self, room: &Room, ask: &LeaseAsk, now: u64) -> Option<LeaseAnswer> {
         let (free, rate) = self.left(room, now)?;
         let key = &self.state.as_ref()?.key;
-        let level = self.level(room, key, free, now);
+        let level = self.level(room, key, free);
         let mut left = free.min(rate);
         let mut refused = 0;
         let mut missing = i64::MAX;
@@ -377,6 +378,7 @@ impl Pool {
             (0, 0, SHORTEST_MS)
         };
         Some(LeaseAnswer {
+            v: 1,
             sequence: ask.sequence,
             now,
             given,
@@ -403,7 +405,7 @@ impl Pool {
         // Shares are by the traffic of lately, and it may be that others have been given more: all together hold no more.
         let extra = (most - i64::from(ask.held)).min(for_stocks - self.out).clamp(0, i64::from(ask.want));
         // What is left may be gone within that time at the rate of now: then it must have come back.
-        let lasts = (for_stocks * 10_000 / rates) as u64;
+        let lasts = (for_stocks * RATE_MS as i64 / rates) as u64;
         (extra as u32, most.max(0) as u32, lasts.clamp(SHORTEST_MS, LONGEST_MS))
     }
 

@@ -25,6 +25,19 @@ pub struct LoanAsk {
     pub want: u32,
 }
 
+/// Tickets lent to a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Lent {
+    /// The loan's number; 0: none.
+    pub loan: u64,
+    /// How many tickets.
+    pub tickets: u32,
+    /// For how many milliseconds they may be used.
+    pub hold_ms: u32,
+    /// How full the room is.
+    pub level: Level,
+}
+
 /// A worker's own tickets.
 #[derive(Debug, Clone)]
 pub struct WorkerStock {
@@ -86,11 +99,10 @@ impl WorkerStock {
         ask
     }
 
-    /// Takes in the answer: the loan's number, tickets, for how many milliseconds, and how full the room is. `None`:
-    /// no answer came.
-    pub fn answered(&mut self, answer: Option<(u64, u32, u32, Level)>, now: u64) {
+    /// Takes in the answer to a call; `None`: none came.
+    pub fn answered(&mut self, lent: Option<Lent>, now: u64) {
         self.refilling = false;
-        let Some((loan, tickets, hold_ms, level)) = answer else { return };
+        let Some(Lent { loan, tickets, hold_ms, level }) = lent else { return };
         self.level = level;
         // Several calls may be under way. The Counter lends once at a time, so only one of them brings tickets.
         if loan != 0 && self.loan == 0 {
