@@ -72,7 +72,7 @@ impl Keeper {
 
     /// How near the room is to its limits, as far as this worker knows.
     pub fn level(&self) -> Level {
-        self.state.as_ref().map_or(Level::Busy, |state| state.key.level).max(self.stock.level())
+        self.stock.level()
     }
 
     /// The first step for a request. `id` is the ticket's id; a new visitor's is drawn already.
