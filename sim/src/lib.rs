@@ -4,8 +4,14 @@
 //! - [`planet`]: lets it happen in virtual time, event by event. It holds no rule of its own: workers, Counter,
 //!   Anywhere, `DataCenter` and Global are the core's.
 //! - [`measure`]: what it was like for the visitors and for the origin.
+//! - [`table`]: figures of many runs, the worst seed of each, and whether they reach the goals.
+//! - [`report`]: the same as JSON, and as a page with charts.
+//! - [`plan`]: what a day will be like for an owner's room, and what would make it better.
 
 pub mod clockwork;
 pub mod measure;
+pub mod plan;
 pub mod planet;
+pub mod report;
 pub mod scenario;
+pub mod table;

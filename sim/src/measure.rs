@@ -31,6 +31,8 @@ pub struct Measured {
     pub admitted: u64,
     /// Left the queue.
     pub gave_up: u64,
+    /// Still in the queue at the end.
+    pub waiting_at_end: u64,
     /// The most that were active at any event, over the limit, as a share of it.
     pub active_overshoot: f64,
     /// The most admissions in a calendar minute, over the limit, as a share of it.
@@ -73,6 +75,8 @@ pub struct Measured {
     pub object_requests: f64,
     /// Requests to objects per second, mean over the whole run.
     pub object_requests_per_second: f64,
+    /// The same by kind: Counters, Anywhere, `DataCenter` objects, Global.
+    pub object_requests_by: [f64; 4],
     /// Requests in the busiest second of the busiest Counter, Anywhere, `DataCenter` and Global.
     pub busiest: [u64; 4],
     /// Requests that an object refused because it was overloaded.
@@ -165,6 +169,7 @@ pub struct Measure {
     /// Requests that objects refused.
     pub refused: u64,
     object_requests: u64,
+    object_requests_by: [u64; 4],
     seconds: Vec<(u64, u64)>,
     busiest: [u64; 4],
     bytes: [usize; 3],
@@ -222,6 +227,7 @@ impl Measure {
             pool_calls: 0,
             refused: 0,
             object_requests: 0,
+            object_requests_by: [0; 4],
             seconds: Vec::new(),
             busiest: [0; 4],
             bytes: [0; 3],
@@ -424,6 +430,7 @@ impl Measure {
             Busiest::Counter(colo) => (2 + 2 * usize::from(colo), 0),
             Busiest::DataCenter(colo) => (3 + 2 * usize::from(colo), 2),
         };
+        self.object_requests_by[kind] += 1;
         if self.seconds.len() <= index {
             self.seconds.resize(index + 1, (0, 0));
         }
@@ -465,6 +472,7 @@ impl Measure {
             queued: self.queued,
             admitted: self.admitted,
             gave_up: self.gave_up,
+            waiting_at_end: self.waiting.max(0) as u64,
             active_overshoot: over(self.most_active, self.limit_active),
             minute_overshoot: over(self.most_in_minute, self.limit_new),
             sliding_overshoot: over(self.most_in_sliding, self.limit_new),
@@ -485,6 +493,9 @@ impl Measure {
             pool_calls: share(self.pool_calls, self.admitted),
             object_requests: share(self.object_requests * 1_000, self.requests),
             object_requests_per_second: self.object_requests as f64 * 1_000.0 / (end - self.start) as f64,
+            object_requests_by: self
+                .object_requests_by
+                .map(|requests| requests as f64 * 1_000.0 / (end - self.start) as f64),
             busiest: self.busiest,
             refused: self.refused,
             bytes: self.bytes,

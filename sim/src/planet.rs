@@ -83,6 +83,8 @@ struct Worker {
     anywhere_desk: Desk<NumberAsk, Outcome>,
     /// Requests at the desks, by place.
     requests: HashMap<(bool, u64), Request>,
+    /// Whom a call is for: places by call.
+    calls: HashMap<(bool, u64), Vec<u64>>,
 }
 
 struct Colo {
@@ -349,6 +351,7 @@ impl Planet {
             counter_desk: Desk::new(setup.deadline_ms * 3 + 100),
             anywhere_desk: Desk::new(setup.deadline_ms * 3 + 100),
             requests: HashMap::new(),
+            calls: HashMap::new(),
         }
     }
 
@@ -396,7 +399,7 @@ impl Planet {
             Event::Leased { colo, sequence, answer } => self.leased(colo, sequence, answer.as_deref()),
             Event::Report { colo, worker } => self.report(colo, worker),
             Event::Reported { colo, worker, report } => self.reported(colo, worker, &report),
-            Event::ReportAnswer { colo, worker, answer } => self.report_answer(colo, worker, &answer),
+            Event::ReportAnswer { colo, worker, answer } => self.report_answer(colo, worker, *answer),
             Event::Push { colo } => self.push(colo),
             Event::Pushed { colo, report } => self.pushed(colo, *report),
             Event::PushAnswer { colo, state } => {
@@ -625,6 +628,7 @@ impl Planet {
             }
             Turn::Lead(call, batch) => {
                 let asks: Vec<NumberAsk> = batch.iter().map(|(_, ask)| *ask).collect();
+                desk.calls.insert((counter, call), batch.iter().map(|(place, _)| *place).collect());
                 if counter {
                     self.send_take(colo, worker, call, asks);
                 } else {
@@ -991,9 +995,7 @@ impl Planet {
         }
         let turns = if counter { &mut desk.counter_desk } else { &mut desk.anywhere_desk };
         turns.finish(call, answers, own);
-        let mut places: Vec<u64> =
-            desk.requests.keys().filter(|(of, _)| *of == counter).map(|(_, place)| *place).collect();
-        places.sort_unstable();
+        let places = desk.calls.remove(&(counter, call)).unwrap_or_default();
         for place in places {
             self.look(colo, worker, counter, place);
         }
@@ -1187,6 +1189,10 @@ impl Planet {
             return;
         }
         let report = desk.outbox.report(now);
+        if report.check_ins.is_empty() {
+            // It has been answered meanwhile.
+            return;
+        }
         let late = self.link(self.setup.local_ms) + self.jitter();
         if !self.is_lost() {
             if self.setup.twice > 0.0 && self.rng.f64() < self.setup.twice {
@@ -1214,12 +1220,12 @@ impl Planet {
         }
     }
 
-    fn report_answer(&mut self, colo: u16, worker: u16, answer: &WorkerAnswer) {
+    fn report_answer(&mut self, colo: u16, worker: u16, answer: WorkerAnswer) {
         let own = self.local(colo);
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
-        desk.outbox.answered(answer);
-        if let Some(key) = &answer.state {
-            desk.keeper.learn(Clocked { key: key.clone(), received_at: own });
+        desk.outbox.answered(&answer);
+        if let Some(key) = answer.state {
+            desk.keeper.learn(Clocked { key, received_at: own });
         }
         self.announce(colo, worker);
     }

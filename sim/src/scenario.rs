@@ -4,7 +4,13 @@ use std::fmt;
 use std::path::Path;
 
 use anteroom::config::{Room, Rooms, SlotStrategy};
+use jiff::civil::{DateTime, date};
 use serde::{Deserialize, Serialize};
+
+/// The longest scenario: ten weeks.
+const MINUTES_MAX: f64 = 100_000.0;
+/// The most visitors in a minute.
+const VISITORS_MAX: f64 = 1e8;
 
 /// A scenario as it stands in its file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -15,8 +21,11 @@ pub struct Scenario {
     /// What it is about, in a sentence.
     #[serde(default)]
     pub about: String,
-    /// How many minutes are simulated.
+    /// How many minutes are simulated, from 1 to 100,000.
     pub minutes: u32,
+    /// The room can take everybody at any time: whoever is queued is queued wrongly.
+    #[serde(default)]
+    pub below_limits: bool,
     /// The room's fields, as in wrangler.toml. `session_duration` in minutes.
     pub room: toml::Table,
     /// New visitors per minute over time. Where spans overlap they add up.
@@ -32,8 +41,8 @@ pub struct Scenario {
     pub faults: Vec<Fault>,
 }
 
-/// New visitors in a span of time.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// New visitors in a span of time: a rate, a ramp or a recorded series.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Arrivals {
     /// Begins after so many minutes.
@@ -41,13 +50,140 @@ pub struct Arrivals {
     pub from: f64,
     /// Ends after so many minutes; left out: with the scenario.
     pub until: Option<f64>,
-    /// New visitors per minute.
-    pub per_minute: f64,
+    /// New visitors per minute, from 0 to 100,000,000.
+    pub per_minute: Option<f64>,
     /// New visitors per minute at the end, for a ramp.
     pub to_per_minute: Option<f64>,
+    /// A recorded series instead of a rate: a CSV file, its path relative to the scenario's file.
+    pub csv: Option<String>,
+    /// The content of `csv`.
+    #[serde(skip)]
+    pub recorded: Recorded,
     /// Which colos they come to; left out: all.
     #[serde(default)]
     pub colos: Colos,
+}
+
+impl Arrivals {
+    fn check(&self) -> Result<(), ScenarioError> {
+        let wrong = |what: String| Err(ScenarioError(what));
+        match (self.per_minute, &self.csv) {
+            (None, None) => {
+                return wrong("per_minute: missing; write per_minute = 100 or csv = \"day.csv\"".to_owned());
+            }
+            (Some(_), Some(_)) => return wrong("per_minute and csv: write only one of them".to_owned()),
+            (None, Some(_)) if self.to_per_minute.is_some() => {
+                return wrong("to_per_minute: only with per_minute; leave it out with csv".to_owned());
+            }
+            _ => {}
+        }
+        for (field, rate) in [("per_minute", self.per_minute), ("to_per_minute", self.to_per_minute)] {
+            if let Some(rate) = rate.filter(|rate| !(0.0..=VISITORS_MAX).contains(rate)) {
+                return wrong(format!("{field} = {rate}; it must be from 0 to 100,000,000"));
+            }
+        }
+        if !(0.0..=MINUTES_MAX).contains(&self.from) {
+            return wrong(format!("from = {}; it is in minutes, from 0", self.from));
+        }
+        if self.until.is_some_and(|until| until.is_nan() || until <= self.from) {
+            return wrong(format!("until must be after from = {}", self.from));
+        }
+        Ok(())
+    }
+}
+
+/// A recorded series of new visitors, from a CSV file with the columns `minute` or `time`, and `visitors`.
+///
+/// A row says how many came from its minute until the next row's; the last row lasts as long as the one before it.
+/// `minute` counts from 0 at [`Arrivals::from`]; `time` is a time of day (`09:55`) or a date and time
+/// (`2026-11-27 09:55`), and the first row is minute 0.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Recorded {
+    /// Since which minute, and new visitors per minute from then on. The last rate is 0.
+    steps: Vec<(f64, f64)>,
+    /// When minute 0 was, if the file has times.
+    pub start: Option<DateTime>,
+}
+
+impl Recorded {
+    /// Reads the text of a CSV file.
+    ///
+    /// # Errors
+    /// Which line and column cannot be, and what it may be.
+    pub fn parse(text: &str) -> Result<Self, ScenarioError> {
+        const HEADER: &str = "the first line must be minute,visitors or time,visitors";
+        let wrong = |what: String| ScenarioError(what);
+        let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
+        let header = reader.headers().map_err(|error| wrong(error.to_string()))?.clone();
+        let column = |name: &str| header.iter().position(|of| of.eq_ignore_ascii_case(name));
+        let visitors_at = column("visitors").ok_or_else(|| wrong(format!("visitors: missing; {HEADER}")))?;
+        let (when_at, is_time) = match (column("minute"), column("time")) {
+            (Some(minute), _) => (minute, false),
+            (None, Some(time)) => (time, true),
+            (None, None) => return Err(wrong(format!("minute: missing; {HEADER}"))),
+        };
+        let mut recorded = Self::default();
+        let mut rows: Vec<(f64, f64)> = Vec::new();
+        for record in reader.records() {
+            let record = record.map_err(|error| wrong(error.to_string()))?;
+            let line = record.position().map_or(0, csv::Position::line);
+            let (when, visitors) = (&record[when_at], &record[visitors_at]);
+            let minute = if is_time {
+                let time = time_of(when).ok_or_else(|| {
+                    wrong(format!("line {line}: time = {when:?}; write 09:55 or 2026-11-27 09:55"))
+                })?;
+                let start = *recorded.start.get_or_insert(time);
+                time.duration_since(start).as_secs_f64() / 60.0
+            } else {
+                when.parse().unwrap_or(f64::NAN)
+            };
+            let after = rows.last().map_or(0.0, |(minute, _)| *minute);
+            let follows = minute > after || (rows.is_empty() && minute >= 0.0);
+            if !follows || minute > MINUTES_MAX {
+                return Err(wrong(format!(
+                    "line {line}: {} = {when:?}; it must come after the line before, as a number from 0 to \
+                     {MINUTES_MAX} or a time",
+                    &header[when_at]
+                )));
+            }
+            let count = visitors.parse().ok().filter(|count| (0.0..=VISITORS_MAX).contains(count));
+            let count = count.ok_or_else(|| {
+                wrong(format!(
+                    "line {line}: visitors = {visitors:?}; it must be a number from 0 to {VISITORS_MAX}"
+                ))
+            })?;
+            rows.push((minute, count));
+        }
+        let Some((last, _)) = rows.last().copied() else {
+            return Err(wrong("nobody comes; write a line per minute below the header".to_owned()));
+        };
+        let span = rows.len().checked_sub(2).map_or(1.0, |before| last - rows[before].0);
+        let ends = rows.iter().skip(1).map(|(minute, _)| *minute).chain([last + span]);
+        recorded.steps =
+            rows.iter().zip(ends).map(|((from, count), end)| (*from, count / (end - from))).collect();
+        recorded.steps.push((last + span, 0.0));
+        Ok(recorded)
+    }
+
+    /// How many minutes the series lasts.
+    pub fn minutes(&self) -> f64 {
+        self.steps.last().map_or(0.0, |(end, _)| *end)
+    }
+
+    /// New visitors per minute, so many minutes after the beginning.
+    pub fn per_minute(&self, minute: f64) -> f64 {
+        let after = self.steps.partition_point(|(from, _)| *from <= minute);
+        after.checked_sub(1).map_or(0.0, |index| self.steps[index].1)
+    }
+}
+
+/// A time of day, or a date and time with or without a zone, which is left aside.
+fn time_of(text: &str) -> Option<DateTime> {
+    let day = || date(2000, 1, 1);
+    text.parse::<DateTime>()
+        .ok()
+        .or_else(|| text.strip_suffix(['Z', 'z'])?.parse().ok())
+        .or_else(|| Some(day().to_datetime(text.parse::<jiff::civil::Time>().ok()?)))
 }
 
 /// Which colos traffic comes to.
@@ -206,25 +342,54 @@ impl Scenario {
     /// When the file cannot be read, or says something that cannot be: which field, and what it may be.
     pub fn read(path: &Path) -> Result<Self, ScenarioError> {
         let file = path.display();
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| ScenarioError(format!("{file}: cannot be read: {error}")))?;
-        Self::parse(&text).map_err(|error| ScenarioError(format!("{file}: {error}")))
+        let wrong = |error: &dyn fmt::Display| ScenarioError(format!("{file}: {error}"));
+        let text =
+            std::fs::read_to_string(path).map_err(|error| wrong(&format!("cannot be read: {error}")))?;
+        let beside = |name: &str| {
+            std::fs::read_to_string(path.with_file_name(name))
+                .map_err(|error| format!("cannot be read: {error}"))
+        };
+        Self::parse_with(&text, &beside).map_err(|error| wrong(&error))
     }
 
-    /// Reads a scenario's text.
+    /// Reads a scenario's text, whose arrivals are not in files of their own.
     ///
     /// # Errors
     /// See [`Scenario::read`].
     pub fn parse(text: &str) -> Result<Self, ScenarioError> {
-        let scenario: Self = toml::from_str(text).map_err(|error| ScenarioError(error.to_string()))?;
+        Self::parse_with(text, &|_| Err("cannot be read: the scenario is not in a file".to_owned()))
+    }
+
+    /// Reads a scenario's text; `file` gives the text of a file that it names.
+    ///
+    /// # Errors
+    /// See [`Scenario::read`].
+    pub fn parse_with(
+        text: &str,
+        file: &dyn Fn(&str) -> Result<String, String>,
+    ) -> Result<Self, ScenarioError> {
+        let mut scenario: Self = toml::from_str(text).map_err(|error| ScenarioError(error.to_string()))?;
+        for (index, arrivals) in scenario.arrivals.iter_mut().enumerate() {
+            if let Some(name) = &arrivals.csv {
+                let wrong = |error: &dyn fmt::Display| {
+                    ScenarioError(format!("arrivals {index}: csv = {name:?}: {error}"))
+                };
+                let text = file(name).map_err(|error| wrong(&error))?;
+                arrivals.recorded = Recorded::parse(&text).map_err(|error| wrong(&error))?;
+            }
+        }
         scenario.check()?;
         Ok(scenario)
     }
 
-    fn check(&self) -> Result<(), ScenarioError> {
+    /// Whether what is written can be simulated.
+    ///
+    /// # Errors
+    /// The first field that cannot be as it is, and what it may be.
+    pub fn check(&self) -> Result<(), ScenarioError> {
         let wrong = |what: String| Err(ScenarioError(what));
-        if self.minutes == 0 {
-            return wrong("minutes: 0 is too short; simulate at least 1".to_owned());
+        if !(1.0..=MINUTES_MAX).contains(&f64::from(self.minutes)) {
+            return wrong(format!("minutes = {}; it must be from 1 to {MINUTES_MAX}", self.minutes));
         }
         if self.arrivals.is_empty() {
             return wrong(
@@ -232,37 +397,79 @@ impl Scenario {
             );
         }
         for (index, arrivals) in self.arrivals.iter().enumerate() {
-            if !(0.0..=1e8).contains(&arrivals.per_minute) {
+            arrivals.check().map_err(|error| ScenarioError(format!("arrivals {index}: {error}")))?;
+        }
+        self.check_ranges()?;
+        self.room(None).map(|_| ())
+    }
+
+    fn check_ranges(&self) -> Result<(), ScenarioError> {
+        let wrong = |what: String| Err(ScenarioError(what));
+        let (planet, visitors) = (&self.planet, &self.visitors);
+        let wholes = [
+            ("planet: colos", planet.colos as u64, 1..=1_000),
+            ("planet: workers", planet.workers as u64, 1..=1_000),
+            ("planet: service_micros", planet.service_micros, 0..=1_000_000),
+            ("planet: queue_ms", planet.queue_ms, 0..=60_000),
+            ("planet: deadline_ms", planet.deadline_ms, 100..=60_000),
+            ("planet: jitter_ms", planet.jitter_ms, 0..=60_000),
+            ("planet: skew_ms", planet.skew_ms, 0..=60_000),
+        ];
+        for (field, value, range) in wholes {
+            if !range.contains(&value) {
                 return wrong(format!(
-                    "arrivals {index}: per_minute = {}; it must be from 0 to 100,000,000",
-                    arrivals.per_minute
+                    "{field} = {value}; it must be from {} to {}",
+                    range.start(),
+                    range.end()
                 ));
             }
-            if arrivals.until.is_some_and(|until| until <= arrivals.from) {
-                return wrong(format!("arrivals {index}: until must be after from = {}", arrivals.from));
+        }
+        let links = [
+            ("planet: local_ms", planet.local_ms),
+            ("planet: pool_ms", planet.pool_ms),
+            ("planet: global_ms", planet.global_ms),
+            ("planet: between_ms", planet.between_ms),
+        ];
+        for (field, (from, to)) in links {
+            if from > to || to > 60_000 {
+                return wrong(format!(
+                    "{field} = [{from}, {to}]; it must be the shortest and the longest way, up to 60,000"
+                ));
             }
         }
-        if !(1..=1_000).contains(&self.planet.colos) {
-            return wrong(format!("planet: colos = {}; it must be from 1 to 1,000", self.planet.colos));
-        }
-        if !(1..=1_000).contains(&self.planet.workers) {
-            return wrong(format!("planet: workers = {}; it must be from 1 to 1,000", self.planet.workers));
-        }
         let shares = [
-            ("planet: loss", self.planet.loss),
-            ("planet: twice", self.planet.twice),
-            ("visitors: leave_at_once", self.visitors.leave_at_once),
-            ("visitors: cookieless", self.visitors.cookieless),
-            ("visitors: roaming", self.visitors.roaming),
-            ("visitors: parallel", self.visitors.parallel),
-            ("visitors: returning", self.visitors.returning),
+            ("planet: loss", planet.loss),
+            ("planet: twice", planet.twice),
+            ("visitors: leave_at_once", visitors.leave_at_once),
+            ("visitors: cookieless", visitors.cookieless),
+            ("visitors: roaming", visitors.roaming),
+            ("visitors: parallel", visitors.parallel),
+            ("visitors: returning", visitors.returning),
         ];
         for (field, share) in shares {
             if !(0.0..=1.0).contains(&share) {
                 return wrong(format!("{field} = {share}; it is a share, from 0 to 1"));
             }
         }
-        self.room(None).map(|_| ())
+        let means = [
+            ("visitors: visit_seconds", visitors.visit_seconds),
+            ("visitors: gap_seconds", visitors.gap_seconds),
+            ("visitors: patience_seconds", visitors.patience_seconds),
+            ("planet: zipf", planet.zipf),
+        ];
+        for (field, mean) in means {
+            if !(0.0..=1e6).contains(&mean) {
+                return wrong(format!("{field} = {mean}; it must be from 0 to 1,000,000"));
+            }
+        }
+        for (index, fault) in self.faults.iter().enumerate() {
+            for (field, seconds) in [("at", fault.at), ("lasts", fault.lasts)] {
+                if !(0.0..=MINUTES_MAX * 60.0).contains(&seconds) {
+                    return wrong(format!("faults {index}: {field} = {seconds}; it is in seconds, from 0"));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The scenario's room, made by the very parser of the Worker.
@@ -270,13 +477,7 @@ impl Scenario {
     /// # Errors
     /// What the parser says of the room.
     pub fn room(&self, strategy: Option<SlotStrategy>) -> Result<Room, ScenarioError> {
-        let mut table = self.room.clone();
-        // Strategies that are not for the Worker yet are known here.
-        let leases = table.get("slot_strategy").and_then(toml::Value::as_str) == Some("leases");
-        if leases {
-            table.remove("slot_strategy");
-        }
-        let table = serde_json::to_value(table).map_err(|error| ScenarioError(error.to_string()))?;
+        let table = serde_json::to_value(&self.room).map_err(|error| ScenarioError(error.to_string()))?;
         let (rooms, errors) = Rooms::from_vars([("ROOM_SIM".to_owned(), table)].into_iter());
         if !errors.is_empty() {
             let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
@@ -285,8 +486,6 @@ impl Scenario {
         let mut room = rooms.get("sim").cloned().ok_or_else(|| ScenarioError("room: missing".to_owned()))?;
         if let Some(strategy) = strategy {
             room.slot_strategy = strategy;
-        } else if leases || !self.room.contains_key("slot_strategy") {
-            room.slot_strategy = SlotStrategy::Leases;
         }
         Ok(room)
     }
@@ -299,13 +498,52 @@ impl Scenario {
             if minutes < arrivals.from || minutes >= until {
                 continue;
             }
-            let part = (minutes - arrivals.from) / (until - arrivals.from);
-            let to = arrivals.to_per_minute.unwrap_or(arrivals.per_minute);
-            let rate = arrivals.per_minute + (to - arrivals.per_minute) * part;
+            let rate = match arrivals.per_minute {
+                None => arrivals.recorded.per_minute(minutes - arrivals.from),
+                Some(from) => {
+                    let part = (minutes - arrivals.from) / (until - arrivals.from);
+                    from + (arrivals.to_per_minute.unwrap_or(from) - from) * part
+                }
+            };
             if let Some(of) = rates.iter_mut().find(|(colos, _)| *colos == arrivals.colos) {
                 of.1 += rate;
             }
         }
         rates
     }
+}
+
+/// Names and texts, in the order in which they are listed and run.
+macro_rules! shipped {
+    ($($name:literal)*) => { &[$(($name, include_str!(concat!("../scenarios/", $name, ".toml")))),*] };
+}
+
+/// The scenarios that ship with the simulator: first those below the limits, then overload, then faults.
+pub const SHIPPED: &[(&str, &str)] = shipped!(
+    "empty" "quiet" "steady85" "steady97" "nupm95" "shift" "small80"
+    "small" "over20" "spike3" "lowspike" "flash50" "overshift" "nupmramp" "sd60" "sd300" "big" "million"
+    "ticket_sale" "shop_week" "abandon30" "bots20" "parallel_roaming"
+    "clocks5" "loss30" "pool_outage" "restarts" "dying_colo"
+);
+
+/// The recorded series that shipped scenarios name.
+pub const SHIPPED_SERIES: &[(&str, &str)] = &[("shop_week.csv", include_str!("../scenarios/shop_week.csv"))];
+
+/// A shipped scenario by its name.
+///
+/// # Errors
+/// When there is none of this name.
+pub fn shipped(name: &str) -> Result<Scenario, ScenarioError> {
+    let (_, text) = SHIPPED.iter().find(|(known, _)| *known == name).ok_or_else(|| {
+        let known: Vec<&str> = SHIPPED.iter().map(|(known, _)| *known).collect();
+        ScenarioError(format!(
+            "{name}: neither a file nor a shipped scenario; write a path that ends in .toml, or one of: {}",
+            known.join(", ")
+        ))
+    })?;
+    Scenario::parse_with(text, &|file| {
+        let series = SHIPPED_SERIES.iter().find(|(known, _)| *known == file);
+        series.map(|(_, text)| (*text).to_owned()).ok_or_else(|| "is not shipped".to_owned())
+    })
+    .map_err(|error| ScenarioError(format!("{name}: {error}")))
 }

@@ -160,6 +160,33 @@ impl Census {
         }
     }
 
+    /// Takes off an older census of the same colo and adds its newer one.
+    pub fn replace(&mut self, old: &Self, new: &Self) {
+        if old.slot_ms != self.slot_ms || new.slot_ms != self.slot_ms {
+            self.merge(old, -1);
+            self.merge(new, 1);
+            return;
+        }
+        self.active.replace(&old.active, &new.active);
+        self.admitted.replace(&old.admitted, &new.admitted);
+        self.unnumbered.replace(&old.unnumbered, &new.unnumbered);
+        self.tried.replace(&old.tried, &new.tried);
+        self.joined.replace(&old.joined, &new.joined);
+        self.served.replace(&old.served, &new.served);
+        let nothing = SlotCounts::default();
+        let buckets = old.waiting.keys().filter(|bucket| !new.waiting.contains_key(bucket));
+        for bucket in new.waiting.keys().chain(buckets) {
+            let mut mine = self.waiting.remove(bucket).unwrap_or_default();
+            mine.replace(
+                old.waiting.get(bucket).unwrap_or(&nothing),
+                new.waiting.get(bucket).unwrap_or(&nothing),
+            );
+            if !mine.is_empty() {
+                self.waiting.insert(*bucket, mine);
+            }
+        }
+    }
+
     fn rescaled_active(&self, slot_ms: u64) -> SlotCounts {
         let mut rescaled = SlotCounts::default();
         for (slot, count) in self.active.range_from(0) {

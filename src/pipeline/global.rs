@@ -118,8 +118,7 @@ impl Global {
                 return true;
             }
             // Costs the size of one report, however many colos there are.
-            self.merged.merge(&colo.report.census, -1);
-            self.merged.merge(&report.census, 1);
+            self.merged.replace(&colo.report.census, &report.census);
             colo.report = report;
             colo.received_at = now;
             colo.stored = false;
@@ -448,16 +447,7 @@ fn expiry_lag_ms(room: &Room) -> u64 {
 
 /// How near a room is to its limits. `entering`: users admitted per ten minutes.
 fn level(room: &Room, active: i64, entering: u32, nobody_waits: bool) -> Level {
-    if !nobody_waits {
-        Level::Queueing
-    } else if room.slot_strategy != SlotStrategy::Leases {
-        // Only a pool is exact whatever has been reported; the others need to know soon.
-        Level::Busy
-    } else if active * 2 > i64::from(room.total_active_users)
-        || u64::from(entering) * 2 > u64::from(room.new_users_per_minute) * 10
-    {
-        Level::Busy
-    } else {
-        Level::Calm
-    }
+    let level = Level::of(room, active, entering.into(), nobody_waits);
+    // Only a pool is exact whatever has been reported; the others need to know soon.
+    if room.slot_strategy == SlotStrategy::Leases { level } else { level.max(Level::Busy) }
 }

@@ -62,6 +62,23 @@ impl SlotCounts {
         }
     }
 
+    /// Takes off the one and adds the other: what is the same in both costs nothing.
+    pub fn replace(&mut self, old: &Self, new: &Self) {
+        let mut old = old.counts.iter().peekable();
+        for (&slot, &count) in &new.counts {
+            while let Some((&gone, &count)) = old.next_if(|(other, _)| **other < slot) {
+                self.add(gone, -count);
+            }
+            let before = old.next_if(|(other, _)| **other == slot).map_or(0, |(_, before)| *before);
+            if count != before {
+                self.add(slot, count - before);
+            }
+        }
+        for (&gone, &count) in old {
+            self.add(gone, -count);
+        }
+    }
+
     /// The count of a slot.
     pub fn get(&self, slot: u64) -> i64 {
         self.counts.get(&slot).copied().unwrap_or(0)
@@ -83,6 +100,10 @@ impl SlotCounts {
 
     /// Forgets what is before a slot.
     pub fn forget_before(&mut self, slot: u64) {
+        // Asked for with every report, and there is seldom anything to forget.
+        if self.counts.first().is_none_or(|(first, _)| *first >= slot) {
+            return;
+        }
         self.counts.retain(|other, _| *other >= slot);
     }
 

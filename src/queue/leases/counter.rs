@@ -68,6 +68,8 @@ pub struct LeaseCounter {
     uses: Rate,
     hint: Hint,
     level: Level,
+    /// Tickets that workers wanted and did not get.
+    unmet: u32,
     /// The pool had nothing for the stock when it was asked last, at this time.
     exhausted_at: Option<u64>,
     holders: Remembered<u32>,
@@ -95,6 +97,7 @@ impl LeaseCounter {
             uses: Rate::over(USES_OVER_MS),
             hint: Hint::default(),
             level: Level::Busy,
+            unmet: 0,
             exhausted_at: None,
             holders: Remembered::new(REMEMBERED_MS, REMEMBERED_TICKETS),
             done: Vec::new(),
@@ -165,10 +168,10 @@ impl LeaseCounter {
         let end = self.until.saturating_sub(END_MARGIN_MS);
         let lends =
             self.level == Level::Calm && now < end && !self.loans.contains_key(&ask.worker) && ask.want > 0;
-        // A third stays for those who ask here.
-        let tickets = if lends { ask.want.min(self.stock * 2 / 3) } else { 0 };
+        let tickets = if lends { ask.want.min(self.stock) } else { 0 };
+        self.unmet += ask.want - tickets;
         if tickets == 0 {
-            return Lent { level, ..Lent::default() };
+            return Lent { level, hold_ms: self.hold_ms as u32, ..Lent::default() };
         }
         self.stock -= tickets;
         self.loan_number += 1;
@@ -208,7 +211,9 @@ impl LeaseCounter {
         // A lease that is about to end is renewed with the same call. In a calm room workers live on it: earlier then.
         let ahead = if self.level == Level::Calm { self.hold_ms / 2 } else { LOW_MS };
         let lasts = if now + ahead < self.until { self.stock } else { 0 };
-        self.uses.in_ms(RATE_MS, now) > 0 && u64::from(lasts) < self.uses.in_ms(LOW_MS, now).max(1)
+        let unmet = self.level == Level::Calm && self.unmet > self.stock;
+        let low = u64::from(lasts) < self.uses.in_ms(LOW_MS, now).max(1);
+        self.uses.in_ms(RATE_MS, now) > 0 && (low || unmet)
     }
 
     /// When the next call is due, in milliseconds since the epoch; `None`: there is nothing to ask for.
@@ -251,8 +256,11 @@ impl LeaseCounter {
             }
         }
         self.sequence += 1;
-        let wanted =
-            if self.level == Level::Queueing { 0 } else { self.uses.in_ms(self.hold_ms, now).max(1) };
+        let unmet = u64::from(std::mem::take(&mut self.unmet));
+        let wanted = match self.level {
+            Level::Queueing => 0,
+            _ => self.uses.in_ms(self.hold_ms, now).max(1) + unmet,
+        };
         self.flight =
             Some(Flight { sequence: self.sequence, sent_at: now, asks, twins, groups: groups.clone() });
         Some(LeaseAsk {

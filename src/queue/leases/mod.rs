@@ -20,6 +20,8 @@ pub use worker_stock::{Lent, LoanAsk, WorkerStock};
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::Room;
+
 /// Rates are told per so many milliseconds: ten minutes, for colos with few visitors.
 const RATE_MS: u64 = 600_000;
 
@@ -85,11 +87,29 @@ pub struct LeaseAnswer {
 /// How near the room is to its limits. It decides how much may be given ahead of need, and how soon things are told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub enum Level {
-    /// Below half of both limits.
+    /// Below half of both limits, and there are visitors enough for it to matter.
     Calm,
-    /// Above it.
+    /// Otherwise.
     #[default]
     Busy,
     /// People wait.
     Queueing,
+}
+
+/// In a room with fewer new visitors per ten minutes there is nothing to save by being slow.
+const CALM_FROM: u64 = 200;
+
+impl Level {
+    /// The level of a room of `leases` with so many active users, `entering` per ten minutes.
+    pub fn of(room: &Room, active: i64, entering: u64, nobody_waits: bool) -> Self {
+        let half_full = active * 2 > i64::from(room.total_active_users)
+            || entering * 2 > u64::from(room.new_users_per_minute) * 10;
+        if !nobody_waits {
+            Self::Queueing
+        } else if half_full || entering < CALM_FROM {
+            Self::Busy
+        } else {
+            Self::Calm
+        }
+    }
 }

@@ -29,13 +29,18 @@ pub const MAX_LESSEES: usize = 1_000;
 const ACTIVE_MS: u64 = 5_000;
 /// So far apart are calls on average, all colos together, in microseconds.
 const PACE_MICROS: u64 = 2_000;
-/// A lease lasts at most so long and at least so long, in milliseconds.
-const LONGEST_MS: u64 = 60_000;
+/// A lease lasts at least so long, in milliseconds.
 const SHORTEST_MS: u64 = 1_000;
+/// Of a stock of up to [`STOCK_PART`] it lasts at most so long.
+const LONG_MS: u64 = 60_000;
+/// Of a stock of up to [`LONG_STOCK_PART`] it lasts at most so long.
+const LONGEST_MS: u64 = 300_000;
 /// The pool counts a lease for so long after its end: the answer was on the way, the use is told with the next call.
 const LEASE_GRACE_MS: u64 = 2_000;
 /// The part of what is left that may lie in stocks at a time.
 const STOCK_PART: i64 = 4;
+/// The part that may lie there for long.
+const LONG_STOCK_PART: i64 = 16;
 /// A refusal holds for so long at least, in milliseconds.
 const SHORTEST_WAIT_MS: u32 = 100;
 /// A session that was renewed in its last moment is held until the state is newer than that by so much.
@@ -280,16 +285,11 @@ impl Pool {
     }
 
     fn level(&self, room: &Room, key: &StateKey, free: i64) -> Level {
-        if !key.waiting.is_empty() {
-            return Level::Queueing;
-        }
         // What lies in stocks does not fill the room.
         let filled = i64::from(room.total_active_users) - free - self.out;
         // Reports of a calm room are old; what Counters say of their traffic is new.
-        let lately = (self.rates / 10).max(u64::from(key.entering) / 10);
-        let busy = filled * 2 > i64::from(room.total_active_users)
-            || lately * 2 > u64::from(room.new_users_per_minute);
-        if busy { Level::Busy } else { Level::Calm }
+        let entering = self.rates.max(u64::from(key.entering));
+        Level::of(room, filled, entering, key.waiting.is_empty())
     }
 
     /// Answers a colo's call. `None` when no state can tell how many may enter: its visitors fall back.
@@ -396,17 +396,20 @@ impl Pool {
         key.protected(room, ahead)
     }
 
-    /// How much a colo may lay in stock, and for how long: its part, by its traffic, of a quarter of what is left.
+    /// How much a colo may lay in stock, the most that it may hold, and for how long: its part, by its traffic, of what
+    /// may lie in stocks.
     fn stock(&self, ask: &LeaseAsk, left: i64) -> (u32, u32, u64) {
         let rates = self.rates.max(u64::from(ask.rate)).max(1) as i64;
-        // What is held already is part of what may lie in stocks.
-        let for_stocks = ((left + self.out) / STOCK_PART).max(0);
+        // What is held already is part of what may lie in stocks. What is left may be gone within that time at the rate
+        // of now: then it must have come back. A small part may lie for longer, for workers with few visitors.
+        let all = (left + self.out).max(0);
+        let lasts = |part: i64, longest: u64| ((all / part * RATE_MS as i64 / rates) as u64).min(longest);
+        let hold_ms = lasts(STOCK_PART, LONG_MS).max(lasts(LONG_STOCK_PART, LONGEST_MS)).max(SHORTEST_MS);
+        let for_stocks = (rates * hold_ms as i64 / RATE_MS as i64).min(all / STOCK_PART);
         let most = (for_stocks * i64::from(ask.rate) / rates).min(left / STOCK_PART + i64::from(ask.held));
         // Shares are by the traffic of lately, and it may be that others have been given more: all together hold no more.
         let extra = (most - i64::from(ask.held)).min(for_stocks - self.out).clamp(0, i64::from(ask.want));
-        // What is left may be gone within that time at the rate of now: then it must have come back.
-        let lasts = (for_stocks * RATE_MS as i64 / rates) as u64;
-        (extra as u32, most.max(0) as u32, lasts.clamp(SHORTEST_MS, LONGEST_MS))
+        (extra as u32, most.max(0) as u32, hold_ms)
     }
 
     /// How long it takes until so many more tickets are free, by the expiries of the next refresh and the rate.

@@ -8,8 +8,8 @@ use super::rate::Rate;
 
 /// At most so many tickets are on loan to one worker.
 const MOST: u64 = 10;
-/// A worker asks for what it will need in so long, in milliseconds.
-const AHEAD_MS: u64 = 60_000;
+/// Visitors are counted over so long, in milliseconds.
+const ARRIVALS_MS: u64 = 180_000;
 
 /// What a worker says of its tickets with each call to its Counter. It gives up what is left of them: the answer
 /// brings new ones.
@@ -32,7 +32,7 @@ pub struct Lent {
     pub loan: u64,
     /// How many tickets.
     pub tickets: u32,
-    /// For how many milliseconds they may be used.
+    /// For how many milliseconds they may be used, or might be if some were wanted.
     pub hold_ms: u32,
     /// How full the room is.
     pub level: Level,
@@ -47,6 +47,8 @@ pub struct WorkerStock {
     until: u64,
     level: Level,
     arrivals: Rate,
+    /// For how long tickets are lent now.
+    hold_ms: u32,
     refilling: bool,
 }
 
@@ -58,7 +60,8 @@ impl Default for WorkerStock {
             used: 0,
             until: 0,
             level: Level::Busy,
-            arrivals: Rate::over(AHEAD_MS),
+            arrivals: Rate::over(ARRIVALS_MS),
+            hold_ms: 0,
             refilling: false,
         }
     }
@@ -81,13 +84,19 @@ impl WorkerStock {
     }
 
     fn wanted(&self, now: u64) -> u32 {
-        if self.level == Level::Calm { self.arrivals.in_ms(AHEAD_MS, now).min(MOST) as u32 } else { 0 }
+        if self.level == Level::Calm {
+            self.arrivals.in_ms(u64::from(self.hold_ms), now).min(MOST) as u32
+        } else {
+            0
+        }
     }
 
     /// Whether a call for more is worth its while though nobody waits for it. Who asks must call; until the answer
     /// comes, nobody else does.
     pub fn refill(&mut self, now: u64) -> bool {
-        let refill = !self.refilling && self.left == 0 && self.wanted(now) > 1;
+        // A visitor who had to ask has brought new ones along.
+        let used_up = self.loan != 0 && self.left == 0;
+        let refill = !self.refilling && used_up && self.wanted(now) > 1;
         self.refilling |= refill;
         refill
     }
@@ -104,6 +113,7 @@ impl WorkerStock {
         self.refilling = false;
         let Some(Lent { loan, tickets, hold_ms, level }) = lent else { return };
         self.level = level;
+        self.hold_ms = hold_ms;
         // Several calls may be under way. The Counter lends once at a time, so only one of them brings tickets.
         if loan != 0 && self.loan == 0 {
             (self.loan, self.left, self.until) = (loan, tickets, now + u64::from(hold_ms));

@@ -1,0 +1,408 @@
+//! Figures of many runs as tables, the worst seed of each, and the goals that leases have to reach.
+
+use anteroom::config::SlotStrategy;
+use comfy_table::{CellAlignment, Table, TableStyle, presets};
+use serde::Serialize;
+
+use crate::measure::Measured;
+use crate::scenario::Scenario;
+
+/// Above so many times `new_users_per_minute`, arrivals are a flash crowd.
+const FLASH: f64 = 5.0;
+/// A room with so few slots is a small one.
+const SMALL: u32 = 200;
+/// Goals for many colos begin here.
+const MANY_COLOS: usize = 300;
+
+/// One run of a scenario.
+#[derive(Debug, Clone, Serialize)]
+pub struct Run {
+    /// The scenario's name.
+    pub scenario: String,
+    /// The strategy's name, as in wrangler.toml.
+    pub strategy: &'static str,
+    /// How many colos there were.
+    pub colos: usize,
+    /// What all chance was drawn from.
+    pub seed: u64,
+    /// The room's limit of active users.
+    pub total_active_users: u32,
+    /// The room's limit of new users in a minute.
+    pub new_users_per_minute: u32,
+    /// The figures.
+    pub measured: Measured,
+}
+
+/// What a run's figures are judged by.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Case {
+    name: String,
+    below_limits: bool,
+    faulty: bool,
+    flash: bool,
+    small: bool,
+}
+
+impl Case {
+    /// Of a scenario, with the limits of its room.
+    pub fn of(scenario: &Scenario, total_active_users: u32, new_users_per_minute: u32) -> Self {
+        let planet = &scenario.planet;
+        let seconds = u64::from(scenario.minutes) * 60;
+        let rate =
+            |second: u64| scenario.arrivals_at(second as f64 / 60.0).iter().map(|(_, rate)| rate).sum();
+        let peak = (0..seconds).map(rate).fold(0.0, f64::max);
+        Self {
+            name: scenario.name.clone(),
+            below_limits: scenario.below_limits,
+            faulty: !scenario.faults.is_empty()
+                || planet.loss > 0.0
+                || planet.twice > 0.0
+                || planet.jitter_ms > 0
+                || planet.skew_ms > 0,
+            flash: peak > FLASH * f64::from(new_users_per_minute),
+            small: total_active_users <= SMALL,
+        }
+    }
+}
+
+/// All seeds of one scenario, strategy and number of colos.
+#[derive(Debug, Clone)]
+pub struct Row<'a> {
+    /// The runs, one per seed, at least one.
+    pub runs: &'a [Run],
+    /// What they are judged by.
+    pub case: Case,
+}
+
+/// A strategy's name, as in wrangler.toml.
+pub fn strategy_name(strategy: SlotStrategy) -> &'static str {
+    match strategy {
+        SlotStrategy::Leases => "leases",
+        SlotStrategy::Counters => "counters",
+        SlotStrategy::AdaptedWorkerSlots => "adapted_worker_slots",
+        SlotStrategy::WorkerSlots => "worker_slots",
+    }
+}
+
+/// How a figure is written.
+#[derive(Debug, Clone, Copy)]
+enum Unit {
+    Percent(usize),
+    Number(usize),
+}
+
+impl Unit {
+    fn write(self, value: f64) -> String {
+        match self {
+            Self::Percent(digits) => format!("{:.digits$} %", value * 100.0),
+            Self::Number(digits) => format!("{value:.digits$}"),
+        }
+    }
+}
+
+/// One column of the table.
+struct Column {
+    /// In two parts, for narrow columns.
+    title: &'static str,
+    unit: Unit,
+    /// The figure; nothing where there is none, such as the first queued of a room where nobody was.
+    value: fn(&Measured) -> Option<f64>,
+    /// The worst seed is the one with the least.
+    least: bool,
+}
+
+impl Column {
+    const fn new(title: &'static str, unit: Unit, value: fn(&Measured) -> Option<f64>) -> Self {
+        Self { title, unit, value, least: false }
+    }
+}
+
+fn part(of: u64, all: u64) -> f64 {
+    if all == 0 { 0.0 } else { of as f64 / all as f64 }
+}
+
+const COLUMNS: [Column; 18] = [
+    Column::new("active|over %", Unit::Number(2), |run| Some(run.active_overshoot * 100.0)),
+    Column::new("minute|over %", Unit::Number(2), |run| Some(run.minute_overshoot * 100.0)),
+    Column::new("60 s|over %", Unit::Number(1), |run| Some(run.sliding_overshoot * 100.0)),
+    Column::new("queued|%", Unit::Number(1), |run| Some(part(run.queued, run.arrived) * 100.0)),
+    Column::new("false|strict %", Unit::Number(2), |run| Some(run.false_raw * 100.0)),
+    Column::new("false|adj. %", Unit::Number(2), |run| Some(run.false_adjusted * 100.0)),
+    Column::new("idle|%", Unit::Number(2), |run| Some(run.idle * 100.0)),
+    Column::new("idle|max %", Unit::Number(2), |run| Some(run.idle_worst * 100.0)),
+    Column::new("passed|over %", Unit::Number(2), |run| Some(run.passed_over * 100.0)),
+    Column {
+        least: true,
+        ..Column::new("1st queued|at %", Unit::Number(1), |run| run.first_queued_at.map(|at| at * 100.0))
+    },
+    Column::new("estimate|error %", Unit::Number(0), |run| run.estimate_error.map(|error| error * 100.0)),
+    Column::new("estimate|rose %", Unit::Number(1), |run| Some(run.estimate_rose * 100.0)),
+    Column::new("latency|p50 ms", Unit::Number(0), |run| Some(run.latency_p50 as f64)),
+    Column::new("latency|p95 ms", Unit::Number(0), |run| Some(run.latency_p95 as f64)),
+    Column::new("calm|calls", Unit::Number(2), |run| run.calm_calls),
+    Column::new("objects|/1,000", Unit::Number(0), |run| Some(run.object_requests)),
+    Column::new("objects|/s", Unit::Number(1), |run| Some(run.object_requests_per_second)),
+    Column::new("busiest|/s", Unit::Number(0), |run| run.busiest.iter().max().map(|most| *most as f64)),
+];
+
+/// Titles (in two parts with `|` between) and cells: what was run, then each figure of its worst seed.
+pub fn cells(rows: &[Row<'_>]) -> (Vec<&'static str>, Vec<Vec<String>>) {
+    let titles = ["scenario", "strategy", "colos", "seeds"];
+    let titles = titles.into_iter().chain(COLUMNS.iter().map(|column| column.title)).collect();
+    let lines = rows.iter().filter_map(|row| {
+        let first = row.runs.first()?;
+        let figures = COLUMNS.iter().map(|column| {
+            let worst = worst(row.runs, column.value, column.least);
+            worst.map_or_else(|| "-".to_owned(), |(value, _)| column.unit.write(value))
+        });
+        let name = [
+            first.scenario.clone(),
+            first.strategy.to_owned(),
+            first.colos.to_string(),
+            row.runs.len().to_string(),
+        ];
+        Some(name.into_iter().chain(figures).collect())
+    });
+    (titles, lines.collect())
+}
+
+/// The worst figure of some runs, and its seed: of equal ones the first.
+fn worst(runs: &[Run], value: fn(&Measured) -> Option<f64>, least: bool) -> Option<(f64, u64)> {
+    let mut found: Option<(f64, u64)> = None;
+    for run in runs {
+        if let Some(value) = value(&run.measured)
+            && found.is_none_or(|(so_far, _)| if least { value < so_far } else { value > so_far })
+        {
+            found = Some((value, run.seed));
+        }
+    }
+    found
+}
+
+/// The table for a terminal.
+pub fn text(rows: &[Row<'_>]) -> String {
+    draw(rows, "\n", presets::NOTHING)
+}
+
+/// The table in Markdown.
+pub fn markdown(rows: &[Row<'_>]) -> String {
+    draw(rows, " ", presets::ASCII_MARKDOWN)
+}
+
+fn draw(rows: &[Row<'_>], between: &str, style: TableStyle) -> String {
+    let (titles, lines) = cells(rows);
+    let mut table = Table::new();
+    let titles = titles.iter().map(|title| title.replace('|', between));
+    table.load_style(style).set_header(titles).add_rows(lines);
+    for (index, column) in table.column_iter_mut().enumerate() {
+        if index >= 2 {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        if between == "\n" {
+            column.set_padding((0, 1));
+        }
+    }
+    table.trim_fmt()
+}
+
+/// What leases have to reach in every shipped scenario, by the worst seed.
+struct Goal {
+    name: &'static str,
+    unit: Unit,
+    value: fn(&Measured) -> Option<f64>,
+    /// The figure must be at least this instead of at most.
+    at_least: bool,
+    /// The goal of a case with so many colos; nothing where the goal does not apply.
+    bound: fn(&Case, usize) -> Option<f64>,
+}
+
+impl Goal {
+    const fn new(
+        name: &'static str,
+        unit: Unit,
+        value: fn(&Measured) -> Option<f64>,
+        bound: fn(&Case, usize) -> Option<f64>,
+    ) -> Self {
+        Self { name, unit, value, at_least: false, bound }
+    }
+}
+
+const GOALS: [Goal; 19] = [
+    Goal::new(
+        "overshoot of total_active_users",
+        Unit::Percent(2),
+        |run| Some(run.active_overshoot),
+        |case, _| Some(if case.faulty { 0.002 } else { 0.0 }),
+    ),
+    Goal::new(
+        "overshoot of new_users_per_minute, calendar minute",
+        Unit::Percent(2),
+        |run| Some(run.minute_overshoot),
+        |_, _| Some(0.001),
+    ),
+    Goal::new(
+        "queued while there was room, below the limits",
+        Unit::Percent(3),
+        |run| Some(run.false_raw),
+        |case, _| case.below_limits.then_some(0.0),
+    ),
+    Goal::new(
+        "queued while there was room for all who wait, overload",
+        Unit::Percent(3),
+        |run| Some(run.false_adjusted),
+        |case, _| (!case.below_limits).then_some(0.001),
+    ),
+    Goal::new(
+        "slots idle while people wait, mean",
+        Unit::Percent(2),
+        |run| Some(run.idle),
+        |case, _| Some(if case.small { 0.008 } else { 0.003 }),
+    ),
+    Goal::new(
+        "waiters passed over by more than one refresh",
+        Unit::Percent(2),
+        |run| Some(run.passed_over),
+        |case, _| Some(if case.small { 0.015 } else { 0.002 }),
+    ),
+    Goal {
+        at_least: true,
+        ..Goal::new(
+            "utilisation when the first visitor is queued",
+            Unit::Percent(1),
+            |run| run.first_queued_at,
+            |_, _| Some(0.95),
+        )
+    },
+    Goal::new(
+        "wait estimate, median error",
+        Unit::Percent(1),
+        |run| run.estimate_error,
+        |case, _| Some(if case.flash { 0.4 } else { 0.3 }),
+    ),
+    Goal::new(
+        "visitors whose shown wait rises by more than one refresh",
+        Unit::Percent(2),
+        |run| Some(run.estimate_rose),
+        |_, _| Some(0.05),
+    ),
+    Goal::new(
+        "added latency of a new visitor, p50, in ms",
+        Unit::Number(0),
+        |run| Some(run.latency_p50 as f64),
+        |_, _| Some(10.0),
+    ),
+    Goal::new(
+        "added latency of a new visitor, p95, in ms",
+        Unit::Number(0),
+        |run| Some(run.latency_p95 as f64),
+        |_, _| Some(80.0),
+    ),
+    Goal::new(
+        "object calls per new visitor below half of the limits",
+        Unit::Number(2),
+        |run| run.calm_calls,
+        |_, _| Some(0.3),
+    ),
+    Goal::new(
+        "added latency below half of the limits, p50, in ms",
+        Unit::Number(0),
+        |run| run.calm_latency_p50.map(|latency| latency as f64),
+        |_, _| Some(0.0),
+    ),
+    Goal::new(
+        "object requests per second, no traffic",
+        Unit::Number(2),
+        |run| Some(run.object_requests_per_second),
+        |case, _| (case.name == "empty").then_some(0.0),
+    ),
+    Goal::new(
+        "object requests per second, quiet room",
+        Unit::Number(2),
+        |run| Some(run.object_requests_per_second),
+        |case, colos| (case.name == "quiet" && colos < MANY_COLOS).then_some(5.0),
+    ),
+    Goal::new(
+        "largest report, in bytes",
+        Unit::Number(0),
+        |run| Some(run.bytes[0] as f64),
+        |_, colos| (colos >= MANY_COLOS).then_some(4_096.0),
+    ),
+    Goal::new(
+        "largest answer of Global, in bytes",
+        Unit::Number(0),
+        |run| Some(run.bytes[1].max(run.bytes[2]) as f64),
+        |_, colos| (colos >= MANY_COLOS).then_some(8_192.0),
+    ),
+    Goal::new(
+        "largest state key of a colo, in bytes",
+        Unit::Number(0),
+        |run| Some(run.bytes[1] as f64),
+        |_, colos| (colos >= MANY_COLOS).then_some(2_048.0),
+    ),
+    Goal::new(
+        "requests per second at the busiest object",
+        Unit::Number(0),
+        |run| run.busiest.iter().max().map(|most| *most as f64),
+        |case, colos| match case.name.as_str() {
+            "big" if colos >= MANY_COLOS => Some(500.0),
+            "million" => Some(800.0),
+            _ => None,
+        },
+    ),
+];
+
+/// One goal in one row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict {
+    /// Which goal.
+    pub goal: &'static str,
+    /// Scenario, colos and the worst seed.
+    pub place: String,
+    /// The worst figure, the goal, and by how much it was missed, in words.
+    pub figures: String,
+    /// Whether it was reached.
+    pub reached: bool,
+}
+
+/// Judges the rows of leases by every goal that applies to them.
+pub fn judge(rows: &[Row<'_>]) -> Vec<Verdict> {
+    let leases = strategy_name(SlotStrategy::Leases);
+    let mut verdicts = Vec::new();
+    for row in rows {
+        let Some(first) = row.runs.first().filter(|run| run.strategy == leases) else { continue };
+        for goal in &GOALS {
+            let Some(bound) = (goal.bound)(&row.case, first.colos) else { continue };
+            let Some((value, seed)) = worst(row.runs, goal.value, goal.at_least) else { continue };
+            let missed_by = if goal.at_least { bound - value } else { value - bound };
+            let reached = missed_by <= 0.0;
+            let sign = if goal.at_least { ">=" } else { "<=" };
+            let difference = if reached {
+                String::new()
+            } else {
+                // One more digit, where the rounded difference would look like none.
+                let unit = match goal.unit {
+                    Unit::Percent(digits) => Unit::Percent(digits + 1),
+                    Unit::Number(digits) => Unit::Number(digits),
+                };
+                format!(", missed by {}", unit.write(missed_by).replace(" %", " points"))
+            };
+            let (figure, wanted) = (goal.unit.write(value), goal.unit.write(bound));
+            let figures = format!("{figure}, goal {sign} {wanted}{difference}");
+            let place = format!("{}, {} colos, seed {seed}", first.scenario, first.colos);
+            verdicts.push(Verdict { goal: goal.name, place, figures, reached });
+        }
+    }
+    verdicts
+}
+
+/// The verdicts as lines: every goal that was missed, then how many were reached.
+pub fn verdict_lines(verdicts: &[Verdict]) -> Vec<String> {
+    let missed: Vec<&Verdict> = verdicts.iter().filter(|verdict| !verdict.reached).collect();
+    let mut lines: Vec<String> = missed
+        .iter()
+        .map(|verdict| format!("Missed: {}: {}: {}.", verdict.place, verdict.goal, verdict.figures))
+        .collect();
+    let reached = verdicts.len() - missed.len();
+    lines.push(format!("Goals: {reached} of {} reached.", verdicts.len()));
+    lines
+}

@@ -1,0 +1,317 @@
+//! The command as its users meet it: what it prints, writes and refuses.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A room that is too small for its visitors, over in a moment.
+const CROWDED: &str = r#"
+name = "crowded"
+minutes = 3
+
+[room]
+total_active_users = 40
+new_users_per_minute = 30
+session_duration = 1
+
+[[arrivals]]
+per_minute = 60
+
+[planet]
+colos = 2
+workers = 2
+"#;
+
+const WRANGLER: &str = r#"
+[vars.ROOM_SHOP]
+path = "/sale"
+total_active_users = 40
+new_users_per_minute = 30
+session_duration = 1
+
+[vars.ROOM_OFF]
+path = "/off"
+total_active_users = 40
+new_users_per_minute = 30
+suspended = true
+
+[vars.ROOM_WRONG]
+path = "/wrong"
+total_active_users = 0
+new_users_per_minute = 30
+
+[env.production.vars.ROOM_SALE]
+total_active_users = 5
+new_users_per_minute = 5
+"#;
+
+/// A directory of a test's own.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(test: &str) -> Self {
+        let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+        let _ = fs::remove_dir_all(&place);
+        fs::create_dir_all(&place).unwrap();
+        Self(place)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.0.join(name), text).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.0.join(name)).unwrap()
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        let command = env!("CARGO_BIN_EXE_anteroom-sim");
+        Command::new(command).args(arguments).current_dir(&self.0).output().unwrap()
+    }
+
+    /// What it prints when all goes well.
+    fn prints(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {errors}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// What it says when it refuses.
+    fn refuses(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+        String::from_utf8(output.stderr).unwrap()
+    }
+}
+
+#[track_caller]
+fn assert_says(said: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(said.contains(part), "{part:?} is not in:\n{said}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
+    let place = Place::new("same_bytes");
+    place.write("crowded.toml", CROWDED);
+    let run = |threads: &str, json: &str| {
+        place.prints(&["run", "crowded.toml", "--seeds", "3", "--threads", threads, "--json", json])
+    };
+    assert_eq!(run("1", "one.json"), run("3", "three.json"));
+    assert_eq!(place.read("one.json"), place.read("three.json"));
+}
+
+#[test]
+fn another_seed_gives_other_figures() {
+    let place = Place::new("other_seed");
+    place.write("crowded.toml", CROWDED);
+    place.prints(&["run", "crowded.toml", "--seeds", "2", "--json", "runs.json"]);
+    let runs: Vec<serde_json::Value> = serde_json::from_str(&place.read("runs.json")).unwrap();
+    let seeds: Vec<_> = runs.iter().map(|run| &run["seed"]).collect();
+    assert_eq!(seeds, [1, 2]);
+    assert_ne!(runs[0]["measured"], runs[1]["measured"]);
+}
+
+#[test]
+fn there_is_a_line_per_scenario_strategy_and_colos_in_the_order_asked_for() {
+    let place = Place::new("lines");
+    place.write("crowded.toml", CROWDED);
+    let table = place.prints(&[
+        "run",
+        "crowded.toml",
+        "--strategy",
+        "worker_slots",
+        "--strategy",
+        "leases",
+        "--colos",
+        "3",
+        "--colos",
+        "1",
+    ]);
+    let lines: Vec<Vec<&str>> = table
+        .lines()
+        .filter(|line| line.starts_with("crowded"))
+        .map(|line| line.split_whitespace().skip(1).take(2).collect())
+        .collect();
+    assert_eq!(lines, [["worker_slots", "3"], ["worker_slots", "1"], ["leases", "3"], ["leases", "1"]]);
+}
+
+#[test]
+fn reached_goals_are_exit_status_0() {
+    let place = Place::new("goals");
+    place.write(
+        "empty.toml",
+        &CROWDED.replace("per_minute = 60", "per_minute = 0").replace("crowded", "empty"),
+    );
+    assert_says(&place.prints(&["run", "empty.toml", "--goals"]), &["Goals: 9 of 9 reached."]);
+}
+
+#[test]
+fn missed_goals_are_exit_status_1_and_say_by_how_much() {
+    let place = Place::new("missed");
+    // Nobody who queues here is queued rightly.
+    place.write("crowded.toml", &CROWDED.replace("minutes = 3", "minutes = 3\nbelow_limits = true"));
+    let output = place.run(&["run", "crowded.toml", "--goals"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_says(
+        &String::from_utf8_lossy(&output.stdout),
+        &["Missed: crowded, 2 colos, seed 1: ", ", missed by "],
+    );
+    assert_says(
+        &place.refuses(&["run", "crowded.toml", "--goals", "--strategy", "counters"]),
+        &["add --strategy leases"],
+    );
+}
+
+#[test]
+fn a_table_takes_its_place_in_a_markdown_file() {
+    let place = Place::new("markdown");
+    place.write("crowded.toml", CROWDED);
+    place.write("page.md", "Before.\n<!-- table begins -->\nold\n<!-- table ends -->\nAfter.\n");
+    let write = |file: &str| place.prints(&["run", "crowded.toml", "--markdown", file]);
+    write("new.md");
+    write("page.md");
+    let table = place.read("new.md");
+    assert!(table.starts_with("| scenario"), "{table}");
+    let expected = format!("Before.\n<!-- table begins -->\n{table}<!-- table ends -->\nAfter.\n");
+    assert_eq!(place.read("page.md"), expected);
+    write("page.md");
+    assert_eq!(place.read("page.md"), expected);
+    place.write("other.md", "Mine.\n");
+    assert_says(
+        &place.refuses(&["run", "crowded.toml", "--markdown", "other.md"]),
+        &["other.md: exists", "<!-- table begins -->"],
+    );
+    assert_eq!(place.read("other.md"), "Mine.\n");
+}
+
+#[test]
+fn the_page_needs_nothing_else_and_can_be_read_without_seeing_it() {
+    let place = Place::new("page");
+    place.write("crowded.toml", CROWDED);
+    place.prints(&["run", "crowded.toml", "--html", "page.html"]);
+    let page = place.read("page.html");
+    assert!(!page.contains("src=") && !page.contains("href=") && !page.contains("url("));
+    let count = |part: &str| page.matches(part).count();
+    // Overshoot, early queueing, the room over time, the curve factors.
+    assert_eq!(count("<figure>"), 4);
+    assert_eq!(count("role=\"img\">\n<title>"), 4);
+    assert_eq!(count("<desc>"), 4);
+    assert_eq!(count("The same as a table"), 4);
+    assert_says(
+        &page,
+        &["prefers-color-scheme: dark", "crowded: leases, 2 colos", "active users", "slots left"],
+    );
+}
+
+#[test]
+fn a_shown_scenario_can_be_run_from_its_file() {
+    let place = Place::new("shown");
+    let list = place.prints(&["list"]);
+    assert_says(&list, &["flash50 ", "A flash crowd", "dying_colo", "shop_week"]);
+    place.write("mine.toml", &place.prints(&["show", "small80"]).replace("minutes = 20", "minutes = 1"));
+    assert_says(&place.prints(&["run", "mine.toml"]), &["small80"]);
+    assert_says(&place.prints(&["show", "shop_week.csv"]), &["time,visitors\n"]);
+    assert_says(&place.refuses(&["show", "nothing"]), &["nothing: ", "one of: ", "flash50"]);
+}
+
+#[test]
+fn errors_name_file_field_and_fix() {
+    let place = Place::new("errors");
+    let refuses = |from: &str, to: &str, parts: &[&str]| {
+        assert!(CROWDED.contains(from));
+        place.write("mine.toml", &CROWDED.replace(from, to));
+        let said = place.refuses(&["run", "mine.toml"]);
+        assert_says(&said, &["Error: mine.toml: "]);
+        assert_says(&said, parts);
+    };
+    refuses("minutes = 3", "minutes = 0", &["minutes = 0; it must be from 1"]);
+    refuses("minutes = 3", "minuets = 3", &["minuets", "expected one of", "`minutes`"]);
+    refuses("per_minute = 60", "per_minute = -1", &["arrivals 0: per_minute = -1; it must be from 0"]);
+    refuses("per_minute = 60", "from = 1", &["arrivals 0: per_minute: missing; write"]);
+    refuses("per_minute = 60", "csv = \"no.csv\"", &["arrivals 0: csv = \"no.csv\": cannot be read"]);
+    refuses("colos = 2", "colos = 0", &["planet: colos = 0; it must be from 1 to 1000"]);
+    refuses("workers = 2", "pool_ms = [9, 5]", &["planet: pool_ms = [9, 5]; it must be the shortest"]);
+    refuses("workers = 2", "loss = 2.0", &["planet: loss = 2; it is a share, from 0 to 1"]);
+    // The room's errors are those of the Worker's own parser.
+    refuses(
+        "total_active_users = 40",
+        "total_active_users = 0",
+        &["room: ", "total_active_users = 0", "Fix: "],
+    );
+    refuses("session_duration = 1", "sesion_duration = 1", &["sesion_duration", "Fix: ", "session_duration"]);
+    assert_says(&place.refuses(&["run", "no.toml"]), &["no.toml: cannot be read"]);
+    assert_says(
+        &place.refuses(&["run", "no_such"]),
+        &["no_such: neither a file nor a shipped scenario", "flash50"],
+    );
+}
+
+#[test]
+fn a_recorded_series_is_read_from_beside_the_scenario() {
+    let place = Place::new("recorded");
+    fs::create_dir(place.0.join("below")).unwrap();
+    place.write("below/mine.toml", &CROWDED.replace("per_minute = 60", "csv = \"day.csv\""));
+    place.write("below/day.csv", "minute,visitors\n0,30\n1,90\n");
+    assert_says(&place.prints(&["run", "below/mine.toml"]), &["crowded"]);
+    place.write("below/day.csv", "minute,visitors\n0,30\n1,many\n");
+    assert_says(
+        &place.refuses(&["run", "below/mine.toml"]),
+        &["below/mine.toml: arrivals 0: csv = \"day.csv\": line 3: visitors = \"many\"; it must be a number"],
+    );
+}
+
+#[test]
+fn a_plan_says_when_people_wait_for_how_long_and_what_would_help() {
+    let place = Place::new("plan");
+    place.write("wrangler.toml", WRANGLER);
+    place.write(
+        "day.csv",
+        "time,visitors\n2026-11-27 09:59,5\n2026-11-27 10:00,120\n2026-11-27 10:01,5\n2026-11-27 10:02,5\n",
+    );
+    let plan = ["plan", "--room", "shop", "--arrivals", "day.csv", "--colos", "2", "--html", "plan.html"];
+    let answer = place.prints(&plan);
+    assert_says(
+        &answer,
+        &[
+            "Room shop: 40 active users, 30 new users per minute, sessions of 1 min",
+            "Queueing starts at 10:00",
+            "visitors wait (",
+            "The longest wait",
+            "leave the queue",
+            "Nobody would wait with total_active_users = ",
+            "That is $0.0",
+        ],
+    );
+    assert_eq!(answer, place.prints(&plan), "the same plan twice");
+    assert_says(&place.read("plan.html"), &["a day of room shop", "Queueing starts at 10:00", "<svg"]);
+    // A room that is large enough.
+    place.write("wrangler.toml", &WRANGLER.replace("= 40", "= 4000").replace("= 30", "= 3000"));
+    let answer = place.prints(&plan);
+    assert_says(&answer, &["Nobody waits."]);
+    assert!(!answer.contains("Nobody would wait"), "{answer}");
+}
+
+#[test]
+fn a_plan_refuses_with_file_field_and_fix() {
+    let place = Place::new("plan_errors");
+    place.write("wrangler.toml", WRANGLER);
+    place.write("day.csv", "minute,visitors\n0,10\n");
+    let refuses = |room: &str, more: &[&str], parts: &[&str]| {
+        let arguments = [&["plan", "--arrivals", "day.csv", "--room", room], more].concat();
+        assert_says(&place.refuses(&arguments), parts);
+    };
+    refuses("none", &[], &["wrangler.toml: has no room none; --room is one of: off, shop"]);
+    refuses("wrong", &[], &["wrangler.toml: room wrong: total_active_users = 0", "Fix: "]);
+    refuses("off", &[], &["room off: suspended = true", "set it to false"]);
+    refuses("shop", &["--env", "staging"], &["wrangler.toml: --env staging is not an environment"]);
+    refuses("shop", &["--env", "production"], &["has no room shop; --room is one of: sale"]);
+    refuses("shop", &["--config", "no.toml"], &["no.toml: cannot be read", "--config"]);
+    assert_says(
+        &place.refuses(&["plan", "--room", "shop", "--arrivals", "no.csv"]),
+        &["no.csv: cannot be read"],
+    );
+}

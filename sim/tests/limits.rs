@@ -1,0 +1,97 @@
+//! The promises of `leases`, on small planets drawn at random: limits, order, nobody waits in vain, also when messages
+//! get lost and objects break down.
+#![allow(missing_docs, clippy::pedantic)]
+
+use anteroom_sim::measure::Measured;
+use anteroom_sim::planet::Planet;
+use anteroom_sim::scenario::Scenario;
+use fastrand::Rng;
+
+fn run(scenario: &str, seed: u64) -> Measured {
+    let scenario = Scenario::parse(scenario).unwrap();
+    Planet::new(&scenario, None, None, seed).unwrap().run(&mut |_| {})
+}
+
+/// A small room, more visitors than it takes, and what a test adds.
+fn small_world(rng: &mut Rng, more: &str) -> (u64, u64, String) {
+    let (active, new) = (rng.u64(2..60), rng.u64(2..60));
+    let text = format!(
+        "name = \"small world\"\nminutes = 6\n\
+         [room]\ntotal_active_users = {active}\nnew_users_per_minute = {new}\nsession_duration = 1\n\
+         refresh_interval_seconds = 10\n\
+         [planet]\ncolos = {}\nworkers = {}\n{more}\n\
+         [visitors]\nvisit_seconds = 60.0\ngap_seconds = 10.0\nroaming = 0.05\nparallel = 0.1\n\
+         [[arrivals]]\nper_minute = {}\n",
+        rng.usize(1..5),
+        rng.usize(1..4),
+        rng.u64(10..150),
+    );
+    (active, new, text)
+}
+
+#[test]
+fn both_limits_hold_in_any_small_world() {
+    let mut rng = Rng::with_seed(1);
+    for seed in 0..60 {
+        let (_, new, world) = small_world(&mut rng, "");
+        let measured = run(&world, seed);
+        assert_eq!(measured.active_overshoot, 0.0, "{world}");
+        // A ticket of the last moment may be used in the next minute.
+        let over = (measured.minute_overshoot * new as f64).round();
+        assert!(over <= 1.0, "{over} too many in a minute\n{world}");
+        // Everybody is in exactly one place; a few are just asking.
+        let placed = measured.admitted + measured.gave_up + measured.waiting_at_end;
+        assert!(
+            (placed..=placed + 3).contains(&measured.arrived),
+            "{} came, {placed} are somewhere",
+            measured.arrived
+        );
+    }
+}
+
+#[test]
+fn lost_and_late_messages_and_broken_objects_cost_waiting_not_the_limits() {
+    let mut rng = Rng::with_seed(2);
+    for seed in 0..40 {
+        let loss = rng.f64() * 0.3;
+        let more = format!("loss = {loss}\ntwice = 0.1\njitter_ms = 300");
+        let (_, _, mut world) = small_world(&mut rng, &more);
+        for _ in 0..rng.usize(0..4) {
+            let what = ["global", "anywhere", "counter", "data_center"][rng.usize(0..4)];
+            let lasts = if rng.bool() { 0 } else { rng.u64(1..20) };
+            world +=
+                &format!("[[faults]]\nat = {}.0\nlasts = {lasts}.0\nwhat = \"{what}\"\n", rng.u64(20..300));
+        }
+        let measured = run(&world, seed);
+        assert_eq!(measured.active_overshoot, 0.0, "seed {seed}\n{world}");
+    }
+}
+
+#[test]
+fn nobody_is_queued_while_there_is_room_for_all() {
+    for seed in 0..10 {
+        let measured = run(
+            "name = \"half full\"\nminutes = 6\n[room]\ntotal_active_users = 60\nnew_users_per_minute = 60\n\
+             session_duration = 1\n[planet]\ncolos = 5\nworkers = 3\n[visitors]\nvisit_seconds = 30.0\n\
+             gap_seconds = 10.0\n[[arrivals]]\nper_minute = 20\n",
+            seed,
+        );
+        assert_eq!(measured.queued, 0, "seed {seed}");
+        assert!(measured.admitted > 80);
+    }
+}
+
+#[test]
+fn older_buckets_go_first_and_free_slots_are_taken() {
+    for seed in 0..10 {
+        let measured = run(
+            "name = \"crowd\"\nminutes = 10\n[room]\ntotal_active_users = 50\nnew_users_per_minute = 100\n\
+             session_duration = 1\nrefresh_interval_seconds = 10\n[planet]\ncolos = 5\nworkers = 3\n[visitors]\n\
+             visit_seconds = 60.0\ngap_seconds = 10.0\n[[arrivals]]\nper_minute = 80\n",
+            seed,
+        );
+        assert!(measured.queued > 200, "seed {seed}: {measured:?}");
+        assert!(measured.passed_over <= 0.02, "seed {seed}: {} were passed over", measured.passed_over);
+        assert!(measured.idle <= 0.05, "seed {seed}: {} of the room stood idle", measured.idle);
+    }
+}
