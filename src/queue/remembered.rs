@@ -1,14 +1,37 @@
 //! What was done for which ticket, remembered for a while and within a bound.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// A ticket's id is random, and sealed: nobody can choose ids that collide. So it is its own hash.
+#[derive(Debug, Clone, Default)]
+struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, id: u64) {
+        self.0 = id;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+type ById<T> = HashMap<u64, T, BuildHasherDefault<IdHasher>>;
 
 /// A bounded memory by ticket id, in two generations: when the young one is full or old enough, it becomes the old
 /// one, and what the old one held is forgotten. So an entry lives at least `lifetime_ms` unless more than `capacity`
 /// newer ones push it out, and at most `2 × capacity` entries are held.
 #[derive(Debug, Clone)]
 pub struct Remembered<T> {
-    young: HashMap<u64, T>,
-    old: HashMap<u64, T>,
+    young: ById<T>,
+    old: ById<T>,
     turned_at: u64,
     lifetime_ms: u64,
     capacity: usize,
@@ -17,7 +40,7 @@ pub struct Remembered<T> {
 impl<T: Copy> Remembered<T> {
     /// An empty memory. `lifetime_ms` in milliseconds, `capacity` in entries per generation.
     pub fn new(lifetime_ms: u64, capacity: usize) -> Self {
-        Self { young: HashMap::new(), old: HashMap::new(), turned_at: 0, lifetime_ms, capacity }
+        Self { young: ById::default(), old: ById::default(), turned_at: 0, lifetime_ms, capacity }
     }
 
     /// What is remembered of a ticket.
