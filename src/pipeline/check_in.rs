@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::{Room, SlotStrategy};
 
 /// A report may take so long to reach the pool, in milliseconds: with the next push, and the state after it.
-const LAST_MOMENT_MS: u64 = 1_500;
+const LAST_MOMENT_MS: u64 = 4_000;
 
 /// A visitor's request as the pipeline counts it. Times are milliseconds since the epoch, by the worker's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

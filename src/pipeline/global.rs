@@ -20,7 +20,7 @@ const HISTORY_SETTLED_MS: u64 = 5_000;
 /// A session counts so long after its end: a request of its last seconds may still be on its way here.
 const EXPIRY_LAG_MS: u64 = 1_000;
 /// The same where the pool is told of last moments directly.
-const POOL_EXPIRY_LAG_MS: u64 = 100;
+const POOL_EXPIRY_LAG_MS: u64 = 250;
 /// A colo whose announced report is late by so much is cut off.
 const CUT_OFF_MS: u64 = 4_000;
 /// A check-in takes so long to get here when the room is busy: report, push, and the way.

@@ -230,10 +230,11 @@ class World {
     path = "/",
     method = "GET",
     headers = {},
+    agent = this.#agent,
   }) {
     const { hostname, port } = this.#urls.get(workerName(at, worker));
     return httpRequest({
-      agent: this.#agent,
+      agent,
       host: hostname,
       port,
       path,
@@ -253,7 +254,7 @@ class World {
       request.on("error", (error) => {
         // A kept connection may be closed just when it is used again; as browsers do, the request takes another one.
         if (error.code === "ECONNRESET" && attempts > 1)
-          this.open(options, attempts - 1).then(resolve, reject);
+          this.open({ ...options, agent: false }, attempts - 1).then(resolve, reject);
         else reject(error);
       });
       request.on("response", (stream) => resolve({ ...answerOf(stream, sent), stream }));

@@ -44,7 +44,7 @@ const LONG_STOCK_PART: i64 = 16;
 /// A refusal holds for so long at least, in milliseconds.
 const SHORTEST_WAIT_MS: u32 = 100;
 /// A session that was renewed in its last moment is held until the state is newer than that by so much.
-const HELD_SESSION_MS: u64 = 3_000;
+const HELD_SESSION_MS: u64 = 6_000;
 /// At most so many sessions are held apart.
 const MAX_HELD_SESSIONS: usize = 10_000;
 /// How long a ticket that was given here is remembered for its visitor.
