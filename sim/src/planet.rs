@@ -1189,10 +1189,6 @@ impl Planet {
             return;
         }
         let report = desk.outbox.report(now);
-        if report.check_ins.is_empty() {
-            // It has been answered meanwhile.
-            return;
-        }
         let late = self.link(self.setup.local_ms) + self.jitter();
         if !self.is_lost() {
             if self.setup.twice > 0.0 && self.rng.f64() < self.setup.twice {
@@ -1212,7 +1208,15 @@ impl Planet {
         let Some(done) = self.serve_colo(colo, false) else { return };
         let now = self.local(colo);
         let here = &mut self.colos[usize::from(colo)];
-        let answer = here.data_center.receive(&self.room, report, now);
+        let mut answer = here.data_center.receive(&self.room, report, now);
+        if here.data_center.stores_at_once(&self.room, now) {
+            let saved = here.data_center.save(&self.room, now);
+            here.data_center.saved(&saved);
+            answer.durable = here.data_center.durable(report.worker);
+            if self.keeps_stored {
+                here.stored = Some(saved);
+            }
+        }
         self.schedule_push(colo);
         if !self.is_lost() {
             let late = self.link(self.setup.local_ms) + self.jitter();

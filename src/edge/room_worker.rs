@@ -302,7 +302,7 @@ impl Place {
             }
             let time = self.time();
             let report = self.with(|worker| worker.outbox.is_due(time).then(|| worker.outbox.report(time)));
-            let Some(report) = report.ok().flatten().filter(|report| !report.check_ins.is_empty()) else {
+            let Some(report) = report.ok().flatten() else {
                 // An earlier report has taken it all along.
                 return;
             };

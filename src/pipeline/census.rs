@@ -204,9 +204,21 @@ impl Census {
     }
 
     /// Active users at a time: those whose last request is younger than the session duration. A slot counts until
-    /// its end has expired.
+    /// its end has expired. In a census of all colos a slot below zero is one whose users were seen again elsewhere,
+    /// and of whom the first colo has not told: it counts as empty.
     pub fn active_at(&self, room: &Room, time: u64) -> i64 {
-        self.active.since(self.first_alive(room, time))
+        self.active.range_from(self.first_alive(room, time)).map(|(_, users)| users.max(0)).sum()
+    }
+
+    /// Of this colo's users whose sessions have ended between two times, as it seems: those who are not known to have
+    /// been seen since. `all` is the census of all colos.
+    pub fn ended_unseen(&self, room: &Room, from: u64, to: u64, all: &Self) -> i64 {
+        let alive = self.first_alive(room, to);
+        self.active
+            .range_from(self.first_alive(room, from))
+            .filter(|(slot, _)| *slot < alive)
+            .map(|(slot, users)| users.min(all.active.get(slot)).max(0))
+            .sum()
     }
 
     /// The first slot that is still active at a time: `(slot + 1) × width + session > time`.
@@ -221,8 +233,8 @@ impl Census {
         let mut gone = 0;
         (0..steps as u64)
             .map(|step| {
-                gone += self.active.get(first + step);
-                gone.max(0) as u32
+                gone += self.active.get(first + step).max(0);
+                gone as u32
             })
             .collect()
     }

@@ -196,6 +196,12 @@ impl DataCenter {
         }
     }
 
+    /// Whether a report is stored before it is answered. Else it is stored with the next push, and whoever reported
+    /// asks for it once more; not where that is far away, and reports are few.
+    pub fn stores_at_once(&self, room: &Room, now: u64) -> bool {
+        self.next_push(room, now).is_some_and(|wait| wait > PUSH_MS)
+    }
+
     /// What was saved is in storage: workers need not keep it any longer.
     pub fn saved(&mut self, saved: &SavedDataCenter) {
         for (id, applied) in &saved.workers {
@@ -203,6 +209,11 @@ impl DataCenter {
                 worker.durable = worker.durable.max(*applied);
             }
         }
+    }
+
+    /// The last check-in of a worker that is in storage.
+    pub fn durable(&self, worker: u64) -> u64 {
+        self.workers.get(&worker).map_or(0, |worker| worker.durable)
     }
 
     /// The report that goes with what was saved.

@@ -23,6 +23,8 @@ const EXPIRY_LAG_MS: u64 = 1_000;
 const POOL_EXPIRY_LAG_MS: u64 = 250;
 /// A colo whose announced report is late by so much is cut off.
 const CUT_OFF_MS: u64 = 4_000;
+/// A session that may have been renewed in a colo that is cut off is held so long after its end, in milliseconds.
+const HELD_MS: u64 = 30_000;
 /// A check-in takes so long to get here when the room is busy: report, push, and the way.
 const USUALLY_LATE_MS: u64 = 3_500;
 /// A report that was announced may be on its way for so long.
@@ -312,9 +314,10 @@ impl Global {
         covered.min().unwrap_or(now).min(now.saturating_sub(USUALLY_LATE_MS))
     }
 
-    /// Users of colos that are cut off, whose sessions seem to have ended since: they may have been renewed, and
-    /// nobody could tell. They are held for one session, in which they either report or have left.
+    /// Users of colos that are cut off, whose sessions have seemed to end lately: they may have been renewed, and nobody
+    /// could tell. Not those who were seen in another colo since, nor as many as leave anyway.
     fn cut_off(&self, room: &Room, now: u64) -> i64 {
+        let counted_at = now.saturating_sub(expiry_lag_ms(room));
         self.colos
             .values()
             .filter(|colo| colo.report.next_in > 0)
@@ -322,8 +325,14 @@ impl Global {
             .filter(|colo| now < colo.received_at + 2 * room.session_ms())
             .map(|colo| {
                 let census = &colo.report.census;
-                let then = census.active_at(room, colo.received_at.saturating_sub(REPORTED_MS));
-                (then - census.active_at(room, now.saturating_sub(expiry_lag_ms(room)))).max(0)
+                let told_until = colo.received_at.saturating_sub(REPORTED_MS);
+                let from = told_until.max(counted_at.saturating_sub(HELD_MS));
+                let ended = census.ended_unseen(room, from, counted_at, &self.merged);
+                let leaving = i64::from(self.flow.leaving(census.active_at(room, told_until)));
+                let left = leaving * counted_at.saturating_sub(from) as i64 / 600_000;
+                // By chance it may be so many fewer.
+                let left = (left - 3 * left.isqrt()).max(0);
+                (ended - left).max(0)
             })
             .sum()
     }

@@ -11,6 +11,11 @@ use crate::queue::Level;
 const REPORT_MS: u64 = 1_000;
 /// A report that was announced and has not left after so long is taken over by another request.
 const OVERDUE_MS: u64 = 3_000;
+/// A timer may ring so much too early, in milliseconds.
+const EARLY_MS: u64 = 50;
+/// What a busy data center has counted and not stored so long after the report, in milliseconds, is asked for once
+/// more: it may have restarted since, and a worker without visitors would never notice.
+const CONFIRM_MS: u64 = 3_000;
 /// A worker keeps at most so many check-ins that are not in storage; about 1 MB. Beyond it the oldest are dropped: by
 /// then the data center has not answered for minutes, and what is lost heals within a session duration.
 const CAPACITY: usize = 20_000;
@@ -81,12 +86,15 @@ impl Outbox {
     /// Whether a request must see to the next report, and in how many milliseconds it must leave. One request at a
     /// time takes it upon itself; when it vanishes, another does.
     pub fn announce(&mut self, now: u64) -> Option<u64> {
-        let pending = self.first + self.check_ins.len() as u64 > self.applied + 1;
-        if !pending {
+        let last = self.first + self.check_ins.len() as u64 - 1;
+        let due = if last > self.applied {
+            // What was reported before and is not counted yet goes again.
+            self.due.unwrap_or(self.reported_at + REPORT_MS).max(now)
+        } else if self.is_empty() {
             return None;
-        }
-        // What was reported before and is not counted yet goes again.
-        let due = self.due.unwrap_or(self.reported_at + REPORT_MS).max(now);
+        } else {
+            (self.reported_at + CONFIRM_MS).max(now)
+        };
         if self.announced.is_some_and(|announced| announced <= due && now < announced + OVERDUE_MS) {
             return None;
         }
@@ -96,10 +104,11 @@ impl Outbox {
 
     /// Whether the announced report is due. An earlier one may have taken its check-ins along.
     pub fn is_due(&self, now: u64) -> bool {
-        self.announced.is_some_and(|announced| announced <= now + REPORT_MS)
+        !self.is_empty() && self.announced.is_some_and(|announced| announced <= now + EARLY_MS)
     }
 
-    /// The report to send now: all that the data center has not counted yet.
+    /// The report to send now: all that the data center has not counted yet; nothing, where it is only asked whether
+    /// it still has what it had.
     pub fn report(&mut self, now: u64) -> WorkerReport {
         self.reported_at = now;
         self.announced = None;

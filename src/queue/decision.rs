@@ -14,6 +14,10 @@ const FALLBACK_USABLE_MS: u64 = 180_000;
 /// the objects may be giving numbers to others at the same time.
 const FALLBACK_PART: i64 = 4;
 
+/// While people wait and Global says so, a worker that gets no answer lets nobody in for so long, in milliseconds: it
+/// may be the only one.
+const GIVEN_TO_OTHERS_MS: u64 = 30_000;
+
 /// What to do with a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
@@ -153,6 +157,7 @@ fn own_slots(room: &Room, state: Option<&Clocked>, waiting_in: Option<u32>, now:
 pub struct Fallback {
     minute: u32,
     used: i64,
+    silent_since: Option<u64>,
 }
 
 impl Fallback {
@@ -160,7 +165,7 @@ impl Fallback {
     pub fn take(&mut self, slots: i64, now: u64) -> bool {
         let minute = minute_of(now);
         if minute != self.minute {
-            *self = Self { minute, used: 0 };
+            (self.minute, self.used) = (minute, 0);
         }
         let free = self.used < slots;
         if free {
@@ -169,11 +174,28 @@ impl Fallback {
         free
     }
 
+    /// An object has answered.
+    pub fn end(&mut self) {
+        self.silent_since = None;
+    }
+
     /// The slots of this worker for an outage: a quarter of what was free, divided as `worker_slots` does. `None`
-    /// without a usable state: then `on_error` decides.
-    pub fn slots(room: &Room, standing: &Standing, state: Option<&Clocked>, now: u64) -> Option<i64> {
+    /// without a usable state: then `on_error` decides. No object has answered at `now`.
+    pub fn slots(
+        &mut self,
+        room: &Room,
+        standing: &Standing,
+        state: Option<&Clocked>,
+        now: u64,
+    ) -> Option<i64> {
+        let since = *self.silent_since.get_or_insert(now);
         let state = state.filter(|state| state.age(now) <= FALLBACK_USABLE_MS)?;
         let key = &state.key;
+        let told = state.age(now) <= FRESH_MS;
+        if told && !key.waiting.is_empty() && now < since + GIVEN_TO_OTHERS_MS {
+            // Whatever becomes free is given to those who wait, if not here then elsewhere.
+            return Some(0);
+        }
         let time = state.global_time(now);
         let waiting_in = match standing {
             Standing::Waiting(ticket) => Some(ticket.bucket),

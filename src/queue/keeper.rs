@@ -113,6 +113,9 @@ impl Keeper {
         now: u64,
     ) -> Step {
         let leases = room.slot_strategy == SlotStrategy::Leases;
+        if matches!(outcome, Some(Outcome::Given { .. } | Outcome::Refused { .. })) {
+            self.fallback.end();
+        }
         match (whom, outcome) {
             (_, Some(Outcome::Given { minute, .. })) => Step::Enter { minute, numbered: true },
             (Whom::Counter, Some(Outcome::Refused { minute, limit, wait_ms })) => {
@@ -126,7 +129,7 @@ impl Keeper {
             // A Counter that does not answer leaves Anywhere to ask.
             (Whom::Counter, None) => self.ask_anywhere(ask, now),
             (Whom::Anywhere, None) | (_, Some(Outcome::Unknown)) => {
-                match Fallback::slots(room, standing, self.state.as_ref(), now) {
+                match self.fallback.slots(room, standing, self.state.as_ref(), now) {
                     Some(slots) => self.own_slots(slots, false, now),
                     None if room.on_error == OnError::Admit => {
                         Step::Enter { minute: minute_of(now), numbered: false }

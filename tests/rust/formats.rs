@@ -122,8 +122,9 @@ fn leasing_tickets() {
             pace_ms: 60,
             level: Level::Calm,
             wait_ms: 100,
+            spare: 7,
         },
-        "0103b0aab8bef2300101020304e8073c0064",
+        "0103b0aab8bef2300101020304e8073c006407",
     );
     pinned(&HoldSessions { v: 1, sessions: 1 }, "0101");
 }

@@ -61,12 +61,21 @@ impl DurableObject for DataCenter {
                 let report: WorkerReport = message(&mut request).await?;
                 let home = Home::of(&self.state, &self.env)?;
                 let time = now();
-                let (answered, next) = {
+                let (mut answered, next, at_once) = {
                     let mut memory = self.memory.borrow_mut();
                     let Some(memory) = memory.as_mut() else { return Response::error("not ready", 503) };
                     let answered = memory.receive(&home.room, &report, time);
-                    (answered, memory.next_push(&home.room, time))
+                    let at_once =
+                        memory.stores_at_once(&home.room, time).then(|| memory.save(&home.room, time));
+                    (answered, memory.next_push(&home.room, time), at_once)
                 };
+                if let Some(saved) = at_once {
+                    store(&self.state.storage(), SAVED, &saved).await?;
+                    if let Some(memory) = self.memory.borrow_mut().as_mut() {
+                        memory.saved(&saved);
+                        answered.durable = memory.durable(report.worker);
+                    }
+                }
                 if let Some(wait) = next {
                     self.wake_in(wait).await?;
                 }

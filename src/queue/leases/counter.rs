@@ -27,6 +27,8 @@ const LOST_MS: u64 = 5_000;
 const TOLD_MINUTES: u32 = 3;
 /// A worker tells within so long after a loan's end what it has used of it, if anybody comes to it at all.
 const TOLD_WITHIN_MS: u64 = 60_000;
+/// What may be used while the pool is silent is good for so long after its last answer, in milliseconds.
+const SPARE_MS: u64 = 60_000;
 /// A lease that ends is not used in its last moments: the pool's end of it comes earlier by the way there.
 const END_MARGIN_MS: u64 = 250;
 
@@ -70,6 +72,11 @@ pub struct LeaseCounter {
     level: Level,
     /// Tickets that workers wanted and did not get.
     unmet: u32,
+    /// Tickets for the time that the pool does not answer, and until when.
+    spare: u32,
+    spare_until: u64,
+    /// The last call was not answered.
+    silent: bool,
     /// The pool had nothing for the stock when it was asked last, at this time.
     exhausted_at: Option<u64>,
     holders: Remembered<u32>,
@@ -98,6 +105,9 @@ impl LeaseCounter {
             hint: Hint::default(),
             level: Level::Busy,
             unmet: 0,
+            spare: 0,
+            spare_until: 0,
+            silent: false,
             exhausted_at: None,
             holders: Remembered::new(REMEMBERED_MS, REMEMBERED_TICKETS),
             done: Vec::new(),
@@ -115,7 +125,7 @@ impl LeaseCounter {
         let minute = self.minute(now);
         if let Some(outcome) = self.held_by(ask.id, minute) {
             self.done.push((place, outcome));
-        } else if self.take_from_stock(now) {
+        } else if self.take_from_stock(now) || self.silent && self.take_spare(now) {
             self.give(place, ask.id, minute, now);
         } else if self.hint.refuses(minute, ask.limit, now) {
             self.done.push((
@@ -138,6 +148,14 @@ impl LeaseCounter {
         let free = self.stock > 0 && now < self.until && self.level != Level::Queueing;
         if free {
             self.stock -= 1;
+        }
+        free
+    }
+
+    fn take_spare(&mut self, now: u64) -> bool {
+        let free = self.spare > 0 && now < self.spare_until && self.level != Level::Queueing;
+        if free {
+            self.spare -= 1;
         }
         free
     }
@@ -287,10 +305,21 @@ impl LeaseCounter {
         let Some(flight) = self.flight.take_if(|flight| flight.sequence == sequence) else { return };
         let Some(answer) = answer else {
             self.next_call = now + 1;
-            let all = flight.asks.into_iter().chain(flight.twins);
-            self.done.extend(all.map(|(place, _)| (place, Outcome::Unknown)));
+            self.silent = true;
+            let minute = self.minute(now);
+            for (place, ask) in flight.asks.into_iter().chain(flight.twins) {
+                if let Some(outcome) = self.held_by(ask.id, minute) {
+                    self.done.push((place, outcome));
+                } else if self.take_spare(now) {
+                    self.give(place, ask.id, minute, now);
+                } else {
+                    self.done.push((place, Outcome::Unknown));
+                }
+            }
             return;
         };
+        self.silent = false;
+        (self.spare, self.spare_until) = (answer.spare, now + SPARE_MS);
         self.heard = answer.sequence;
         self.clocks = Some((answer.now, now));
         self.level = answer.level;

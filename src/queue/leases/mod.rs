@@ -82,6 +82,8 @@ pub struct LeaseAnswer {
     pub level: Level,
     /// How long it takes until those who were refused may be given something, in milliseconds.
     pub wait_ms: u32,
+    /// Tickets that the colo may use besides if the pool does not answer its next calls.
+    pub spare: u32,
 }
 
 /// How near the room is to its limits. It decides how much may be given ahead of need, and how soon things are told.

@@ -41,6 +41,11 @@ const LEASE_GRACE_MS: u64 = 2_000;
 const STOCK_PART: i64 = 4;
 /// The part that may lie there for long.
 const LONG_STOCK_PART: i64 = 16;
+/// The part of what is left, in quarters, that colos may use together if the pool falls silent: after what is used in so
+/// many milliseconds at the rate of lately, by which time the room's state would tell of it.
+const SPARE_QUARTERS: i64 = 3;
+/// See [`SPARE_QUARTERS`].
+const SPARE_AFTER_MS: i64 = 10_000;
 /// A refusal holds for so long at least, in milliseconds.
 const SHORTEST_WAIT_MS: u32 = 100;
 /// A session that was renewed in its last moment is held until the state is newer than that by so much.
@@ -273,13 +278,14 @@ impl Pool {
             .used
             .iter()
             .filter(|(of, _)| start_of(**of + 1) + ON_THE_WAY_MS > covered)
-            .map(|(of, used)| used - key.admitted_of(*of))
+            // More than we know of are inside where a colo has helped itself while it could not reach us.
+            .map(|(of, used)| (used - key.admitted_of(*of)).max(0))
             .sum();
         let told_until = state.received_at.saturating_sub(key.age);
         let held = self.held_sessions.iter().filter(|at| **at + HELD_SESSION_MS > told_until).count() as i64;
         let out = (unreported + self.out).max(0) + held;
         let free = i64::from(room.total_active_users) - key.active_foreseen(state.global_time(now)) - out;
-        let used = self.used.get(&minute).copied().unwrap_or(0);
+        let used = self.used.get(&minute).copied().unwrap_or(0).max(key.admitted_of(minute));
         let rate = key.may_enter(room, minute, now) - used - self.out;
         Some((free, rate))
     }
@@ -307,6 +313,7 @@ impl Pool {
             pace_ms: pool.pace_ms(),
             level: Level::Busy,
             wait_ms: HINT_MS,
+            spare: 0,
         };
         let mut known = match self.lessees.remove(colo) {
             Some(known) if known.epoch == ask.epoch && ask.sequence <= known.sequence => {
@@ -388,7 +395,16 @@ impl Pool {
             pace_ms: self.pace_ms(),
             level,
             wait_ms: Self::wait_ms(room, key, missing),
+            spare: if refused == 0 && level != Level::Queueing { self.spare(ask, left) } else { 0 },
         })
+    }
+
+    /// A colo's part, by its traffic, of what may be used if the pool falls silent.
+    fn spare(&self, ask: &LeaseAsk, left: i64) -> u32 {
+        let rates = self.rates.max(u64::from(ask.rate)).max(1) as i64;
+        let soon_used = rates * SPARE_AFTER_MS / RATE_MS as i64;
+        let all = (left - soon_used).max(0) * SPARE_QUARTERS / 4;
+        (all * i64::from(ask.rate) / rates) as u32
     }
 
     fn protected(room: &Room, key: &StateKey, group: &Group) -> i64 {
