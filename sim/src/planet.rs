@@ -26,6 +26,10 @@ const START: u64 = 28_000_000 * 60_000;
 const DESK_MS: u64 = 20;
 /// The Counter gives up on the pool a little before its workers give up on it, in milliseconds.
 const COUNTER_MARGIN_MS: u64 = 50;
+/// How often a worker says that a session is renewed in its last moment, until it was heard, and when again.
+const HOLD_TRIES: u64 = 3;
+/// See [`HOLD_TRIES`].
+const HOLD_AGAIN_MS: u64 = 250;
 /// What an object stored is so old at the most, in milliseconds.
 const STORED_MS: u64 = 1_000;
 
@@ -677,9 +681,13 @@ impl Planet {
         let now = desk.keeper.time(own);
         desk.outbox.note(&self.room, check_in, desk.keeper.level(), now);
         if check_in.is_last_moment(&self.room) {
-            let late = self.link(self.setup.pool_ms) + self.jitter();
-            if !self.is_lost() {
-                self.clockwork.at(self.clockwork.now() + late, Event::HoldSession);
+            for attempt in 0..HOLD_TRIES {
+                let late = self.link(self.setup.pool_ms) + self.jitter();
+                if !self.is_lost() {
+                    let late = late + attempt * HOLD_AGAIN_MS;
+                    self.clockwork.at(self.clockwork.now() + late, Event::HoldSession);
+                    break;
+                }
             }
         }
         self.announce(colo, worker);

@@ -40,6 +40,8 @@ const KEPT_AT: &str = "anteroom-kept-at";
 const CACHE_SECONDS: u32 = 10;
 /// Visitors who wait for a colleague's call look for its answer so often, in milliseconds.
 const LOOK_MS: u64 = 4;
+/// That a session is renewed in its last moment is said so often, until it was heard.
+const HOLD_TRIES: usize = 3;
 /// A report may take so long; visitors do not wait for it, in milliseconds.
 const REPORT_DEADLINE_MS: u64 = 5_000;
 
@@ -284,10 +286,13 @@ impl Place {
             let place = self.clone();
             context.wait_until(async move {
                 let hold = HoldSessions { v: VERSION, sessions: 1 };
-                let answer: Result<()> =
-                    call(&place.env, ANYWHERE, &place.room.name, HOLD, &hold, place.deadline_ms).await;
-                if let Err(error) = answer {
-                    log_error(&error.to_string());
+                for _ in 0..HOLD_TRIES {
+                    let answer: Result<()> =
+                        call(&place.env, ANYWHERE, &place.room.name, HOLD, &hold, place.deadline_ms).await;
+                    match answer {
+                        Ok(()) => break,
+                        Err(error) => log_error(&error.to_string()),
+                    }
                 }
             });
         }

@@ -60,6 +60,10 @@ pub struct DataCenter {
     pushed_at: u64,
     dirty: bool,
     urgent: bool,
+    /// The last push was urgent.
+    pushed_urgent: bool,
+    /// So many pushes in a row were not answered.
+    failures: u32,
     /// The next push must leave by then: sessions that were renewed would seem to end.
     push_by: Option<u64>,
     /// Until when workers may still report slowly, because they were told that the room is calm.
@@ -83,6 +87,8 @@ impl DataCenter {
             pushed_at: 0,
             dirty: false,
             urgent: false,
+            pushed_urgent: false,
+            failures: 0,
             push_by: None,
             // What the instance that has gone told its workers is not known.
             calm_until: now + CALM_REPORT_MS,
@@ -160,7 +166,10 @@ impl DataCenter {
         // While users are active it says slowly that it is there: else nobody could tell silence from a fault, and
         // their sessions would be taken for ended though they go on.
         let recent = self.dirty || now < self.reported_at + AWAKE_MS;
-        let interval = if recent && self.level() != Level::Calm {
+        let interval = if self.failures > 0 {
+            // What was lost is sooner told than what is new, unless nobody listens.
+            (URGENT_MS << self.failures.min(8)).min(PUSH_MS)
+        } else if recent && self.level() != Level::Calm {
             PUSH_MS
         } else if recent || self.census.active_at(room, now) > 0 {
             room.session_ms() / SLOW_PUSHES
@@ -226,7 +235,7 @@ impl DataCenter {
     ) -> ColoReport {
         self.pushed_at = now;
         self.dirty = false;
-        self.urgent = false;
+        self.pushed_urgent = std::mem::take(&mut self.urgent);
         self.push_by = None;
         ColoReport {
             v: VERSION,
@@ -243,10 +252,13 @@ impl DataCenter {
     /// Global did not answer the push: what it carried must go again.
     pub fn push_failed(&mut self) {
         self.dirty = true;
+        self.urgent |= self.pushed_urgent;
+        self.failures += 1;
     }
 
     /// Takes in Global's answer.
     pub fn pushed(&mut self, state: Option<StateKey>, now: u64) {
+        self.failures = 0;
         let Some(key) = state else { return };
         let older = self.state.as_ref().is_some_and(|state| state.key.taken_at > key.taken_at);
         if !older {

@@ -22,7 +22,7 @@ const EXPIRY_LAG_MS: u64 = 1_000;
 /// The same where the pool is told of last moments directly.
 const POOL_EXPIRY_LAG_MS: u64 = 250;
 /// A colo whose announced report is late by so much is cut off.
-const CUT_OFF_MS: u64 = 4_000;
+const CUT_OFF_MS: u64 = 1_500;
 /// A session that may have been renewed in a colo that is cut off is held so long after its end, in milliseconds.
 const HELD_MS: u64 = 30_000;
 /// A check-in takes so long to get here when the room is busy: report, push, and the way.

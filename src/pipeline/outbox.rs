@@ -11,6 +11,8 @@ use crate::queue::Level;
 const REPORT_MS: u64 = 1_000;
 /// A report that was announced and has not left after so long is taken over by another request.
 const OVERDUE_MS: u64 = 3_000;
+/// An urgent report that was not answered goes again after so long, in milliseconds.
+const URGENT_AGAIN_MS: u64 = 300;
 /// A timer may ring so much too early, in milliseconds.
 const EARLY_MS: u64 = 50;
 /// What a busy data center has counted and not stored so long after the report, in milliseconds, is asked for once
@@ -30,7 +32,8 @@ pub struct Outbox {
     check_ins: VecDeque<CheckIn>,
     instance: u64,
     applied: u64,
-    urgent: bool,
+    /// The last check-in that must be known everywhere at once.
+    urgent: u64,
     reported_at: u64,
     /// When the next report must leave, for what has been noted.
     due: Option<u64>,
@@ -47,7 +50,7 @@ impl Outbox {
             check_ins: VecDeque::new(),
             instance: 0,
             applied: 0,
-            urgent: false,
+            urgent: 0,
             reported_at: 0,
             due: None,
             announced: None,
@@ -79,17 +82,24 @@ impl Outbox {
             _ => ((self.reported_at + REPORT_MS).max(now), false),
         };
         self.check_ins.push_back(check_in);
-        self.urgent |= urgent;
+        if urgent {
+            self.urgent = self.last();
+        }
         self.due = Some(self.due.map_or(due, |earlier| earlier.min(due)));
+    }
+
+    /// The number of the last check-in.
+    fn last(&self) -> u64 {
+        self.first + self.check_ins.len() as u64 - 1
     }
 
     /// Whether a request must see to the next report, and in how many milliseconds it must leave. One request at a
     /// time takes it upon itself; when it vanishes, another does.
     pub fn announce(&mut self, now: u64) -> Option<u64> {
-        let last = self.first + self.check_ins.len() as u64 - 1;
-        let due = if last > self.applied {
+        let due = if self.last() > self.applied {
             // What was reported before and is not counted yet goes again.
-            self.due.unwrap_or(self.reported_at + REPORT_MS).max(now)
+            let again = if self.urgent > self.applied { URGENT_AGAIN_MS } else { REPORT_MS };
+            self.due.unwrap_or(self.reported_at + again).max(now)
         } else if self.is_empty() {
             return None;
         } else {
@@ -120,7 +130,7 @@ impl Outbox {
             instance: self.instance,
             first: self.first + skip as u64,
             check_ins: self.check_ins.iter().skip(skip).take(REPORT_CAPACITY).copied().collect(),
-            urgent: std::mem::take(&mut self.urgent),
+            urgent: self.urgent > self.applied,
         }
     }
 

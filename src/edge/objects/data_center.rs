@@ -19,7 +19,7 @@ use crate::pipeline::{self, SavedDataCenter};
 /// The storage key.
 const SAVED: &str = "data_center";
 /// Global may take so long to answer a push, in milliseconds.
-const PUSH_DEADLINE_MS: u64 = 5_000;
+const PUSH_DEADLINE_MS: u64 = 2_000;
 /// The Counter next door may take so long, in milliseconds.
 const COUNTER_DEADLINE_MS: u64 = 500;
 /// The alarm is set again so far ahead before a push is tried: a failure does not end the pushes.
