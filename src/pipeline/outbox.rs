@@ -13,8 +13,8 @@ const REPORT_MS: u64 = 1_000;
 const OVERDUE_MS: u64 = 3_000;
 /// An urgent report that was not answered goes again after so long, in milliseconds.
 const URGENT_AGAIN_MS: u64 = 300;
-/// A timer may ring so much too early, in milliseconds.
-const EARLY_MS: u64 = 50;
+/// A timer may ring so much too early, in milliseconds: a newer state key sets the clock back.
+const EARLY_MS: u64 = 500;
 /// What a busy data center has counted and not stored so long after the report, in milliseconds, is asked for once
 /// more: it may have restarted since, and a worker without visitors would never notice.
 const CONFIRM_MS: u64 = 3_000;
@@ -145,6 +145,10 @@ impl Outbox {
         } else {
             self.instance = answer.instance;
             self.applied = answer.applied;
+        }
+        if self.last() <= self.applied {
+            // What was announced for the case that no answer comes is not needed any more.
+            self.announced = None;
         }
     }
 
