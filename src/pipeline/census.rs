@@ -249,6 +249,24 @@ impl Census {
             .collect()
     }
 
+    /// Of those waiting users, bucket by bucket: how many will probably check in again. Whoever has not done so for more
+    /// than a refresh has left. Where many of the young buckets have, as many more will never come back either: they
+    /// looked once, or refuse cookies and are somebody new each time.
+    pub fn present_at(&self, room: &Room, waiting: &[(u32, u32)], time: u64) -> Vec<u32> {
+        let first = time.saturating_sub(room.present_ms()) / WAITING_SLOT_MS;
+        waiting
+            .iter()
+            .map(|(bucket, users)| {
+                let present = self.waiting.get(bucket).map_or(0, |slots| slots.since(first));
+                let present = present.clamp(0, i64::from(*users));
+                let left = i64::from(*users) - present;
+                let is_young = bucket + 1 >= minute_of(time);
+                let will_leave = if is_young { left / 2 + (left * left / present.max(1)).min(left / 2) } else { 0 };
+                (present - will_leave).max(0) as u32
+            })
+            .collect()
+    }
+
     /// All waiting users at a time.
     pub fn waiting_users(&self, room: &Room, time: u64) -> i64 {
         self.waiting_at(room, time).iter().map(|(_, users)| i64::from(*users)).sum()

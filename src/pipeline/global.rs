@@ -265,7 +265,8 @@ impl Global {
         };
         let waiting = merged.waiting_at(room, now);
         let entering = self.entering(now);
-        let level = level(room, active, entering, waiting.is_empty());
+        let present = merged.present_at(room, &waiting, now);
+        let level = level(room, active, entering, present.iter().all(|users| *users == 0));
         let pools = room.slot_strategy == SlotStrategy::Leases && colo.is_none();
         let recent = (here.saturating_sub(RECENT_MINUTES)..=here + 1)
             .filter(|_| pools)
@@ -298,6 +299,7 @@ impl Global {
             recent,
             leaving: self.flow.leaving(i64::from(room.total_active_users)),
             giving_up: self.flow.giving_up(),
+            present,
         }
     }
 

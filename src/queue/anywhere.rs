@@ -84,7 +84,7 @@ impl Anywhere {
             vec![Outcome::Refused { minute: self.ledger.minute(), limit: 0, wait_ms: HINT_MS }; asks.len()];
         for (_, _, index) in oldest_first {
             let Some(ask) = asks.get(index) else { continue };
-            let ahead = if ask.waits { state.key.ahead_of(ask.bucket) } else { state.key.waiting_users() };
+            let ahead = state.key.present_ahead(ask.waits.then_some(ask.bucket));
             let limit = budget - state.key.protected(room, ahead);
             let outcome = self.ledger.take(ask.id, limit, shares.anywhere_slots(limit), now);
             if let Some(place) = outcomes.get_mut(index) {

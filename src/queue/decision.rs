@@ -120,7 +120,7 @@ pub fn decide(room: &Room, standing: &Standing, state: Option<&Clocked>, now: u6
 
 /// Users who go first: all who wait, for somebody new; older buckets, for somebody who waits.
 fn ahead(key: &StateKey, waiting_in: Option<u32>) -> i64 {
-    waiting_in.map_or_else(|| key.waiting_users(), |bucket| key.ahead_of(bucket))
+    key.present_ahead(waiting_in)
 }
 
 /// The slots of this worker in this minute for the strategies without objects; `None` without a state.
@@ -192,7 +192,7 @@ impl Fallback {
         let state = state.filter(|state| state.age(now) <= FALLBACK_USABLE_MS)?;
         let key = &state.key;
         let told = state.age(now) <= FRESH_MS;
-        if told && !key.waiting.is_empty() && now < since + GIVEN_TO_OTHERS_MS {
+        if told && !key.nobody_waits() && now < since + GIVEN_TO_OTHERS_MS {
             // Whatever becomes free is given to those who wait, if not here then elsewhere.
             return Some(0);
         }

@@ -70,6 +70,10 @@ pub struct StateKey {
     /// Of a million waiting users, how many give up in a second; 0: none, or not known.
     #[serde(default)]
     pub giving_up: u32,
+    /// Of `waiting`, bucket by bucket: who has checked in lately. The others have probably left, and nothing is kept
+    /// free for them.
+    #[serde(default)]
+    pub present: Vec<u32>,
 }
 
 /// A state key and when it was received, by the holder's own clock.
@@ -150,7 +154,7 @@ impl StateKey {
 
     fn paced(&self, room: &Room, minute: u32, time: u64) -> i64 {
         let limit = i64::from(room.new_users_per_minute);
-        if self.waiting.is_empty() {
+        if self.nobody_waits() {
             limit
         } else {
             let into = time.saturating_sub(start_of(minute)).min(60_000) as i64;
@@ -182,6 +186,22 @@ impl StateKey {
     /// Waiting users in buckets older than this one.
     pub fn ahead_of(&self, bucket: u32) -> i64 {
         self.waiting.iter().take_while(|(other, _)| *other < bucket).map(|(_, users)| i64::from(*users)).sum()
+    }
+
+    /// Whether nobody waits who would check in again.
+    pub fn nobody_waits(&self) -> bool {
+        self.present_ahead(None) == 0
+    }
+
+    /// Users who go before somebody in a bucket, or before somebody new (`None`), and who are still there.
+    pub fn present_ahead(&self, bucket: Option<u32>) -> i64 {
+        let ahead = |of: u32| bucket.is_none_or(|bucket| of < bucket);
+        if self.present.len() != self.waiting.len() {
+            // Made by a Global of before it was told.
+            return bucket.map_or_else(|| self.waiting_users(), |bucket| self.ahead_of(bucket));
+        }
+        let buckets = self.waiting.iter().zip(&self.present);
+        buckets.take_while(|((of, _), _)| ahead(*of)).map(|(_, present)| i64::from(*present)).sum()
     }
 
     /// Waiting users of one bucket.

@@ -65,7 +65,7 @@ pub struct LeaseCounter {
     waiting: VecDeque<(u64, NumberAsk)>,
     flight: Option<Flight>,
     next_call: u64,
-    /// The pool's time and our own, at its last answer.
+    /// The latest that it can be by the pool's clock, and our own time, at its last answer.
     clocks: Option<(u64, u64)>,
     uses: Rate,
     hint: Hint,
@@ -321,7 +321,9 @@ impl LeaseCounter {
         self.silent = false;
         (self.spare, self.spare_until) = (answer.spare, now + SPARE_MS);
         self.heard = answer.sequence;
-        self.clocks = Some((answer.now, now));
+        // The pool's clock is not ahead of this. A ticket of the stock that is used at the edge of a minute counts for
+        // the later one: in both it was kept free.
+        self.clocks = Some((answer.now + now.saturating_sub(flight.sent_at), now));
         self.level = answer.level;
         self.next_call = now + u64::from(answer.pace_ms);
         self.hold_ms = u64::from(answer.hold_ms);

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::super::{
     Clocked, HINT_MS, NumberAsk, Outcome, Remembered, Renewal, StateKey, minute_of, start_of,
 };
+use super::rate::Rate;
 use super::{Group, LeaseAnswer, LeaseAsk, Level, RATE_MS};
 use crate::config::Room;
 
@@ -27,8 +28,10 @@ const KEPT_MINUTES: u32 = 4;
 pub const MAX_LESSEES: usize = 1_000;
 /// A colo is active for so long after its last call.
 const ACTIVE_MS: u64 = 5_000;
-/// So far apart are calls on average, all colos together, in microseconds.
+/// So far apart are calls on average, all colos together, in microseconds, where they come fast.
 const PACE_MICROS: u64 = 2_000;
+/// From so many calls per second on they are asked to come slower; fully at twice as many.
+const PACED_FROM: u64 = 200;
 /// A lease lasts at least so long, in milliseconds.
 const SHORTEST_MS: u64 = 1_000;
 /// Of a stock of up to [`STOCK_PART`] it lasts at most so long.
@@ -109,6 +112,7 @@ pub struct Pool {
     used: LiteMap<u32, i64>,
     rates: u64,
     active_colos: u64,
+    calls: Rate,
     swept_at: u64,
     changed_at: u64,
     holders: Remembered<u32>,
@@ -128,6 +132,7 @@ impl Pool {
             used: LiteMap::new(),
             rates: 0,
             active_colos: 1,
+            calls: Rate::over(1_000),
             swept_at: 0,
             changed_at: 0,
             holders: Remembered::new(REMEMBERED_MS, REMEMBERED_TICKETS),
@@ -295,12 +300,13 @@ impl Pool {
         let filled = i64::from(room.total_active_users) - free - self.out;
         // Reports of a calm room are old; what Counters say of their traffic is new.
         let entering = self.rates.max(u64::from(key.entering));
-        Level::of(room, filled, entering, key.waiting.is_empty())
+        Level::of(room, filled, entering, key.nobody_waits())
     }
 
     /// Answers a colo's call. `None` when no state can tell how many may enter: its visitors fall back.
     pub fn lease(&mut self, room: &Room, colo: &str, ask: &LeaseAsk, now: u64) -> Option<LeaseAnswer> {
         self.sweep(now);
+        self.calls.count(1, now);
         let minute = minute_of(now);
         let nothing = |pool: &Self| LeaseAnswer {
             v: 1,
@@ -310,7 +316,7 @@ impl Pool {
             extra: 0,
             most: ask.held,
             hold_ms: SHORTEST_MS as u32,
-            pace_ms: pool.pace_ms(),
+            pace_ms: pool.pace_ms(now),
             level: Level::Busy,
             wait_ms: HINT_MS,
             spare: 0,
@@ -392,7 +398,7 @@ impl Pool {
             extra,
             most,
             hold_ms: hold_ms as u32,
-            pace_ms: self.pace_ms(),
+            pace_ms: self.pace_ms(now),
             level,
             wait_ms: Self::wait_ms(room, key, missing),
             spare: if refused == 0 && level != Level::Queueing { self.spare(ask, left) } else { 0 },
@@ -408,7 +414,7 @@ impl Pool {
     }
 
     fn protected(room: &Room, key: &StateKey, group: &Group) -> i64 {
-        let ahead = if group.waits { key.ahead_of(group.bucket) } else { key.waiting_users() };
+        let ahead = key.present_ahead(group.waits.then_some(group.bucket));
         key.protected(room, ahead)
     }
 
@@ -437,8 +443,9 @@ impl Pool {
         wait.clamp(i64::from(SHORTEST_WAIT_MS), i64::from(HINT_MS)) as u32
     }
 
-    fn pace_ms(&self) -> u32 {
-        (self.active_colos * PACE_MICROS / 1_000) as u32
+    fn pace_ms(&self, now: u64) -> u32 {
+        let too_many = self.calls.in_ms(1_000, now).saturating_sub(PACED_FROM).min(PACED_FROM);
+        (self.active_colos * PACE_MICROS * too_many / PACED_FROM / 1_000) as u32
     }
 
     /// A worker asks directly, because its colo's Counter does not answer. `None` when no state can tell.
