@@ -214,7 +214,7 @@ impl StateKey {
         self.waiting.iter().map(|(_, users)| i64::from(*users)).sum()
     }
 
-    /// Numbers that a visitor with `ahead` users ahead must leave untouched: enough for three seconds of their
+    /// Numbers that a visitor with `ahead` users ahead must leave untouched: enough for two seconds of their
     /// refreshes (for two at least: in a small room one number comes at a time), and for all whom the slots of the
     /// next refresh will not serve. Without it the oldest bucket wins only by luck.
     pub fn protected(&self, room: &Room, ahead: i64) -> i64 {
@@ -222,7 +222,7 @@ impl StateKey {
         let by_rate = i64::from(room.new_users_per_minute) * refresh / 60;
         // A quarter more than foreseen: users also leave, and a slot kept for nobody is worse than a close call.
         let freeing = by_rate.min(i64::from(self.expiring_refresh)) * 5 / 4;
-        let next_polls = (ahead * 3 + refresh - 1) / refresh;
+        let next_polls = (ahead * 2 + refresh - 1) / refresh;
         next_polls.max(ahead - freeing).max(ahead.min(2))
     }
 
