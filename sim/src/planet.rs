@@ -30,6 +30,12 @@ const COUNTER_MARGIN_MS: u64 = 50;
 const HOLD_TRIES: u64 = 3;
 /// See [`HOLD_TRIES`].
 const HOLD_AGAIN_MS: u64 = 250;
+/// A worker whose state key is older looks for one in the colo's cache, so often, in milliseconds.
+const STATE_FRESH_MS: u64 = 2_000;
+/// See [`STATE_FRESH_MS`].
+const CACHE_LOOK_MS: u64 = 1_000;
+/// A state key stays so long in the cache, in milliseconds.
+const CACHED_MS: u64 = 10_000;
 /// What an object stored is so old at the most, in milliseconds.
 const STORED_MS: u64 = 1_000;
 
@@ -82,6 +88,8 @@ struct Request {
 struct Worker {
     id: u64,
     keeper: Keeper,
+    looked_into_cache: u64,
+    asked_data_center: u64,
     outbox: Outbox,
     counter_desk: Desk<NumberAsk, Outcome>,
     anywhere_desk: Desk<NumberAsk, Outcome>,
@@ -104,6 +112,8 @@ struct Colo {
     lease_timer: u64,
     data_center: DataCenter,
     stored: Option<SavedDataCenter>,
+    /// The state key that a worker has put into the colo's cache.
+    cached: Option<Clocked>,
     alarm: Option<u64>,
     latency: u64,
     counter_busy: u64,
@@ -334,6 +344,7 @@ impl Planet {
             lease_timer: 0,
             data_center: DataCenter::restore(room, &name, rng.u64(1..), None, start),
             stored: None,
+            cached: None,
             alarm: None,
             latency: rng.u64(setup.global_ms.0..=setup.global_ms.1),
             counter_busy: 0,
@@ -351,6 +362,8 @@ impl Planet {
         Worker {
             id,
             keeper: Keeper::default(),
+            looked_into_cache: 0,
+            asked_data_center: 0,
             outbox: Outbox::new(id),
             counter_desk: Desk::new(setup.deadline_ms * 3 + 100),
             anywhere_desk: Desk::new(setup.deadline_ms * 3 + 100),
@@ -576,6 +589,10 @@ impl Planet {
                 Ticket { id, bucket: minute_of(now), accepted_at: None, last_check_in: now }
             }
         };
+        if !matches!(standing, Standing::Active(_)) {
+            self.look_into_cache(colo, worker);
+        }
+        let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
         let step = desk.keeper.judge(&self.room, &standing, ticket.id, now);
         let refill = desk.keeper.refill(&self.room, now);
         let request = Request {
@@ -592,6 +609,41 @@ impl Planet {
         self.act(colo, worker, request, step);
         if refill {
             self.send_take(colo, worker, 0, Vec::new());
+        }
+    }
+
+    /// A worker whose state key is not fresh looks into its colo's cache.
+    fn look_into_cache(&mut self, colo: u16, worker: u16) {
+        let own = self.local(colo);
+        let here = &mut self.colos[usize::from(colo)];
+        let desk = &mut here.workers[usize::from(worker)];
+        let old = desk.keeper.state().is_none_or(|state| state.age(own) > STATE_FRESH_MS);
+        if old && own >= desk.looked_into_cache + CACHE_LOOK_MS {
+            desk.looked_into_cache = own;
+            let newer = |state: &&Clocked| {
+                let taken_at = desk.keeper.state().map_or(0, |mine| mine.key.taken_at);
+                own < state.received_at + CACHED_MS && state.key.taken_at > taken_at
+            };
+            if let Some(state) = here.cached.as_ref().filter(newer).cloned() {
+                desk.keeper.learn(state);
+            }
+        }
+    }
+
+    /// Whoever waits is shown a wait by a state key that is not older than a refresh, if the data center has one. The
+    /// way there and back is left out: only the page comes later.
+    fn ask_data_center(&mut self, colo: u16, worker: u16) {
+        let own = self.local(colo);
+        let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
+        let old = desk.keeper.state().is_none_or(|state| state.age(own) > self.room.refresh_ms());
+        if old && own >= desk.asked_data_center + CACHE_LOOK_MS {
+            desk.asked_data_center = own;
+            if self.serve_colo(colo, false).is_some() {
+                let here = &mut self.colos[usize::from(colo)];
+                if let Some(key) = here.data_center.state(own) {
+                    here.workers[usize::from(worker)].keeper.learn(Clocked { key, received_at: own });
+                }
+            }
         }
     }
 
@@ -776,6 +828,8 @@ impl Planet {
     }
 
     fn wait(&mut self, colo: u16, worker: u16, request: &Request) {
+        self.look_into_cache(colo, worker);
+        self.ask_data_center(colo, worker);
         let now = self.worker_time(colo, worker);
         let waits = matches!(request.standing, Standing::Waiting(_));
         let ticket = request.ticket;
@@ -799,6 +853,7 @@ impl Planet {
         }
         if here.place == Place::Outside {
             here.place = Place::Queue;
+            (here.shown, here.first_shown, here.rose) = (None, None, false);
             here.queued_at = true_now;
             here.gives_up = if leaves { true_now } else { true_now + patience };
             self.measure.queued(true_now);
@@ -1237,7 +1292,9 @@ impl Planet {
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
         desk.outbox.answered(&answer);
         if let Some(key) = answer.state {
-            desk.keeper.learn(Clocked { key, received_at: own });
+            let state = Clocked { key, received_at: own };
+            desk.keeper.learn(state.clone());
+            self.colos[usize::from(colo)].cached = Some(state);
         }
         self.announce(colo, worker);
     }

@@ -35,10 +35,6 @@ pub struct Census {
     /// Different users who tried to enter, by minute: the traffic history that shares come from.
     #[serde(rename = "n")]
     tried: SlotCounts,
-    /// Users who began to wait, by minute.
-    joined: SlotCounts,
-    /// Users admitted who had waited, by minute.
-    served: SlotCounts,
 }
 
 impl Census {
@@ -62,7 +58,6 @@ impl Census {
                     trails.put(id, trail.with(origin.at, at, false), at);
                 } else {
                     self.move_waiting(bucket, None, Some(at));
-                    self.joined.add(u64::from(minute_of(at)), 1);
                 }
                 self.count_try(from, at);
             }
@@ -75,7 +70,6 @@ impl Census {
                         return;
                     }
                     self.move_waiting(bucket, Some(origin.at), None);
-                    self.served.add(u64::from(minute_of(at)), 1);
                     trails.put(id, trail.with(origin.at, at, true), at);
                 }
                 self.count_try(from, at);
@@ -149,8 +143,6 @@ impl Census {
         self.admitted.merge(&other.admitted, sign);
         self.unnumbered.merge(&other.unnumbered, sign);
         self.tried.merge(&other.tried, sign);
-        self.joined.merge(&other.joined, sign);
-        self.served.merge(&other.served, sign);
         for (bucket, slots) in other.waiting.iter() {
             let mut mine = self.waiting.remove(bucket).unwrap_or_default();
             mine.merge(slots, sign);
@@ -171,8 +163,6 @@ impl Census {
         self.admitted.replace(&old.admitted, &new.admitted);
         self.unnumbered.replace(&old.unnumbered, &new.unnumbered);
         self.tried.replace(&old.tried, &new.tried);
-        self.joined.replace(&old.joined, &new.joined);
-        self.served.replace(&old.served, &new.served);
         let nothing = SlotCounts::default();
         let buckets = old.waiting.keys().filter(|bucket| !new.waiting.contains_key(bucket));
         for bucket in new.waiting.keys().chain(buckets) {
@@ -267,9 +257,9 @@ impl Census {
             .collect()
     }
 
-    /// All waiting users at a time.
-    pub fn waiting_users(&self, room: &Room, time: u64) -> i64 {
-        self.waiting_at(room, time).iter().map(|(_, users)| i64::from(*users)).sum()
+    /// Users who wait and have checked in since a time.
+    pub fn waiting_since(&self, time: u64) -> i64 {
+        self.waiting.values().map(|slots| slots.since(time / WAITING_SLOT_MS).max(0)).sum()
     }
 
     /// Waiting users of one bucket at a time.
@@ -293,19 +283,12 @@ impl Census {
         self.tried.get(u64::from(minute))
     }
 
-    /// Users who began to wait in the minute, less those who entered in it after they had waited.
-    pub fn queue_grew_in(&self, minute: u32) -> i64 {
-        self.joined.get(u64::from(minute)) - self.served.get(u64::from(minute))
-    }
-
     /// Forgets what can no longer matter at `now`.
     pub fn forget(&mut self, room: &Room, now: u64) {
         let active_from = self.first_alive(room, now.saturating_sub(KEPT_EXPIRED_MS));
         self.active.forget_before(active_from);
         let oldest = minute_of(now).saturating_sub(room.session_duration + KEPT_MINUTES);
-        for minutes in
-            [&mut self.admitted, &mut self.unnumbered, &mut self.tried, &mut self.joined, &mut self.served]
-        {
+        for minutes in [&mut self.admitted, &mut self.unnumbered, &mut self.tried] {
             minutes.forget_before(u64::from(oldest));
         }
         let waiting_from = now.saturating_sub(room.waiting_ms()) / WAITING_SLOT_MS;

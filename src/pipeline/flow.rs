@@ -1,84 +1,90 @@
 //! How fast users leave the room, and the queue: what the estimate of a wait needs to know.
 
+use std::collections::VecDeque;
+
+use super::Census;
+use crate::config::Room;
 use crate::queue::{minute_of, start_of};
 
 /// What is older counts less by this with every minute.
 const KEPT: f64 = 0.9;
-/// A minute's reports are all there so long after its end, in milliseconds.
-const REPORTED_MS: u64 = 4_000;
-
+/// A minute is looked at no later than so long after its end, in milliseconds, though a colo has not told of it.
+const LATEST_MS: u64 = 60_000;
 /// In a steady minute the active users change by at most one in so many.
 const STEADY_PART: i64 = 20;
-/// In a steady minute the queue grows by at most one in so many.
-const STEADY_QUEUE_PART: i64 = 4;
-/// Until it is measured, waiting users are taken to give up after so many minutes on average: as if so many waiting
-/// minutes had been seen in which one in so many gave up.
-const PATIENCE_MINUTES: f64 = 10.0;
-/// See [`PATIENCE_MINUTES`].
-const ASSUMED_MINUTES: f64 = 50.0;
-
-/// One look at the room, once a minute.
-#[derive(Debug, Clone, Copy)]
-struct Look {
-    minute: u32,
-    active: i64,
-    waiting: i64,
-}
+/// The queue is looked at so often, in milliseconds.
+const LOOK_MS: u64 = 5_000;
+/// What is older counts less by this with every look at the queue.
+const KEPT_LOOK: f64 = 0.99;
+/// Whoever is so much too late with a check-in, in milliseconds, has given up; reports are not slower.
+const LATE_MS: u64 = 5_000;
+/// Until it is measured, waiting users are taken to give up after so many seconds on average: as if so many waiting
+/// seconds had been seen in which one in so many gave up.
+const PATIENCE_SECONDS: f64 = 600.0;
+/// See [`PATIENCE_SECONDS`].
+const ASSUMED_SECONDS: f64 = 3_000.0;
 
 /// Sums over the last minutes, the latest ones most.
 #[derive(Debug, Clone, Default)]
 pub struct Flow {
-    last: Option<Look>,
+    /// The last minute that was counted, and the users active at its end.
+    last: Option<(u32, i64)>,
     left: f64,
     active_minutes: f64,
+    /// When the queue was looked at, and how many waited.
+    looks: VecDeque<(u64, i64)>,
     gave_up: f64,
-    waiting_minutes: f64,
-}
-
-/// What has changed in the minute before this one.
-#[derive(Debug, Clone, Copy)]
-pub struct Minute {
-    /// Users active at its end.
-    pub active: i64,
-    /// Users waiting at its end.
-    pub waiting: i64,
-    /// Users admitted in the last minute.
-    pub entered: i64,
-    /// Users who began to wait in the last minute, less those who entered in it after they had waited.
-    pub queue_grew: i64,
+    waiting_seconds: f64,
 }
 
 impl Flow {
-    /// Whether a minute has ended that is not counted yet.
-    pub fn is_due(&self, now: u64) -> bool {
-        let minute = minute_of(now.saturating_sub(REPORTED_MS));
-        self.last.is_none_or(|last| minute > last.minute)
+    /// Looks at all colos' counts, if it is time to. They hold all that happened before `covered`.
+    pub fn look(&mut self, room: &Room, all: &Census, covered: u64, now: u64) {
+        let covered = covered.max(now.saturating_sub(LATEST_MS));
+        let ended = minute_of(covered).saturating_sub(1);
+        if self.last.is_none_or(|(minute, _)| ended > minute) {
+            self.count_minute(room, all, ended, now);
+        }
+        if self.looks.back().is_none_or(|(at, _)| now >= at + LOOK_MS) {
+            self.count_queue(room, all, now);
+        }
     }
 
-    /// Counts the minute that has ended.
-    pub fn count(&mut self, minute: Minute, now: u64) {
-        let of = minute_of(now.saturating_sub(REPORTED_MS));
-        if let Some(last) = self.last
-            && of == last.minute + 1
-            && now < start_of(of + 1)
-        {
-            let mean = |before: i64, after: i64| (before + after).max(0) as f64 / 2.0;
+    fn count_minute(&mut self, room: &Room, all: &Census, ended: u32, now: u64) {
+        let admitted = |minute: u32| all.admitted_in(minute) + all.unnumbered_in(minute);
+        // Who has come since the minute ended does not belong to it.
+        let since: i64 = (ended + 1..=minute_of(now) + 1).map(admitted).sum();
+        let active = all.active_at(room, start_of(ended + 1)) - since;
+        if let Some((minute, before)) = self.last
+            && ended == minute + 1
             // Whoever has just come cannot have left yet: minutes in which the room fills or empties would mislead.
-            let steady = (minute.active - last.active).abs() * STEADY_PART <= last.active;
-            if steady {
-                let left = (minute.entered - (minute.active - last.active)).max(0) as f64;
-                self.left = self.left * KEPT + left;
-                self.active_minutes = self.active_minutes * KEPT + mean(last.active, minute.active);
-            }
-            // Whoever gives up is seen to have done so most of a minute later: minutes in which the queue grows fast
-            // would mislead.
-            if (minute.waiting - last.waiting) * STEADY_QUEUE_PART <= last.waiting {
-                let gave_up = (minute.queue_grew - (minute.waiting - last.waiting)).max(0) as f64;
-                self.gave_up = self.gave_up * KEPT + gave_up;
-                self.waiting_minutes = self.waiting_minutes * KEPT + last.waiting.max(0) as f64;
-            }
+            && (active - before).abs() * STEADY_PART <= before
+        {
+            let left = (admitted(ended) - (active - before)).max(0) as f64;
+            self.left = self.left * KEPT + left;
+            self.active_minutes = self.active_minutes * KEPT + (before + active).max(0) as f64 / 2.0;
         }
-        self.last = Some(Look { minute: of, active: minute.active, waiting: minute.waiting });
+        self.last = Some((ended, active));
+    }
+
+    fn count_queue(&mut self, room: &Room, all: &Census, now: u64) {
+        let since = self.looks.back().map_or(0, |(at, _)| now - at);
+        let due = room.present_ms() + LATE_MS;
+        let counted = room.waiting_ms();
+        let waiting = all.waiting_since(now.saturating_sub(due));
+        self.looks.push_back((now, waiting));
+        // Those who are missed are some of those who were known by then.
+        while self.looks.get(1).is_some_and(|(at, _)| at + due <= now) {
+            self.looks.pop_front();
+        }
+        let Some((at, waited)) = self.looks.front().copied() else { return };
+        if since > 2 * LOOK_MS || at + due > now {
+            return;
+        }
+        let missed = (all.waiting_since(now.saturating_sub(counted)) - waiting).max(0) as f64;
+        let part = since as f64 / counted.saturating_sub(due).max(1) as f64;
+        self.gave_up = self.gave_up * KEPT_LOOK + missed * part;
+        self.waiting_seconds = self.waiting_seconds * KEPT_LOOK + waited.max(0) as f64 * since as f64 / 1_000.0;
     }
 
     /// Users who leave a room of so many active users in ten minutes, as far as is known.
@@ -91,7 +97,7 @@ impl Flow {
 
     /// How many of a million waiting users give up in a second, as far as is known.
     pub fn giving_up(&self) -> u32 {
-        let gave_up = self.gave_up + ASSUMED_MINUTES / PATIENCE_MINUTES;
-        (gave_up / (self.waiting_minutes + ASSUMED_MINUTES) / 60.0 * 1e6) as u32
+        let gave_up = self.gave_up + ASSUMED_SECONDS / PATIENCE_SECONDS;
+        (gave_up / (self.waiting_seconds + ASSUMED_SECONDS) * 1e6) as u32
     }
 }

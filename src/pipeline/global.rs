@@ -4,7 +4,7 @@ use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
 
 use super::Census;
-use super::flow::{Flow, Minute};
+use super::flow::Flow;
 use super::messages::{ColoReport, Given, VERSION};
 use crate::config::{Room, SlotStrategy};
 use crate::queue::{Level, MinuteShares, Shares, StateKey, minute_of, start_of};
@@ -227,18 +227,8 @@ impl Global {
             self.settle_shares(room, this, now);
         }
         let carry = self.carry(room, this);
-        if self.flow.is_due(now) {
-            let last = here.saturating_sub(1);
-            // Who has come since the minute ended does not belong to it.
-            let entered_since = self.merged.admitted_in(here) + self.merged.unnumbered_in(here);
-            let minute = Minute {
-                active: self.merged.active_at(room, now) - entered_since,
-                waiting: self.merged.waiting_users(room, now) - self.merged.queue_grew_in(here),
-                entered: self.merged.admitted_in(last) + self.merged.unnumbered_in(last),
-                queue_grew: self.merged.queue_grew_in(last),
-            };
-            self.flow.count(minute, now);
-        }
+        let covered = self.covered(now);
+        self.flow.look(room, &self.merged, covered, now);
         let merged = &self.merged;
         let step = room.slot_ms().max(1);
         let shares: Vec<MinuteShares> = [this, this + 1]
@@ -295,7 +285,7 @@ impl Global {
             colo_workers: 1,
             all_workers: self.active_workers(now).max(1),
             level,
-            covered: self.covered(now),
+            covered,
             recent,
             leaving: self.flow.leaving(i64::from(room.total_active_users)),
             giving_up: self.flow.giving_up(),

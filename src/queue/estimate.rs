@@ -1,10 +1,14 @@
 //! How long a visitor will wait.
 
-use super::{MINUTE_MS, StateKey, start_of};
+use super::{MINUTE_MS, StateKey, minute_of, start_of};
 use crate::config::Room;
 
-/// What comes in so many milliseconds says how full a bucket will be; less time says too little.
-const LEAST_OF_MINUTE_MS: u64 = 5_000;
+/// What has come to a bucket in so many milliseconds says how full it will be; less time says too little.
+const LEAST_OF_MINUTE_MS: u64 = 8_000;
+/// A bucket begins as the one before it was, until so much of it is known, in milliseconds.
+const LIKE_THE_LAST_MS: u64 = 10_000;
+/// A state holds what happened so long before it was made, in milliseconds.
+const REPORTED_MS: u64 = 2_500;
 /// However slowly users seem to leave, it is not slower than this part of how they enter.
 const LEAST_OF_ENTERING: f64 = 0.3;
 /// Nobody checks in more often than so many times per refresh interval.
@@ -19,14 +23,30 @@ pub fn estimated_minutes(ahead: i64, entering_per_minute: f64) -> Option<f64> {
 /// Seconds that a visitor of a bucket will wait from `time` (Global's clock) on. The article's estimate, with four
 /// corrections: half of the visitor's own bucket is ahead too; slots that are free already need no user to leave; the
 /// rate is that at which users leave, not the burst that filled the room; and some of those ahead give up. `None` when
-/// it cannot be known.
+/// it cannot be known, or not yet: of the first visitors of a queue nobody can tell how many will come with them.
 pub fn estimated_wait_seconds(room: &Room, key: &StateKey, bucket: u32, time: u64) -> Option<u64> {
-    // Within a bucket the order is by chance. One that still fills will be as full as it has begun to be.
+    let ahead = key.ahead_of(bucket);
+    let own = whole_bucket(key, bucket)?;
+    wait_seconds(room, key, ahead + own / 2, time).map(|seconds| seconds.ceil() as u64)
+}
+
+/// How many users wait in a bucket, and will when its minute is over: within a bucket the order is by chance, so those
+/// who come later count too. `None` where too little is known.
+fn whole_bucket(key: &StateKey, bucket: u32) -> Option<i64> {
     let own = key.waiting_in(bucket);
-    let into = time.saturating_sub(start_of(bucket)).clamp(LEAST_OF_MINUTE_MS, MINUTE_MS);
-    let own = own * MINUTE_MS as i64 / into as i64;
-    let ahead = key.ahead_of(bucket) + own / 2;
-    wait_seconds(room, key, ahead, time).map(|seconds| seconds.ceil() as u64)
+    let known_ms = key.taken_at.saturating_sub(start_of(bucket) + REPORTED_MS);
+    let to_come = MINUTE_MS.saturating_sub(known_ms) as i64;
+    if to_come == 0 {
+        return Some(own);
+    }
+    // Before anybody older waits, whoever was let in came in this minute too; who is to come will wait.
+    let let_in = if key.ahead_of(bucket) == 0 { key.admitted_in(bucket) } else { 0 };
+    let (like_last, last) = match bucket.checked_sub(1).map_or(0, |last| key.waiting_in(last)) {
+        0 if own == 0 || known_ms < LEAST_OF_MINUTE_MS => return None,
+        0 => (0, 0),
+        last => (LIKE_THE_LAST_MS as i64, last * LIKE_THE_LAST_MS as i64 / MINUTE_MS as i64),
+    };
+    Some(own + (own + let_in + last) * to_come / (known_ms as i64 + like_last))
 }
 
 /// Seconds until so many users have entered and there is a slot for one more.
@@ -45,13 +65,28 @@ fn wait_seconds(room: &Room, key: &StateKey, ahead: i64, time: u64) -> Option<f6
     let free = i64::from(room.total_active_users) - key.active_at(time);
     // The visitor needs a slot too.
     let to_leave = ahead + 1 - free.max(0);
-    let by_limit = estimated_minutes(ahead, limit)?;
-    let minutes =
-        if to_leave > 0 { estimated_minutes(to_leave, leaving.min(limit))?.max(by_limit) } else { by_limit };
-    let seconds = minutes * 60.0;
+    let by_limit = seconds_by_limit(room, key, ahead + 1, time);
+    let seconds = if to_leave > 0 {
+        by_limit.max(estimated_minutes(to_leave, leaving.min(limit))? * 60.0)
+    } else {
+        by_limit
+    };
     // Some of those ahead give up: the queue melts while it moves.
     let melting = f64::from(key.giving_up) / 1e6;
     Some(if melting > 0.0 { (seconds * melting).ln_1p() / melting } else { seconds })
+}
+
+/// Seconds until so many more may have entered by `new_users_per_minute`: what is left of this minute first.
+fn seconds_by_limit(room: &Room, key: &StateKey, users: i64, time: u64) -> f64 {
+    let limit = i64::from(room.new_users_per_minute);
+    let minute = minute_of(time);
+    let left = (limit - key.admitted_in(minute) - if minute == key.minute { key.unnumbered } else { 0 }).max(0);
+    let (waits, users) = if users <= left {
+        (0, users)
+    } else {
+        (start_of(minute + 1).saturating_sub(time), users - left)
+    };
+    waits as f64 / 1_000.0 + users as f64 / limit as f64 * 60.0
 }
 
 /// In how many seconds a visitor who waits should check in again. Usually after the room's refresh interval, a tenth
