@@ -251,7 +251,8 @@ impl Census {
                 let present = present.clamp(0, i64::from(*users));
                 let left = i64::from(*users) - present;
                 let is_young = bucket + 1 >= minute_of(time);
-                let will_leave = if is_young { left / 2 + (left * left / present.max(1)).min(left / 2) } else { 0 };
+                let will_leave =
+                    if is_young { left / 2 + (left * left / present.max(1)).min(left / 2) } else { 0 };
                 (present - will_leave).max(0) as u32
             })
             .collect()

@@ -84,7 +84,8 @@ impl Flow {
         let missed = (all.waiting_since(now.saturating_sub(counted)) - waiting).max(0) as f64;
         let part = since as f64 / counted.saturating_sub(due).max(1) as f64;
         self.gave_up = self.gave_up * KEPT_LOOK + missed * part;
-        self.waiting_seconds = self.waiting_seconds * KEPT_LOOK + waited.max(0) as f64 * since as f64 / 1_000.0;
+        self.waiting_seconds =
+            self.waiting_seconds * KEPT_LOOK + waited.max(0) as f64 * since as f64 / 1_000.0;
     }
 
     /// Users who leave a room of so many active users in ten minutes, as far as is known.

@@ -80,12 +80,10 @@ fn wait_seconds(room: &Room, key: &StateKey, ahead: i64, time: u64) -> Option<f6
 fn seconds_by_limit(room: &Room, key: &StateKey, users: i64, time: u64) -> f64 {
     let limit = i64::from(room.new_users_per_minute);
     let minute = minute_of(time);
-    let left = (limit - key.admitted_in(minute) - if minute == key.minute { key.unnumbered } else { 0 }).max(0);
-    let (waits, users) = if users <= left {
-        (0, users)
-    } else {
-        (start_of(minute + 1).saturating_sub(time), users - left)
-    };
+    let left =
+        (limit - key.admitted_in(minute) - if minute == key.minute { key.unnumbered } else { 0 }).max(0);
+    let (waits, users) =
+        if users <= left { (0, users) } else { (start_of(minute + 1).saturating_sub(time), users - left) };
     waits as f64 / 1_000.0 + users as f64 / limit as f64 * 60.0
 }
 

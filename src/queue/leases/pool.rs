@@ -211,7 +211,7 @@ impl Pool {
                 lessee.held = 0;
                 lessee.unheard.2 = 0;
             }
-            if now >= lessee.called_at + u64::from(KEPT_MINUTES) * 60_000 {
+            if lessee.out() == 0 && now >= lessee.called_at + u64::from(KEPT_MINUTES) * 60_000 {
                 gone.push(colo.clone());
             }
         }
