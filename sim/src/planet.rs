@@ -1225,6 +1225,7 @@ impl Planet {
                 here.stored = Some(saved);
             }
         }
+        self.measure.answer_bytes(&answer);
         self.schedule_push(colo);
         if !self.is_lost() {
             let late = self.link(self.setup.local_ms) + self.jitter();
