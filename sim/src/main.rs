@@ -132,13 +132,15 @@ enum Strategy {
     AdaptedWorkerSlots,
     /// Slots divided among workers
     WorkerSlots,
+    /// The 2023 article's counters as they read, without our two repairs; in the simulator only
+    CountersLiteral,
 }
 
 impl From<Strategy> for SlotStrategy {
     fn from(strategy: Strategy) -> Self {
         match strategy {
             Strategy::Leases => Self::Leases,
-            Strategy::Counters => Self::Counters,
+            Strategy::Counters | Strategy::CountersLiteral => Self::Counters,
             Strategy::AdaptedWorkerSlots => Self::AdaptedWorkerSlots,
             Strategy::WorkerSlots => Self::WorkerSlots,
         }
@@ -226,6 +228,8 @@ fn show(name: &str) -> Result<ExitCode, Failure> {
 struct Setting {
     scenario: Scenario,
     strategy: SlotStrategy,
+    /// Counters as the article reads.
+    literal: bool,
     colos: usize,
     case: Case,
     limits: (u32, u32),
@@ -248,18 +252,23 @@ fn settings(arguments: &RunArguments) -> Result<Vec<Setting>, ScenarioError> {
         let own = scenario.room(None)?;
         let (active, new) = (own.total_active_users, own.new_users_per_minute);
         let case = Case::of(&scenario, active, new);
-        let mut strategies: Vec<SlotStrategy> = arguments.strategy.iter().map(|one| (*one).into()).collect();
+        let mut strategies: Vec<(SlotStrategy, bool)> = arguments
+            .strategy
+            .iter()
+            .map(|one| ((*one).into(), matches!(one, Strategy::CountersLiteral)))
+            .collect();
         if strategies.is_empty() {
-            strategies.push(own.slot_strategy);
+            strategies.push((own.slot_strategy, false));
         }
         let mut colos: Vec<usize> = arguments.colos.iter().map(|colos| usize::from(*colos)).collect();
         if colos.is_empty() {
             colos.push(scenario.planet.colos);
         }
-        for strategy in strategies {
+        for (strategy, literal) in strategies {
             for colos in &colos {
                 let (scenario, case) = (scenario.clone(), case.clone());
-                settings.push(Setting { scenario, strategy, colos: *colos, case, limits: (active, new) });
+                let limits = (active, new);
+                settings.push(Setting { scenario, strategy, literal, colos: *colos, case, limits });
             }
         }
     }
@@ -344,9 +353,12 @@ fn run_all(settings: &[Setting], seeds: u64) -> Result<(Vec<Run>, f64), Scenario
         .with_max_len(1)
         .map(|(setting, seed)| {
             let begin = std::time::Instant::now();
-            let Setting { scenario, strategy, colos, .. } = setting;
+            let Setting { scenario, strategy, literal, colos, .. } = setting;
             bar.set_message(format!("{}, {colos} colos, seed {seed}", scenario.name));
-            let planet = Planet::new(scenario, Some(*strategy), Some(*colos), *seed)?;
+            let mut planet = Planet::new(scenario, Some(*strategy), Some(*colos), *seed)?;
+            if *literal {
+                planet = planet.with_literal_counters();
+            }
             let mut told = 0;
             let measured = planet.run(&mut |part| {
                 let minute = (part * minutes(setting) as f64) as u64;
@@ -356,7 +368,7 @@ fn run_all(settings: &[Setting], seeds: u64) -> Result<(Vec<Run>, f64), Scenario
             bar.inc(minutes(setting).saturating_sub(told));
             let run = Run {
                 scenario: scenario.name.clone(),
-                strategy: strategy_name(*strategy),
+                strategy: if *literal { "counters_literal" } else { strategy_name(*strategy) },
                 colos: *colos,
                 seed: *seed,
                 total_active_users: setting.limits.0,

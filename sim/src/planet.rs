@@ -17,6 +17,7 @@ use anteroom::ticket::{Standing, Ticket, standing};
 use fastrand::Rng;
 
 use crate::clockwork::Clockwork;
+use crate::literal::{self, Attempts};
 use crate::measure::{Measure, Measured};
 use crate::scenario::{Behaviour, Broken, Colos, Planet as Setup, Scenario, ScenarioError};
 
@@ -96,6 +97,7 @@ struct Colo {
     skew: i64,
     workers: Vec<Worker>,
     counter: Counter,
+    attempts: Attempts,
     lessor: LeaseCounter,
     /// Calls of workers that wait at the Counter: how many answers are missing, and which.
     takes: HashMap<u64, TakeUnderWay>,
@@ -216,6 +218,9 @@ pub struct Planet {
     /// Cumulative traffic of all, even and odd colos.
     weights: [Vec<f64>; 3],
     anywhere: Anywhere,
+    /// `counters` as the article reads, without the repairs; see [`literal`].
+    literal: bool,
+    attempts: Attempts,
     pool: Pool,
     stored_pool: Option<SavedPool>,
     waiting_leases: Vec<Waiting>,
@@ -284,6 +289,8 @@ impl Planet {
             colos: colo_list,
             weights,
             anywhere: Anywhere::restore(None, START),
+            literal: false,
+            attempts: Attempts::default(),
             pool: Pool::restore(None, START),
             stored_pool: None,
             waiting_leases: Vec::new(),
@@ -319,6 +326,14 @@ impl Planet {
         Ok(planet)
     }
 
+    /// The same planet with `counters` read literally; see [`literal`].
+    #[must_use]
+    pub fn with_literal_counters(mut self) -> Self {
+        self.room.slot_strategy = SlotStrategy::Counters;
+        self.literal = true;
+        self
+    }
+
     fn colo(index: usize, room: &Room, setup: &Setup, rng: &mut Rng) -> Colo {
         let name = format!("C{index:03}");
         let skew =
@@ -327,6 +342,7 @@ impl Planet {
         Colo {
             workers: (0..setup.workers).map(|_| Self::worker(setup, rng)).collect(),
             counter: Counter::restore(None, start),
+            attempts: Attempts::default(),
             lessor: LeaseCounter::new(rng.u64(1..)),
             takes: HashMap::new(),
             next_take: 0,
@@ -576,7 +592,12 @@ impl Planet {
                 Ticket { id, bucket: minute_of(now), accepted_at: None, last_check_in: now }
             }
         };
-        let step = desk.keeper.judge(&self.room, &standing, ticket.id, now);
+        let step = if self.literal {
+            let state = desk.keeper.state().map(|state| (&state.key, state.global_time(now)));
+            literal::judge(&self.room, &standing, ticket.id, state, now)
+        } else {
+            desk.keeper.judge(&self.room, &standing, ticket.id, now)
+        };
         let refill = desk.keeper.refill(&self.room, now);
         let request = Request {
             visitor,
@@ -918,7 +939,11 @@ impl Planet {
         let now = self.local(colo) + (done - self.now());
         if self.room.slot_strategy != SlotStrategy::Leases {
             let here = &mut self.colos[usize::from(colo)];
-            let outcomes = asks.iter().map(|ask| here.counter.take(ask, now)).collect();
+            let outcomes = if self.literal {
+                asks.iter().map(|ask| here.attempts.take(ask.owned, now)).collect()
+            } else {
+                asks.iter().map(|ask| here.counter.take(ask, now)).collect()
+            };
             self.send_taken(colo, worker, true, call, done, (Some(outcomes), None));
             return;
         }
@@ -1113,6 +1138,8 @@ impl Planet {
         self.measure.pool_calls += 1;
         let outcomes = if self.room.slot_strategy == SlotStrategy::Leases {
             self.pool.take(&self.room, asks, done)
+        } else if self.literal {
+            Some(asks.iter().map(|ask| self.attempts.take(ask.limit, done)).collect())
         } else {
             self.anywhere.take(&self.room, asks, done)
         };
