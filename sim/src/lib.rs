@@ -7,6 +7,7 @@
 //! - [`measure`]: what it was like for the visitors and for the origin.
 //! - [`table`]: figures of many runs, the worst seed of each, and whether they reach the goals.
 //! - [`report`]: the same as JSON, and as a page with charts.
+//! - [`replay`]: a history recorded in the real runtime, through the same core a second time.
 //! - [`plan`]: what a day will be like for an owner's room, and what would make it better.
 
 pub mod clockwork;
@@ -14,6 +15,7 @@ pub mod literal;
 pub mod measure;
 pub mod plan;
 pub mod planet;
+pub mod replay;
 pub mod report;
 pub mod scenario;
 pub mod table;

@@ -45,6 +45,13 @@ enum Command {
     },
     /// Tells what a day will be like for a room of yours, and what would make it better
     Plan(PlanArguments),
+    /// Puts a history that the tests recorded in the real runtime through the core again; exit status 1 when any answer
+    /// is not the same bytes
+    Replay {
+        /// What was recorded
+        #[arg(value_name = "FILE")]
+        history: PathBuf,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -196,6 +203,7 @@ fn main() -> ExitCode {
         Command::List => list(),
         Command::Show { name } => show(&name),
         Command::Plan(arguments) => plan(&arguments),
+        Command::Replay { history } => replay(&history),
     };
     done.unwrap_or_else(|Failure(error)| {
         eprintln!("Error: {error}");
@@ -222,6 +230,19 @@ fn show(name: &str) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     Err(shipped(name).err().map_or_else(|| Failure(name.to_owned()), Failure::from))
+}
+
+fn replay(history: &Path) -> Result<ExitCode, Failure> {
+    let text = fs::read_to_string(history)
+        .map_err(|error| Failure(format!("{}: cannot be read: {error}", history.display())))?;
+    let replayed = anteroom_sim::replay::replay(&text)?;
+    for difference in &replayed.differences {
+        print(format_args!("Not the same: {difference}\n"));
+    }
+    for (kind, tally) in &replayed.tallies {
+        print(format_args!("{kind}: {} of {} the same\n", tally.same, tally.all));
+    }
+    Ok(if replayed.is_same() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// A scenario with one strategy and number of colos, for all seeds.
