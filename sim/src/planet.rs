@@ -3,7 +3,7 @@
 //! Nothing here is a rule of the room. The planet only carries: messages with their delays and losses, visitors with
 //! their habits, faults with their times. What is measured is taken from the visitors' side, event by event.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use anteroom::config::{Room, SlotStrategy};
 use anteroom::pipeline::messages::{ColoReport, Given, WorkerAnswer, WorkerReport};
@@ -15,6 +15,7 @@ use anteroom::queue::{
 };
 use anteroom::ticket::{Standing, Ticket, standing};
 use fastrand::Rng;
+use rustc_hash::FxHashMap;
 
 use crate::clockwork::Clockwork;
 use crate::literal::{self, Attempts};
@@ -87,9 +88,9 @@ struct Worker {
     counter_desk: Desk<NumberAsk, Outcome>,
     anywhere_desk: Desk<NumberAsk, Outcome>,
     /// Requests at the desks, by place.
-    requests: HashMap<(bool, u64), Request>,
+    requests: FxHashMap<(bool, u64), Request>,
     /// Whom a call is for: places by call.
-    calls: HashMap<(bool, u64), Vec<u64>>,
+    calls: FxHashMap<(bool, u64), Vec<u64>>,
 }
 
 struct Colo {
@@ -100,7 +101,7 @@ struct Colo {
     attempts: Attempts,
     lessor: LeaseCounter,
     /// Calls of workers that wait at the Counter: how many answers are missing, and which.
-    takes: HashMap<u64, TakeUnderWay>,
+    takes: FxHashMap<u64, TakeUnderWay>,
     next_take: u64,
     lease_sequence: u64,
     lease_timer: u64,
@@ -127,6 +128,21 @@ struct TakeUnderWay {
 type Answers = Option<Vec<Outcome>>;
 type LoanAnswer = Option<Lent>;
 
+/// A call of a worker for numbers or tickets.
+struct Call {
+    number: u64,
+    asks: Vec<NumberAsk>,
+    loan: Option<LoanAsk>,
+}
+
+/// What came of one.
+struct Answer {
+    call: u64,
+    answers: Answers,
+    loan: LoanAnswer,
+}
+
+/// Most are visits: the others keep what is larger elsewhere, so that all are 16 bytes and move fast.
 enum Event {
     /// A second begins: who will come in it.
     Second,
@@ -142,22 +158,25 @@ enum Event {
     TakeAtCounter {
         colo: u16,
         worker: u16,
-        call: u64,
-        asks: Vec<NumberAsk>,
-        loan: Option<Box<LoanAsk>>,
+        call: Box<Call>,
     },
     TakeAtAnywhere {
         colo: u16,
         worker: u16,
-        call: u64,
-        asks: Vec<NumberAsk>,
+        call: Box<Call>,
     },
     Taken {
         colo: u16,
         worker: u16,
         counter: bool,
+        answer: Box<Answer>,
+    },
+    /// A worker gives up on a call.
+    TakeFailed {
+        colo: u16,
+        worker: u16,
+        counter: bool,
         call: u64,
-        answers: Box<(Answers, LoanAnswer)>,
     },
     CallCounterPool {
         colo: u16,
@@ -168,8 +187,12 @@ enum Event {
     },
     Leased {
         colo: u16,
+        answer: Box<LeaseAnswer>,
+    },
+    /// A Counter gives up on a call.
+    LeaseFailed {
+        colo: u16,
         sequence: u64,
-        answer: Option<Box<LeaseAnswer>>,
     },
     Report {
         colo: u16,
@@ -245,7 +268,7 @@ pub struct Planet {
 /// A message that waits for Anywhere's state.
 enum Waiting {
     Lease(u16, Box<LeaseAsk>),
-    Take(u16, u16, u64, Vec<NumberAsk>),
+    Take(u16, u16, Box<Call>),
 }
 
 impl Planet {
@@ -344,7 +367,7 @@ impl Planet {
             counter: Counter::restore(None, start),
             attempts: Attempts::default(),
             lessor: LeaseCounter::new(rng.u64(1..)),
-            takes: HashMap::new(),
+            takes: FxHashMap::default(),
             next_take: 0,
             lease_sequence: 0,
             lease_timer: 0,
@@ -370,8 +393,8 @@ impl Planet {
             outbox: Outbox::new(id),
             counter_desk: Desk::new(setup.deadline_ms * 3 + 100),
             anywhere_desk: Desk::new(setup.deadline_ms * 3 + 100),
-            requests: HashMap::new(),
-            calls: HashMap::new(),
+            requests: FxHashMap::default(),
+            calls: FxHashMap::default(),
         }
     }
 
@@ -405,18 +428,16 @@ impl Planet {
             Event::Visit(visitor) => self.visit(visitor),
             Event::Expiry(visitor) => self.expiry(visitor),
             Event::Desk { colo, worker, counter, place } => self.turn(colo, worker, counter, place),
-            Event::TakeAtCounter { colo, worker, call, asks, loan } => {
-                self.take_at_counter(colo, worker, call, &asks, loan.map(|loan| *loan));
-            }
-            Event::TakeAtAnywhere { colo, worker, call, asks } => {
-                self.take_at_anywhere(colo, worker, call, asks);
-            }
-            Event::Taken { colo, worker, counter, call, answers } => {
-                self.taken(colo, worker, counter, call, *answers);
+            Event::TakeAtCounter { colo, worker, call } => self.take_at_counter(colo, worker, *call),
+            Event::TakeAtAnywhere { colo, worker, call } => self.take_at_anywhere(colo, worker, call),
+            Event::Taken { colo, worker, counter, answer } => self.taken(colo, worker, counter, *answer),
+            Event::TakeFailed { colo, worker, counter, call } => {
+                self.taken(colo, worker, counter, Answer { call, answers: None, loan: None });
             }
             Event::CallCounterPool { colo } => self.call_pool(colo),
             Event::Lease { colo, ask } => self.lease(colo, ask),
-            Event::Leased { colo, sequence, answer } => self.leased(colo, sequence, answer.as_deref()),
+            Event::Leased { colo, answer } => self.leased(colo, answer.sequence, Some(&answer)),
+            Event::LeaseFailed { colo, sequence } => self.leased(colo, sequence, None),
             Event::Report { colo, worker } => self.report(colo, worker),
             Event::Reported { colo, worker, report } => self.reported(colo, worker, &report),
             Event::ReportAnswer { colo, worker, answer } => self.report_answer(colo, worker, *answer),
@@ -658,8 +679,9 @@ impl Planet {
                     self.send_take(colo, worker, call, asks);
                 } else {
                     let late = self.link(self.setup.pool_ms);
+                    let sent = Box::new(Call { number: call, asks, loan: None });
                     self.clockwork
-                        .at(self.clockwork.now() + late, Event::TakeAtAnywhere { colo, worker, call, asks });
+                        .at(self.clockwork.now() + late, Event::TakeAtAnywhere { colo, worker, call: sent });
                     self.deadline(colo, worker, false, call);
                 }
             }
@@ -674,7 +696,7 @@ impl Planet {
     fn deadline(&mut self, colo: u16, worker: u16, counter: bool, call: u64) {
         self.clockwork.at(
             self.clockwork.now() + self.setup.deadline_ms,
-            Event::Taken { colo, worker, counter, call, answers: Box::new((None, None)) },
+            Event::TakeFailed { colo, worker, counter, call },
         );
     }
 
@@ -884,10 +906,10 @@ impl Planet {
         let leases = self.room.slot_strategy == SlotStrategy::Leases;
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
         let now = desk.keeper.time(own);
-        let loan = leases.then(|| Box::new(desk.keeper.loan_ask(desk.id, now)));
+        let loan = leases.then(|| desk.keeper.loan_ask(desk.id, now));
         let late = self.link(self.setup.local_ms);
-        self.clockwork
-            .at(self.clockwork.now() + late, Event::TakeAtCounter { colo, worker, call, asks, loan });
+        let sent = Box::new(Call { number: call, asks, loan });
+        self.clockwork.at(self.clockwork.now() + late, Event::TakeAtCounter { colo, worker, call: sent });
         self.deadline(colo, worker, true, call);
     }
 
@@ -927,14 +949,8 @@ impl Planet {
         Some(done)
     }
 
-    fn take_at_counter(
-        &mut self,
-        colo: u16,
-        worker: u16,
-        call: u64,
-        asks: &[NumberAsk],
-        loan: Option<LoanAsk>,
-    ) {
+    fn take_at_counter(&mut self, colo: u16, worker: u16, call: Call) {
+        let Call { number: call, asks, loan } = call;
         let Some(done) = self.serve_colo(colo, true) else { return };
         let now = self.local(colo) + (done - self.now());
         if self.room.slot_strategy != SlotStrategy::Leases {
@@ -944,7 +960,7 @@ impl Planet {
             } else {
                 asks.iter().map(|ask| here.counter.take(ask, now)).collect()
             };
-            self.send_taken(colo, worker, true, call, done, (Some(outcomes), None));
+            self.send_taken(colo, worker, true, done, Answer { call, answers: Some(outcomes), loan: None });
             return;
         }
         let here = &mut self.colos[usize::from(colo)];
@@ -991,32 +1007,19 @@ impl Planet {
         let here = &mut self.colos[usize::from(colo)];
         let Some(under_way) = here.takes.remove(&take) else { return };
         let loan = under_way.loan.map(|loan| here.lessor.lend(&loan, now));
-        self.send_taken(colo, under_way.worker, true, under_way.call, at, (Some(under_way.outcomes), loan));
+        let answer = Answer { call: under_way.call, answers: Some(under_way.outcomes), loan };
+        self.send_taken(colo, under_way.worker, true, at, answer);
     }
 
-    fn send_taken(
-        &mut self,
-        colo: u16,
-        worker: u16,
-        counter: bool,
-        call: u64,
-        at: u64,
-        answers: (Answers, LoanAnswer),
-    ) {
+    fn send_taken(&mut self, colo: u16, worker: u16, counter: bool, at: u64, answer: Answer) {
         let late = self.link(if counter { self.setup.local_ms } else { self.setup.pool_ms });
-        let answers = Box::new(answers);
+        let answer = Box::new(answer);
         self.clockwork
-            .at(at.max(self.clockwork.now()) + late, Event::Taken { colo, worker, counter, call, answers });
+            .at(at.max(self.clockwork.now()) + late, Event::Taken { colo, worker, counter, answer });
     }
 
-    fn taken(
-        &mut self,
-        colo: u16,
-        worker: u16,
-        counter: bool,
-        call: u64,
-        (answers, loan): (Answers, LoanAnswer),
-    ) {
+    fn taken(&mut self, colo: u16, worker: u16, counter: bool, answer: Answer) {
+        let Answer { call, answers, loan } = answer;
         let own = self.local(colo);
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
         let now = desk.keeper.time(own);
@@ -1059,7 +1062,7 @@ impl Planet {
             let late = self.link(self.setup.pool_ms);
             self.clockwork.at(true_now + late, Event::Lease { colo, ask: Box::new(ask) });
             let deadline = self.setup.deadline_ms - COUNTER_MARGIN_MS;
-            self.clockwork.at(true_now + deadline, Event::Leased { colo, sequence, answer: None });
+            self.clockwork.at(true_now + deadline, Event::LeaseFailed { colo, sequence });
         } else if let Some(due) = here.lessor.call_due(now)
             && here.lease_timer <= true_now
         {
@@ -1093,8 +1096,7 @@ impl Planet {
         let answer = self.pool.lease(&self.room, name, ask, done);
         if let Some(answer) = answer {
             let late = self.link(self.setup.pool_ms);
-            let sequence = answer.sequence;
-            self.clockwork.at(done + late, Event::Leased { colo, sequence, answer: Some(Box::new(answer)) });
+            self.clockwork.at(done + late, Event::Leased { colo, answer: Box::new(answer) });
         }
     }
 
@@ -1109,7 +1111,7 @@ impl Planet {
         self.call_pool(colo);
     }
 
-    fn take_at_anywhere(&mut self, colo: u16, worker: u16, call: u64, asks: Vec<NumberAsk>) {
+    fn take_at_anywhere(&mut self, colo: u16, worker: u16, call: Box<Call>) {
         if self.now() < self.anywhere_out_until {
             return;
         }
@@ -1125,15 +1127,16 @@ impl Planet {
             Renewal::First => {
                 self.start_renewal();
                 if self.renewing {
-                    self.waiting_leases.push(Waiting::Take(colo, worker, call, asks));
+                    self.waiting_leases.push(Waiting::Take(colo, worker, call));
                     return;
                 }
             }
         }
-        self.serve_take(colo, worker, call, &asks);
+        self.serve_take(colo, worker, &call);
     }
 
-    fn serve_take(&mut self, colo: u16, worker: u16, call: u64, asks: &[NumberAsk]) {
+    fn serve_take(&mut self, colo: u16, worker: u16, call: &Call) {
+        let asks = &call.asks;
         let Some(done) = self.serve(|planet| &mut planet.anywhere_busy, Busiest::Anywhere) else { return };
         self.measure.pool_calls += 1;
         let outcomes = if self.room.slot_strategy == SlotStrategy::Leases {
@@ -1144,7 +1147,8 @@ impl Planet {
             self.anywhere.take(&self.room, asks, done)
         };
         if outcomes.is_some() {
-            self.send_taken(colo, worker, false, call, done, (outcomes, None));
+            let answer = Answer { call: call.number, answers: outcomes, loan: None };
+            self.send_taken(colo, worker, false, done, answer);
         }
     }
 
@@ -1197,7 +1201,7 @@ impl Planet {
         for waiting in std::mem::take(&mut self.waiting_leases) {
             match waiting {
                 Waiting::Lease(colo, ask) => self.serve_lease(colo, &ask),
-                Waiting::Take(colo, worker, call, asks) => self.serve_take(colo, worker, call, &asks),
+                Waiting::Take(colo, worker, call) => self.serve_take(colo, worker, &call),
             }
         }
     }
