@@ -316,7 +316,13 @@ fn data_center(
         match (event.route, event.answer) {
             (Some(REPORT), Some((200, was))) => {
                 let report: WorkerReport = event.message()?;
-                let is = bytes(&data_center.receive(room, &report, first))?;
+                let mut answer = data_center.receive(room, &report, first);
+                if data_center.stores_at_once(room, first) {
+                    let saved = data_center.save(room, first);
+                    data_center.saved(&saved);
+                    answer.durable = data_center.durable(report.worker);
+                }
+                let is = bytes(&answer)?;
                 replayed.compare("DataCenter's answer to a report", log.name, event.index, was, &is);
             }
             (Some(STATE), Some((200, was))) => {
