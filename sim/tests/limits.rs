@@ -69,11 +69,12 @@ fn lost_and_late_messages_and_broken_objects_cost_waiting_not_the_limits() {
 
 #[test]
 fn a_data_center_that_restarts_again_and_again_forgets_nobody() {
-    let mut world = "name = \"restarts\"\nminutes = 4\n[room]\ntotal_active_users = 6\nnew_users_per_minute = 60\n\
+    let mut world =
+        "name = \"restarts\"\nminutes = 4\n[room]\ntotal_active_users = 6\nnew_users_per_minute = 60\n\
          session_duration = 1\nrefresh_interval_seconds = 10\n[planet]\ncolos = 3\nworkers = 2\n[visitors]\n\
          visit_seconds = 12.0\ngap_seconds = 3.0\nroaming = 0.1\nparallel = 0.25\n\
          [[arrivals]]\nuntil = 0.34\nper_minute = 90\n[[arrivals]]\nfrom = 1\nper_minute = 10\n"
-        .to_owned();
+            .to_owned();
     for at in (60..80).chain(118..138).step_by(5) {
         for colo in 0..3 {
             world += &format!("[[faults]]\nat = {at}.0\nwhat = \"data_center\"\ncolo = {colo}\n");
