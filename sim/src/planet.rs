@@ -59,6 +59,8 @@ struct Visitor {
     /// Bucket as the measure keeps it: the minute of the first request.
     bucket: u32,
     asking: bool,
+    /// Requests that are not answered yet, and hold on to the visitor.
+    requests: u8,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +69,8 @@ enum Place {
     Queue,
     Inside,
     Gone,
+    /// Nothing refers to it any more: the next visitor takes its place.
+    Forgotten,
 }
 
 /// A request that waits for an object's answer.
@@ -543,6 +547,7 @@ impl Planet {
             pending: 0,
             bucket: 0,
             asking: false,
+            requests: 0,
         };
         if let Some(index) = self.free.pop() {
             self.visitors[index as usize] = visitor;
@@ -559,8 +564,9 @@ impl Planet {
     }
 
     fn release(&mut self, visitor: u32) {
-        let here = &self.visitors[visitor as usize];
-        if here.pending == 0 && here.place == Place::Gone && !here.counted_active && !here.asking {
+        let here = &mut self.visitors[visitor as usize];
+        if here.pending == 0 && here.place == Place::Gone && !here.counted_active && here.requests == 0 {
+            here.place = Place::Forgotten;
             self.free.push(visitor);
         }
     }
@@ -588,11 +594,15 @@ impl Planet {
         let roams = self.behaviour.roaming > 0.0 && self.rng.f64() < self.behaviour.roaming;
         let colo = if roams { self.pick_colo(0) } else { home };
         let twin = self.behaviour.parallel > 0.0 && self.rng.f64() < self.behaviour.parallel;
-        let ticket = self.visitors[visitor as usize].ticket;
+        let here = &mut self.visitors[visitor as usize];
+        let ticket = here.ticket;
+        here.requests += 1;
         self.request(visitor, colo, ticket, false);
         if twin && ticket.is_some() {
             self.request(visitor, colo, ticket, true);
         }
+        self.visitors[visitor as usize].requests -= 1;
+        self.release(visitor);
     }
 
     /// One request, to any worker of a colo. A twin is the second of two at once with one cookie.
@@ -651,7 +661,9 @@ impl Planet {
             Step::Enter { minute, numbered } => self.enter(colo, worker, &request, minute, numbered),
             Step::Ask(whom, ask) => {
                 request.asked = (whom, ask);
-                self.visitors[request.visitor as usize].asking = true;
+                let here = &mut self.visitors[request.visitor as usize];
+                here.asking = true;
+                here.requests += 1;
                 let counter = whom == Whom::Counter;
                 let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
                 let place = if counter { desk.counter_desk.join(ask) } else { desk.anywhere_desk.join(ask) };
@@ -714,6 +726,8 @@ impl Planet {
         let step = keeper.answered(&self.room, &request.standing, request.asked, outcome, now);
         self.visitors[request.visitor as usize].asking = false;
         self.act(colo, worker, request, step);
+        self.visitors[request.visitor as usize].requests -= 1;
+        self.release(request.visitor);
     }
 
     fn link(&mut self, (from, to): (u64, u64)) -> u64 {
@@ -902,6 +916,10 @@ impl Planet {
         }
         here.pending -= 1;
         here.counted_active = false;
+        if here.pending == 0 && here.requests == 0 && here.place == Place::Inside {
+            // Let in by a twin's answer while the page itself was the queue's: nothing more will come.
+            here.place = Place::Gone;
+        }
         self.measure.expired(now);
         self.release(visitor);
     }

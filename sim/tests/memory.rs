@@ -13,10 +13,10 @@ static MEMORY: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 #[test]
 fn memory_does_not_grow_with_simulated_time() {
-    // A crowded room, whose visitors come, wait, leave and come back for two days.
+    // A crowded room, whose visitors come, wait, leave and come back for hours.
     let scenario = Scenario::parse(
-        "name = \"long\"\nminutes = 2880\n[room]\ntotal_active_users = 30\nnew_users_per_minute = 30\n\
-         session_duration = 1\n[[arrivals]]\nper_minute = 25\n[visitors]\nvisit_seconds = 60.0\npatience_seconds = 120.0\n\
+        "name = \"long\"\nminutes = 400\n[room]\ntotal_active_users = 90\nnew_users_per_minute = 90\n\
+         session_duration = 1\n[[arrivals]]\nper_minute = 75\n[visitors]\nvisit_seconds = 60.0\npatience_seconds = 120.0\n\
          returning = 0.2\nparallel = 0.1\nroaming = 0.1\n[planet]\ncolos = 3\nworkers = 2\n",
     )
     .unwrap();
@@ -27,14 +27,14 @@ fn memory_does_not_grow_with_simulated_time() {
             let stats = MEMORY.stats();
             held.push(stats.bytes_allocated - stats.bytes_deallocated);
         });
-        assert!(measured.queued > 10_000, "{measured:?}");
+        assert!(measured.queued > 5_000, "{measured:?}");
         let most = |part: &[usize]| part.iter().max().copied().unwrap_or(0);
-        let (day, next) = held.split_at(held.len() / 2);
+        let (before, after) = held.split_at(held.len() / 2);
         assert!(
-            most(next) <= most(day) * 11 / 10,
-            "{strategy:?}: {} bytes at most on the first day, {} on the second",
-            most(day),
-            most(next)
+            most(after) <= most(before) * 115 / 100,
+            "{strategy:?}: {} bytes at most in the first half, {} in the second",
+            most(before),
+            most(after)
         );
     }
 }
