@@ -77,6 +77,12 @@ const STEPS = [
     work: () => run(join(ROOT, "node_modules", ".bin", "biome"), ["check", "--error-on-warnings"]),
   },
   { parts: ["edge", "browser"], title: "build", work: build },
+  // Before the tests: a compiler beside them would slow down what they time.
+  {
+    parts: ["edge"],
+    title: "build of the simulator",
+    work: () => cargo(["build", "--package", "anteroom-sim"]),
+  },
   { parts: ["edge"], title: "tests in workerd", work: () => nodeTests("edge") },
   {
     parts: ["browser"],

@@ -18,6 +18,8 @@ pub struct Clockwork<E> {
     later: BTreeMap<u64, Vec<(u64, E)>>,
     /// Events of the running millisecond, the next one last.
     running: Vec<E>,
+    /// Whether the running millisecond has just begun.
+    begun: bool,
     pending: u64,
 }
 
@@ -30,6 +32,7 @@ impl<E> Clockwork<E> {
             far: std::iter::repeat_with(Vec::new).take(FAR as usize).collect(),
             later: BTreeMap::new(),
             running: Vec::new(),
+            begun: false,
             pending: 0,
         }
     }
@@ -66,6 +69,7 @@ impl<E> Clockwork<E> {
                 // The emptied list goes back to the wheel: nothing is allocated anew.
                 std::mem::swap(slot, &mut self.running);
                 self.running.reverse();
+                self.begun = true;
                 continue;
             }
             if self.now + 1 >= end || self.pending == 0 {
@@ -76,6 +80,11 @@ impl<E> Clockwork<E> {
                 self.begin_stretch();
             }
         }
+    }
+
+    /// When a millisecond has just begun, its events but for the one that came with [`Clockwork::next`]; else nothing.
+    pub fn begun(&mut self) -> &[E] {
+        if std::mem::take(&mut self.begun) { &self.running } else { &[] }
     }
 
     /// Sorts the events of the stretch that begins into its milliseconds.

@@ -45,6 +45,13 @@ enum Command {
     },
     /// Tells what a day will be like for a room of yours, and what would make it better
     Plan(PlanArguments),
+    /// Puts a history that the tests recorded in the real runtime through the core again; exit status 1 when any answer
+    /// is not the same bytes
+    Replay {
+        /// What was recorded
+        #[arg(value_name = "FILE")]
+        history: PathBuf,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -132,13 +139,15 @@ enum Strategy {
     AdaptedWorkerSlots,
     /// Slots divided among workers
     WorkerSlots,
+    /// The 2023 article's counters as they read, without our two repairs; in the simulator only
+    CountersLiteral,
 }
 
 impl From<Strategy> for SlotStrategy {
     fn from(strategy: Strategy) -> Self {
         match strategy {
             Strategy::Leases => Self::Leases,
-            Strategy::Counters => Self::Counters,
+            Strategy::Counters | Strategy::CountersLiteral => Self::Counters,
             Strategy::AdaptedWorkerSlots => Self::AdaptedWorkerSlots,
             Strategy::WorkerSlots => Self::WorkerSlots,
         }
@@ -194,6 +203,7 @@ fn main() -> ExitCode {
         Command::List => list(),
         Command::Show { name } => show(&name),
         Command::Plan(arguments) => plan(&arguments),
+        Command::Replay { history } => replay(&history),
     };
     done.unwrap_or_else(|Failure(error)| {
         eprintln!("Error: {error}");
@@ -222,10 +232,25 @@ fn show(name: &str) -> Result<ExitCode, Failure> {
     Err(shipped(name).err().map_or_else(|| Failure(name.to_owned()), Failure::from))
 }
 
+fn replay(history: &Path) -> Result<ExitCode, Failure> {
+    let text = fs::read_to_string(history)
+        .map_err(|error| Failure(format!("{}: cannot be read: {error}", history.display())))?;
+    let replayed = anteroom_sim::replay::replay(&text)?;
+    for difference in &replayed.differences {
+        print(format_args!("Not the same: {difference}\n"));
+    }
+    for (kind, tally) in &replayed.tallies {
+        print(format_args!("{kind}: {} of {} the same\n", tally.same, tally.all));
+    }
+    Ok(if replayed.is_same() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
 /// A scenario with one strategy and number of colos, for all seeds.
 struct Setting {
     scenario: Scenario,
     strategy: SlotStrategy,
+    /// Counters as the article reads.
+    literal: bool,
     colos: usize,
     case: Case,
     limits: (u32, u32),
@@ -248,18 +273,23 @@ fn settings(arguments: &RunArguments) -> Result<Vec<Setting>, ScenarioError> {
         let own = scenario.room(None)?;
         let (active, new) = (own.total_active_users, own.new_users_per_minute);
         let case = Case::of(&scenario, active, new);
-        let mut strategies: Vec<SlotStrategy> = arguments.strategy.iter().map(|one| (*one).into()).collect();
+        let mut strategies: Vec<(SlotStrategy, bool)> = arguments
+            .strategy
+            .iter()
+            .map(|one| ((*one).into(), matches!(one, Strategy::CountersLiteral)))
+            .collect();
         if strategies.is_empty() {
-            strategies.push(own.slot_strategy);
+            strategies.push((own.slot_strategy, false));
         }
         let mut colos: Vec<usize> = arguments.colos.iter().map(|colos| usize::from(*colos)).collect();
         if colos.is_empty() {
             colos.push(scenario.planet.colos);
         }
-        for strategy in strategies {
+        for (strategy, literal) in strategies {
             for colos in &colos {
                 let (scenario, case) = (scenario.clone(), case.clone());
-                settings.push(Setting { scenario, strategy, colos: *colos, case, limits: (active, new) });
+                let limits = (active, new);
+                settings.push(Setting { scenario, strategy, literal, colos: *colos, case, limits });
             }
         }
     }
@@ -344,9 +374,12 @@ fn run_all(settings: &[Setting], seeds: u64) -> Result<(Vec<Run>, f64), Scenario
         .with_max_len(1)
         .map(|(setting, seed)| {
             let begin = std::time::Instant::now();
-            let Setting { scenario, strategy, colos, .. } = setting;
+            let Setting { scenario, strategy, literal, colos, .. } = setting;
             bar.set_message(format!("{}, {colos} colos, seed {seed}", scenario.name));
-            let planet = Planet::new(scenario, Some(*strategy), Some(*colos), *seed)?;
+            let mut planet = Planet::new(scenario, Some(*strategy), Some(*colos), *seed)?;
+            if *literal {
+                planet = planet.with_literal_counters();
+            }
             let mut told = 0;
             let measured = planet.run(&mut |part| {
                 let minute = (part * minutes(setting) as f64) as u64;
@@ -356,7 +389,7 @@ fn run_all(settings: &[Setting], seeds: u64) -> Result<(Vec<Run>, f64), Scenario
             bar.inc(minutes(setting).saturating_sub(told));
             let run = Run {
                 scenario: scenario.name.clone(),
-                strategy: strategy_name(*strategy),
+                strategy: if *literal { "counters_literal" } else { strategy_name(*strategy) },
                 colos: *colos,
                 seed: *seed,
                 total_active_users: setting.limits.0,

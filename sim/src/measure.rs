@@ -5,7 +5,8 @@
 use std::collections::VecDeque;
 
 use anteroom::config::Room;
-use anteroom::pipeline::messages::{ColoReport, StateAnswer};
+use anteroom::pipeline::messages::{ColoReport, StateAnswer, VERSION, WorkerAnswer};
+use anteroom::pipeline::wire;
 use anteroom::queue::{StateKey, minute_of};
 use serde::Serialize;
 
@@ -15,8 +16,10 @@ use crate::planet::Busiest;
 const WAITED_MS: u64 = 20_000;
 /// So many younger ones must have entered for somebody to be passed over.
 const PASSED_BY: u64 = 10;
-/// Every so manieth message is measured in bytes.
+/// Of each kind of message, every so manieth is weighed.
 const WEIGHED: u64 = 16;
+/// Kinds of messages that are weighed.
+pub const KINDS: usize = 4;
 /// Points of the time series, at most.
 const POINTS: u64 = 1_440;
 
@@ -81,8 +84,11 @@ pub struct Measured {
     pub busiest: [u64; 4],
     /// Requests that an object refused because it was overloaded.
     pub refused: u64,
-    /// The largest report, Global's largest answer to a colo and to Anywhere, in bytes.
-    pub bytes: [usize; 3],
+    /// The largest messages as they travel, in bytes, see [`Weighed`]: a data center's report, Global's answer to it,
+    /// Global's answer to Anywhere, a data center's answer to a worker.
+    pub bytes: [usize; KINDS],
+    /// The most waiting buckets in one of them.
+    pub buckets: usize,
     /// Waits of those who were queued and entered, in seconds: median, 95 %, longest.
     pub wait_seconds: [u64; 3],
     /// Users that Global still counts as active at the end, less those who are.
@@ -92,6 +98,19 @@ pub struct Measured {
     /// Over time: second, active, waiting, admitted since the point before.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<(u64, u64, u64, u64)>,
+}
+
+/// What is weighed: the messages whose size could grow with the room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weighed {
+    /// A data center's report to Global.
+    Report,
+    /// Global's answer to a data center.
+    AnswerToColo,
+    /// Global's answer to Anywhere.
+    AnswerToAnywhere,
+    /// The state key on its way to a worker, in the data center's answer to a report.
+    StateKey,
 }
 
 /// Counts in steps of a millisecond or second.
@@ -172,8 +191,9 @@ pub struct Measure {
     object_requests_by: [u64; 4],
     seconds: Vec<(u64, u64)>,
     busiest: [u64; 4],
-    bytes: [usize; 3],
-    weighed: u64,
+    bytes: [usize; KINDS],
+    buckets: usize,
+    weighed: [u64; KINDS],
     series: Vec<(u64, u64, u64, u64)>,
     next_point: u64,
     admitted_at_point: u64,
@@ -230,8 +250,9 @@ impl Measure {
             object_requests_by: [0; 4],
             seconds: Vec::new(),
             busiest: [0; 4],
-            bytes: [0; 3],
-            weighed: 0,
+            bytes: [0; KINDS],
+            buckets: 0,
+            weighed: [0; KINDS],
             series: Vec::new(),
             next_point: start,
             admitted_at_point: 0,
@@ -444,21 +465,34 @@ impl Measure {
 
     /// A report is on its way.
     pub fn report_bytes(&mut self, report: &ColoReport) {
-        self.weighed += 1;
-        if self.weighed.is_multiple_of(WEIGHED) {
-            self.bytes[0] = self.bytes[0].max(serde_json::to_string(report).map_or(0, |text| text.len()));
+        self.weigh(Weighed::Report, || report);
+    }
+
+    /// Global's answer is on its way, to Anywhere or to a colo.
+    pub fn state_bytes(&mut self, state: &StateKey, to_anywhere: bool) {
+        let kind = if to_anywhere { Weighed::AnswerToAnywhere } else { Weighed::AnswerToColo };
+        if self.weigh(kind, || StateAnswer { v: VERSION, state: Some(state.clone()) }) {
+            self.buckets = self.buckets.max(state.waiting.len());
         }
     }
 
-    /// A state key is on its way, to Anywhere or to a colo.
-    pub fn state_bytes(&mut self, state: &StateKey, to_anywhere: bool) {
-        self.weighed += 1;
-        if self.weighed.is_multiple_of(WEIGHED) {
-            let answer = StateAnswer { v: 1, state: Some(state.clone()) };
-            let length = serde_json::to_string(&answer).map_or(0, |text| text.len());
-            let index = if to_anywhere { 2 } else { 1 };
-            self.bytes[index] = self.bytes[index].max(length);
+    /// A data center's answer to a worker is on its way.
+    pub fn answer_bytes(&mut self, answer: &WorkerAnswer) {
+        if answer.state.is_some() {
+            self.weigh(Weighed::StateKey, || answer);
         }
+    }
+
+    /// Weighs a message as the objects send it, if it is its turn.
+    fn weigh<T: Serialize>(&mut self, kind: Weighed, message: impl FnOnce() -> T) -> bool {
+        let kind = kind as usize;
+        self.weighed[kind] += 1;
+        let turn = self.weighed[kind].is_multiple_of(WEIGHED);
+        if turn {
+            let bytes = wire::encode(&message()).map_or(0, |bytes| bytes.len());
+            self.bytes[kind] = self.bytes[kind].max(bytes);
+        }
+        turn
     }
 
     /// The figures.
@@ -499,6 +533,7 @@ impl Measure {
             busiest: self.busiest,
             refused: self.refused,
             bytes: self.bytes,
+            buckets: self.buckets,
             wait_seconds: [0.5, 0.95, 1.0].map(|part| quantile(&self.waits, part)),
             miscounted: known.active - self.active,
             events,

@@ -3,7 +3,7 @@
 //! Nothing here is a rule of the room. The planet only carries: messages with their delays and losses, visitors with
 //! their habits, faults with their times. What is measured is taken from the visitors' side, event by event.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use anteroom::config::{Room, SlotStrategy};
 use anteroom::pipeline::messages::{ColoReport, Given, WorkerAnswer, WorkerReport};
@@ -15,8 +15,10 @@ use anteroom::queue::{
 };
 use anteroom::ticket::{Standing, Ticket, standing};
 use fastrand::Rng;
+use rustc_hash::FxHashMap;
 
 use crate::clockwork::Clockwork;
+use crate::literal::{self, Attempts};
 use crate::measure::{Measure, Measured};
 use crate::scenario::{Behaviour, Broken, Colos, Planet as Setup, Scenario, ScenarioError};
 
@@ -39,8 +41,10 @@ const CACHED_MS: u64 = 10_000;
 /// What an object stored is so old at the most, in milliseconds.
 const STORED_MS: u64 = 1_000;
 
-/// A visitor on the way through the room.
+/// A visitor on the way through the room. Hundreds of thousands of them are looked at in random order: each begins with
+/// a line of the processor's cache.
 #[derive(Debug, Clone)]
+#[repr(align(64))]
 struct Visitor {
     ticket: Option<Ticket>,
     colo: u16,
@@ -51,18 +55,18 @@ struct Visitor {
     counted_active: bool,
     visit_until: u64,
     gives_up: u64,
-    came_at: u64,
     queued_at: u64,
-    /// The wait that was shown last, in seconds from `shown_at`.
-    shown: Option<u64>,
-    first_shown: Option<u64>,
-    shown_at: u64,
+    /// The wait that was shown last, in seconds.
+    shown: Option<u32>,
+    first_shown: Option<u32>,
     rose: bool,
     /// Events that will come for this visitor.
     pending: u8,
     /// Bucket as the measure keeps it: the minute of the first request.
     bucket: u32,
     asking: bool,
+    /// Requests that are not answered yet, and hold on to the visitor.
+    requests: u8,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +75,8 @@ enum Place {
     Queue,
     Inside,
     Gone,
+    /// Nothing refers to it any more: the next visitor takes its place.
+    Forgotten,
 }
 
 /// A request that waits for an object's answer.
@@ -94,9 +100,9 @@ struct Worker {
     counter_desk: Desk<NumberAsk, Outcome>,
     anywhere_desk: Desk<NumberAsk, Outcome>,
     /// Requests at the desks, by place.
-    requests: HashMap<(bool, u64), Request>,
+    requests: FxHashMap<(bool, u64), Request>,
     /// Whom a call is for: places by call.
-    calls: HashMap<(bool, u64), Vec<u64>>,
+    calls: FxHashMap<(bool, u64), Vec<u64>>,
 }
 
 struct Colo {
@@ -104,9 +110,10 @@ struct Colo {
     skew: i64,
     workers: Vec<Worker>,
     counter: Counter,
+    attempts: Attempts,
     lessor: LeaseCounter,
     /// Calls of workers that wait at the Counter: how many answers are missing, and which.
-    takes: HashMap<u64, TakeUnderWay>,
+    takes: FxHashMap<u64, TakeUnderWay>,
     next_take: u64,
     lease_sequence: u64,
     lease_timer: u64,
@@ -135,6 +142,21 @@ struct TakeUnderWay {
 type Answers = Option<Vec<Outcome>>;
 type LoanAnswer = Option<Lent>;
 
+/// A call of a worker for numbers or tickets.
+struct Call {
+    number: u64,
+    asks: Vec<NumberAsk>,
+    loan: Option<LoanAsk>,
+}
+
+/// What came of one.
+struct Answer {
+    call: u64,
+    answers: Answers,
+    loan: LoanAnswer,
+}
+
+/// Most are visits: the others keep what is larger elsewhere, so that all are 16 bytes and move fast.
 enum Event {
     /// A second begins: who will come in it.
     Second,
@@ -150,22 +172,25 @@ enum Event {
     TakeAtCounter {
         colo: u16,
         worker: u16,
-        call: u64,
-        asks: Vec<NumberAsk>,
-        loan: Option<Box<LoanAsk>>,
+        call: Box<Call>,
     },
     TakeAtAnywhere {
         colo: u16,
         worker: u16,
-        call: u64,
-        asks: Vec<NumberAsk>,
+        call: Box<Call>,
     },
     Taken {
         colo: u16,
         worker: u16,
         counter: bool,
+        answer: Box<Answer>,
+    },
+    /// A worker gives up on a call.
+    TakeFailed {
+        colo: u16,
+        worker: u16,
+        counter: bool,
         call: u64,
-        answers: Box<(Answers, LoanAnswer)>,
     },
     CallCounterPool {
         colo: u16,
@@ -176,8 +201,12 @@ enum Event {
     },
     Leased {
         colo: u16,
+        answer: Box<LeaseAnswer>,
+    },
+    /// A Counter gives up on a call.
+    LeaseFailed {
+        colo: u16,
         sequence: u64,
-        answer: Option<Box<LeaseAnswer>>,
     },
     Report {
         colo: u16,
@@ -226,6 +255,9 @@ pub struct Planet {
     /// Cumulative traffic of all, even and odd colos.
     weights: [Vec<f64>; 3],
     anywhere: Anywhere,
+    /// `counters` as the article reads, without the repairs; see [`literal`].
+    literal: bool,
+    attempts: Attempts,
     pool: Pool,
     stored_pool: Option<SavedPool>,
     waiting_leases: Vec<Waiting>,
@@ -250,8 +282,10 @@ pub struct Planet {
 /// A message that waits for Anywhere's state.
 enum Waiting {
     Lease(u16, Box<LeaseAsk>),
-    Take(u16, u16, u64, Vec<NumberAsk>),
+    Take(u16, u16, Box<Call>),
 }
+
+const _: () = assert!(size_of::<Event>() == 16);
 
 impl Planet {
     /// A planet for a scenario.
@@ -294,6 +328,8 @@ impl Planet {
             colos: colo_list,
             weights,
             anywhere: Anywhere::restore(None, START),
+            literal: false,
+            attempts: Attempts::default(),
             pool: Pool::restore(None, START),
             stored_pool: None,
             waiting_leases: Vec::new(),
@@ -329,6 +365,14 @@ impl Planet {
         Ok(planet)
     }
 
+    /// The same planet with `counters` read literally; see [`literal`].
+    #[must_use]
+    pub fn with_literal_counters(mut self) -> Self {
+        self.room.slot_strategy = SlotStrategy::Counters;
+        self.literal = true;
+        self
+    }
+
     fn colo(index: usize, room: &Room, setup: &Setup, rng: &mut Rng) -> Colo {
         let name = format!("C{index:03}");
         let skew =
@@ -337,8 +381,9 @@ impl Planet {
         Colo {
             workers: (0..setup.workers).map(|_| Self::worker(setup, rng)).collect(),
             counter: Counter::restore(None, start),
+            attempts: Attempts::default(),
             lessor: LeaseCounter::new(rng.u64(1..)),
-            takes: HashMap::new(),
+            takes: FxHashMap::default(),
             next_take: 0,
             lease_sequence: 0,
             lease_timer: 0,
@@ -367,8 +412,8 @@ impl Planet {
             outbox: Outbox::new(id),
             counter_desk: Desk::new(setup.deadline_ms * 3 + 100),
             anywhere_desk: Desk::new(setup.deadline_ms * 3 + 100),
-            requests: HashMap::new(),
-            calls: HashMap::new(),
+            requests: FxHashMap::default(),
+            calls: FxHashMap::default(),
         }
     }
 
@@ -377,6 +422,14 @@ impl Planet {
         let mut next_tick = START;
         while let Some(event) = self.clockwork.next(self.end) {
             self.events += 1;
+            // Looked at together, they come from memory at the same time; else each event would wait for its own.
+            let mut looked_at = 0;
+            for event in self.clockwork.begun() {
+                if let Event::Visit(visitor) | Event::Expiry(visitor) = event {
+                    looked_at ^= self.visitors[*visitor as usize].pending;
+                }
+            }
+            std::hint::black_box(looked_at);
             if self.clockwork.now() >= next_tick {
                 tick((self.clockwork.now() - START) as f64 / (self.end - START) as f64);
                 next_tick += 60_000;
@@ -402,18 +455,16 @@ impl Planet {
             Event::Visit(visitor) => self.visit(visitor),
             Event::Expiry(visitor) => self.expiry(visitor),
             Event::Desk { colo, worker, counter, place } => self.turn(colo, worker, counter, place),
-            Event::TakeAtCounter { colo, worker, call, asks, loan } => {
-                self.take_at_counter(colo, worker, call, &asks, loan.map(|loan| *loan));
-            }
-            Event::TakeAtAnywhere { colo, worker, call, asks } => {
-                self.take_at_anywhere(colo, worker, call, asks);
-            }
-            Event::Taken { colo, worker, counter, call, answers } => {
-                self.taken(colo, worker, counter, call, *answers);
+            Event::TakeAtCounter { colo, worker, call } => self.take_at_counter(colo, worker, *call),
+            Event::TakeAtAnywhere { colo, worker, call } => self.take_at_anywhere(colo, worker, call),
+            Event::Taken { colo, worker, counter, answer } => self.taken(colo, worker, counter, *answer),
+            Event::TakeFailed { colo, worker, counter, call } => {
+                self.taken(colo, worker, counter, Answer { call, answers: None, loan: None });
             }
             Event::CallCounterPool { colo } => self.call_pool(colo),
             Event::Lease { colo, ask } => self.lease(colo, ask),
-            Event::Leased { colo, sequence, answer } => self.leased(colo, sequence, answer.as_deref()),
+            Event::Leased { colo, answer } => self.leased(colo, answer.sequence, Some(&answer)),
+            Event::LeaseFailed { colo, sequence } => self.leased(colo, sequence, None),
             Event::Report { colo, worker } => self.report(colo, worker),
             Event::Reported { colo, worker, report } => self.reported(colo, worker, &report),
             Event::ReportAnswer { colo, worker, answer } => self.report_answer(colo, worker, *answer),
@@ -502,15 +553,14 @@ impl Planet {
             counted_active: false,
             visit_until: 0,
             gives_up: u64::MAX,
-            came_at: 0,
             queued_at: 0,
             shown: None,
             first_shown: None,
-            shown_at: 0,
             rose: false,
             pending: 0,
             bucket: 0,
             asking: false,
+            requests: 0,
         };
         if let Some(index) = self.free.pop() {
             self.visitors[index as usize] = visitor;
@@ -527,8 +577,9 @@ impl Planet {
     }
 
     fn release(&mut self, visitor: u32) {
-        let here = &self.visitors[visitor as usize];
-        if here.pending == 0 && here.place == Place::Gone && !here.counted_active && !here.asking {
+        let here = &mut self.visitors[visitor as usize];
+        if here.pending == 0 && here.place == Place::Gone && !here.counted_active && here.requests == 0 {
+            here.place = Place::Forgotten;
             self.free.push(visitor);
         }
     }
@@ -556,11 +607,15 @@ impl Planet {
         let roams = self.behaviour.roaming > 0.0 && self.rng.f64() < self.behaviour.roaming;
         let colo = if roams { self.pick_colo(0) } else { home };
         let twin = self.behaviour.parallel > 0.0 && self.rng.f64() < self.behaviour.parallel;
-        let ticket = self.visitors[visitor as usize].ticket;
+        let here = &mut self.visitors[visitor as usize];
+        let ticket = here.ticket;
+        here.requests += 1;
         self.request(visitor, colo, ticket, false);
         if twin && ticket.is_some() {
             self.request(visitor, colo, ticket, true);
         }
+        self.visitors[visitor as usize].requests -= 1;
+        self.release(visitor);
     }
 
     /// One request, to any worker of a colo. A twin is the second of two at once with one cookie.
@@ -582,7 +637,6 @@ impl Planet {
                     here.place = Place::Outside;
                 }
                 if here.place == Place::Outside {
-                    here.came_at = true_now;
                     here.bucket = minute_of(true_now);
                     self.measure.arrived(true_now);
                 }
@@ -593,7 +647,12 @@ impl Planet {
             self.look_into_cache(colo, worker);
         }
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
-        let step = desk.keeper.judge(&self.room, &standing, ticket.id, now);
+        let step = if self.literal {
+            let state = desk.keeper.state().map(|state| (&state.key, state.global_time(now)));
+            literal::judge(&self.room, &standing, ticket.id, state, now)
+        } else {
+            desk.keeper.judge(&self.room, &standing, ticket.id, now)
+        };
         let refill = desk.keeper.refill(&self.room, now);
         let request = Request {
             visitor,
@@ -654,7 +713,9 @@ impl Planet {
             Step::Enter { minute, numbered } => self.enter(colo, worker, &request, minute, numbered),
             Step::Ask(whom, ask) => {
                 request.asked = (whom, ask);
-                self.visitors[request.visitor as usize].asking = true;
+                let here = &mut self.visitors[request.visitor as usize];
+                here.asking = true;
+                here.requests += 1;
                 let counter = whom == Whom::Counter;
                 let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
                 let place = if counter { desk.counter_desk.join(ask) } else { desk.anywhere_desk.join(ask) };
@@ -689,8 +750,9 @@ impl Planet {
                     self.send_take(colo, worker, call, asks);
                 } else {
                     let late = self.link(self.setup.pool_ms);
+                    let sent = Box::new(Call { number: call, asks, loan: None });
                     self.clockwork
-                        .at(self.clockwork.now() + late, Event::TakeAtAnywhere { colo, worker, call, asks });
+                        .at(self.clockwork.now() + late, Event::TakeAtAnywhere { colo, worker, call: sent });
                     self.deadline(colo, worker, false, call);
                 }
             }
@@ -705,7 +767,7 @@ impl Planet {
     fn deadline(&mut self, colo: u16, worker: u16, counter: bool, call: u64) {
         self.clockwork.at(
             self.clockwork.now() + self.setup.deadline_ms,
-            Event::Taken { colo, worker, counter, call, answers: Box::new((None, None)) },
+            Event::TakeFailed { colo, worker, counter, call },
         );
     }
 
@@ -716,6 +778,8 @@ impl Planet {
         let step = keeper.answered(&self.room, &request.standing, request.asked, outcome, now);
         self.visitors[request.visitor as usize].asking = false;
         self.act(colo, worker, request, step);
+        self.visitors[request.visitor as usize].requests -= 1;
+        self.release(request.visitor);
     }
 
     fn link(&mut self, (from, to): (u64, u64)) -> u64 {
@@ -808,7 +872,7 @@ impl Planet {
                 here.bucket,
                 queued.then_some(here.queued_at),
                 true_now - request.came_at,
-                here.first_shown,
+                here.first_shown.map(u64::from),
                 here.rose,
             );
         }
@@ -840,7 +904,9 @@ impl Planet {
         let state = self.colos[usize::from(colo)].workers[usize::from(worker)].keeper.state();
         let time = state.map_or(now, |state| state.global_time(now));
         let key = state.map(|state| &state.key);
-        let estimate = key.and_then(|key| estimated_wait_seconds(&self.room, key, ticket.bucket, time));
+        let estimate = key
+            .and_then(|key| estimated_wait_seconds(&self.room, key, ticket.bucket, time))
+            .map(|seconds| u32::try_from(seconds).unwrap_or(u32::MAX));
         let next = next_check_in_seconds(&self.room, key, ticket.bucket, time, random);
         let patience = self.exponential(self.behaviour.patience_seconds * 1_000.0) as u64;
         let leaves = self.behaviour.leave_at_once > 0.0 && self.rng.f64() < self.behaviour.leave_at_once;
@@ -860,13 +926,12 @@ impl Planet {
         }
         let here = &mut self.visitors[request.visitor as usize];
         if let (Some(shown), Some(estimate)) = (here.shown, estimate) {
-            here.rose |= estimate * 1_000 > shown * 1_000 + refresh;
+            here.rose |= u64::from(estimate) * 1_000 > u64::from(shown) * 1_000 + refresh;
         }
         if here.first_shown.is_none() {
             here.first_shown = estimate;
         }
         here.shown = estimate.or(here.shown);
-        here.shown_at = true_now;
         here.ticket = (!here.cookieless).then_some(Ticket { last_check_in: now, ..ticket });
         let next = (true_now + next).min(here.gives_up.max(true_now + 1));
         if leaves {
@@ -906,6 +971,10 @@ impl Planet {
         }
         here.pending -= 1;
         here.counted_active = false;
+        if here.pending == 0 && here.requests == 0 && here.place == Place::Inside {
+            // Let in by a twin's answer while the page itself was the queue's: nothing more will come.
+            here.place = Place::Gone;
+        }
         self.measure.expired(now);
         self.release(visitor);
     }
@@ -918,10 +987,10 @@ impl Planet {
         let leases = self.room.slot_strategy == SlotStrategy::Leases;
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
         let now = desk.keeper.time(own);
-        let loan = leases.then(|| Box::new(desk.keeper.loan_ask(desk.id, now)));
+        let loan = leases.then(|| desk.keeper.loan_ask(desk.id, now));
         let late = self.link(self.setup.local_ms);
-        self.clockwork
-            .at(self.clockwork.now() + late, Event::TakeAtCounter { colo, worker, call, asks, loan });
+        let sent = Box::new(Call { number: call, asks, loan });
+        self.clockwork.at(self.clockwork.now() + late, Event::TakeAtCounter { colo, worker, call: sent });
         self.deadline(colo, worker, true, call);
     }
 
@@ -961,20 +1030,18 @@ impl Planet {
         Some(done)
     }
 
-    fn take_at_counter(
-        &mut self,
-        colo: u16,
-        worker: u16,
-        call: u64,
-        asks: &[NumberAsk],
-        loan: Option<LoanAsk>,
-    ) {
+    fn take_at_counter(&mut self, colo: u16, worker: u16, call: Call) {
+        let Call { number: call, asks, loan } = call;
         let Some(done) = self.serve_colo(colo, true) else { return };
         let now = self.local(colo) + (done - self.now());
         if self.room.slot_strategy != SlotStrategy::Leases {
             let here = &mut self.colos[usize::from(colo)];
-            let outcomes = asks.iter().map(|ask| here.counter.take(ask, now)).collect();
-            self.send_taken(colo, worker, true, call, done, (Some(outcomes), None));
+            let outcomes = if self.literal {
+                asks.iter().map(|ask| here.attempts.take(ask.owned, now)).collect()
+            } else {
+                asks.iter().map(|ask| here.counter.take(ask, now)).collect()
+            };
+            self.send_taken(colo, worker, true, done, Answer { call, answers: Some(outcomes), loan: None });
             return;
         }
         let here = &mut self.colos[usize::from(colo)];
@@ -1021,32 +1088,19 @@ impl Planet {
         let here = &mut self.colos[usize::from(colo)];
         let Some(under_way) = here.takes.remove(&take) else { return };
         let loan = under_way.loan.map(|loan| here.lessor.lend(&loan, now));
-        self.send_taken(colo, under_way.worker, true, under_way.call, at, (Some(under_way.outcomes), loan));
+        let answer = Answer { call: under_way.call, answers: Some(under_way.outcomes), loan };
+        self.send_taken(colo, under_way.worker, true, at, answer);
     }
 
-    fn send_taken(
-        &mut self,
-        colo: u16,
-        worker: u16,
-        counter: bool,
-        call: u64,
-        at: u64,
-        answers: (Answers, LoanAnswer),
-    ) {
+    fn send_taken(&mut self, colo: u16, worker: u16, counter: bool, at: u64, answer: Answer) {
         let late = self.link(if counter { self.setup.local_ms } else { self.setup.pool_ms });
-        let answers = Box::new(answers);
+        let answer = Box::new(answer);
         self.clockwork
-            .at(at.max(self.clockwork.now()) + late, Event::Taken { colo, worker, counter, call, answers });
+            .at(at.max(self.clockwork.now()) + late, Event::Taken { colo, worker, counter, answer });
     }
 
-    fn taken(
-        &mut self,
-        colo: u16,
-        worker: u16,
-        counter: bool,
-        call: u64,
-        (answers, loan): (Answers, LoanAnswer),
-    ) {
+    fn taken(&mut self, colo: u16, worker: u16, counter: bool, answer: Answer) {
+        let Answer { call, answers, loan } = answer;
         let own = self.local(colo);
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
         let now = desk.keeper.time(own);
@@ -1089,7 +1143,7 @@ impl Planet {
             let late = self.link(self.setup.pool_ms);
             self.clockwork.at(true_now + late, Event::Lease { colo, ask: Box::new(ask) });
             let deadline = self.setup.deadline_ms - COUNTER_MARGIN_MS;
-            self.clockwork.at(true_now + deadline, Event::Leased { colo, sequence, answer: None });
+            self.clockwork.at(true_now + deadline, Event::LeaseFailed { colo, sequence });
         } else if let Some(due) = here.lessor.call_due(now)
             && here.lease_timer <= true_now
         {
@@ -1123,8 +1177,7 @@ impl Planet {
         let answer = self.pool.lease(&self.room, name, ask, done);
         if let Some(answer) = answer {
             let late = self.link(self.setup.pool_ms);
-            let sequence = answer.sequence;
-            self.clockwork.at(done + late, Event::Leased { colo, sequence, answer: Some(Box::new(answer)) });
+            self.clockwork.at(done + late, Event::Leased { colo, answer: Box::new(answer) });
         }
     }
 
@@ -1139,7 +1192,7 @@ impl Planet {
         self.call_pool(colo);
     }
 
-    fn take_at_anywhere(&mut self, colo: u16, worker: u16, call: u64, asks: Vec<NumberAsk>) {
+    fn take_at_anywhere(&mut self, colo: u16, worker: u16, call: Box<Call>) {
         if self.now() < self.anywhere_out_until {
             return;
         }
@@ -1155,24 +1208,28 @@ impl Planet {
             Renewal::First => {
                 self.start_renewal();
                 if self.renewing {
-                    self.waiting_leases.push(Waiting::Take(colo, worker, call, asks));
+                    self.waiting_leases.push(Waiting::Take(colo, worker, call));
                     return;
                 }
             }
         }
-        self.serve_take(colo, worker, call, &asks);
+        self.serve_take(colo, worker, &call);
     }
 
-    fn serve_take(&mut self, colo: u16, worker: u16, call: u64, asks: &[NumberAsk]) {
+    fn serve_take(&mut self, colo: u16, worker: u16, call: &Call) {
+        let asks = &call.asks;
         let Some(done) = self.serve(|planet| &mut planet.anywhere_busy, Busiest::Anywhere) else { return };
         self.measure.pool_calls += 1;
         let outcomes = if self.room.slot_strategy == SlotStrategy::Leases {
             self.pool.take(&self.room, asks, done)
+        } else if self.literal {
+            Some(asks.iter().map(|ask| self.attempts.take(ask.limit, done)).collect())
         } else {
             self.anywhere.take(&self.room, asks, done)
         };
         if outcomes.is_some() {
-            self.send_taken(colo, worker, false, call, done, (outcomes, None));
+            let answer = Answer { call: call.number, answers: outcomes, loan: None };
+            self.send_taken(colo, worker, false, done, answer);
         }
     }
 
@@ -1225,7 +1282,7 @@ impl Planet {
         for waiting in std::mem::take(&mut self.waiting_leases) {
             match waiting {
                 Waiting::Lease(colo, ask) => self.serve_lease(colo, &ask),
-                Waiting::Take(colo, worker, call, asks) => self.serve_take(colo, worker, call, &asks),
+                Waiting::Take(colo, worker, call) => self.serve_take(colo, worker, &call),
             }
         }
     }
@@ -1280,6 +1337,7 @@ impl Planet {
                 here.stored = Some(saved);
             }
         }
+        self.measure.answer_bytes(&answer);
         self.schedule_push(colo);
         if !self.is_lost() {
             let late = self.link(self.setup.local_ms) + self.jitter();

@@ -4,7 +4,7 @@ use anteroom::config::SlotStrategy;
 use comfy_table::{CellAlignment, Table, TableStyle, presets};
 use serde::Serialize;
 
-use crate::measure::Measured;
+use crate::measure::{Measured, Weighed};
 use crate::scenario::Scenario;
 
 /// Above so many times `new_users_per_minute`, arrivals are a flash crowd.
@@ -121,7 +121,7 @@ fn part(of: u64, all: u64) -> f64 {
     if all == 0 { 0.0 } else { of as f64 / all as f64 }
 }
 
-const COLUMNS: [Column; 18] = [
+const COLUMNS: [Column; 21] = [
     Column::new("active|over %", Unit::Number(2), |run| Some(run.active_overshoot * 100.0)),
     Column::new("minute|over %", Unit::Number(2), |run| Some(run.minute_overshoot * 100.0)),
     Column::new("60 s|over %", Unit::Number(1), |run| Some(run.sliding_overshoot * 100.0)),
@@ -143,7 +143,22 @@ const COLUMNS: [Column; 18] = [
     Column::new("objects|/1,000", Unit::Number(0), |run| Some(run.object_requests)),
     Column::new("objects|/s", Unit::Number(1), |run| Some(run.object_requests_per_second)),
     Column::new("busiest|/s", Unit::Number(0), |run| run.busiest.iter().max().map(|most| *most as f64)),
+    Column::new("report|bytes", Unit::Number(0), |run| weight(run, &[Weighed::Report])),
+    Column::new("answer|bytes", Unit::Number(0), |run| weight(run, &ANSWERS)),
+    Column::new("key|bytes", Unit::Number(0), |run| weight(run, &[Weighed::StateKey])),
 ];
+
+const ANSWERS: [Weighed; 2] = [Weighed::AnswerToColo, Weighed::AnswerToAnywhere];
+
+/// The largest message of some kinds, in bytes; nothing where there was none.
+fn weight(run: &Measured, kinds: &[Weighed]) -> Option<f64> {
+    kinds
+        .iter()
+        .map(|kind| run.bytes[*kind as usize])
+        .max()
+        .filter(|bytes| *bytes > 0)
+        .map(|bytes| bytes as f64)
+}
 
 /// Titles (in two parts with `|` between) and cells: what was run, then each figure of its worst seed.
 pub fn cells(rows: &[Row<'_>]) -> (Vec<&'static str>, Vec<Vec<String>>) {
@@ -324,19 +339,19 @@ const GOALS: [Goal; 19] = [
     Goal::new(
         "largest report, in bytes",
         Unit::Number(0),
-        |run| Some(run.bytes[0] as f64),
+        |run| weight(run, &[Weighed::Report]),
         |_, colos| (colos >= MANY_COLOS).then_some(4_096.0),
     ),
     Goal::new(
         "largest answer of Global, in bytes",
         Unit::Number(0),
-        |run| Some(run.bytes[1].max(run.bytes[2]) as f64),
+        |run| weight(run, &ANSWERS),
         |_, colos| (colos >= MANY_COLOS).then_some(8_192.0),
     ),
     Goal::new(
-        "largest state key of a colo, in bytes",
+        "largest answer with a state key to a worker, in bytes",
         Unit::Number(0),
-        |run| Some(run.bytes[1] as f64),
+        |run| weight(run, &[Weighed::StateKey]),
         |_, colos| (colos >= MANY_COLOS).then_some(2_048.0),
     ),
     Goal::new(

@@ -67,6 +67,8 @@ pub struct Global {
     /// Per ended minute: numbers that their owners say they gave.
     told: LiteMap<u32, i64>,
     anywhere: Option<Given>,
+    /// Of a minute: users who tried to enter, added up over the colos once and kept so with each report.
+    tried: Option<(u32, i64)>,
     flow: Flow,
     /// Colos whose stored reports are to be deleted.
     forgotten: Vec<String>,
@@ -82,6 +84,7 @@ impl Global {
             shares: LiteMap::new(),
             told: LiteMap::new(),
             anywhere: None,
+            tried: None,
             flow: Flow::default(),
             forgotten: Vec::new(),
             meta_stored: true,
@@ -121,6 +124,10 @@ impl Global {
             }
             // Costs the size of one report, however many colos there are.
             self.merged.replace(&colo.report.census, &report.census);
+            if let Some((minute, tried)) = &mut self.tried {
+                let (was, is) = (colo.report.census.tried_in(*minute), report.census.tried_in(*minute));
+                *tried += is.max(0) - was.max(0);
+            }
             colo.report = report;
             colo.received_at = now;
             colo.stored = false;
@@ -129,6 +136,7 @@ impl Global {
                 return false;
             }
             self.merged.merge(&report.census, 1);
+            self.tried = None;
             let name = report.colo.clone();
             self.colos.insert(name, Colo { report, received_at: now, answered_at: now, stored: false });
         }
@@ -146,6 +154,7 @@ impl Global {
             .map(|(name, _)| name.clone());
         let Some(colo) = silent.and_then(|name| self.colos.remove(&name)) else { return false };
         self.forgotten.push(colo.report.colo.clone());
+        self.tried = None;
         self.merged.merge(&colo.report.census, -1);
         self.merged.forget(room, now);
         true
@@ -237,7 +246,11 @@ impl Global {
             .collect();
         let history = this.saturating_sub(2);
         let tried = |colo: &Colo| colo.report.census.tried_in(history).max(0);
-        let all_tried: i64 = self.colos.values().map(tried).sum();
+        let all_tried = match self.tried {
+            Some((minute, users)) if minute == history => users,
+            _ => self.colos.values().map(tried).sum(),
+        };
+        self.tried = Some((history, all_tried));
         let whole = all_tried.max(i64::from(room.new_users_per_minute)).max(1);
         let millionths = |part: i64| (part * 1_000_000 / whole) as u32;
         // Renewals of the last seconds of a session are reported at once, but not in no time.
@@ -246,13 +259,11 @@ impl Global {
         while expiring.len() > 1 && expiring.last() == expiring.get(expiring.len() - 2) {
             expiring.pop();
         }
-        let active = merged.active_at(room, counted_at);
+        let counted = merged.active_at(room, counted_at);
         // The limit has been kept: no more can be inside, whoever has not been heard of.
-        let unheard = self.cut_off(room, now).min((i64::from(room.total_active_users) - active).max(0));
-        let active = active + unheard;
-        let foreseen = |ms: u64| {
-            (merged.active_at(room, counted_at) - merged.active_at(room, counted_at + ms)).max(0) as u32
-        };
+        let unheard = self.cut_off(room, now).min((i64::from(room.total_active_users) - counted).max(0));
+        let active = counted + unheard;
+        let foreseen = |ms: u64| (counted - merged.active_at(room, counted_at + ms)).max(0) as u32;
         let waiting = merged.waiting_at(room, now);
         let entering = self.entering(now);
         let present = merged.present_at(room, &waiting, now);

@@ -111,12 +111,137 @@ export default {
 };
 `;
 
+// The entry of a script that owns one object, and writes down all that the object sees and says: its messages and their
+// answers, each reading of the clock, its random numbers, what it loads, what other objects answered it. An object takes one event at
+// a time here, so that it is certain which reading belongs to which event.
+const RECORDING_ENTRY = `
+import * as built from "./index.js";
+
+const log = [];
+const base64 = (bytes) => btoa(String.fromCharCode(...new Uint8Array(bytes)));
+
+globalThis.Date = class extends Date {
+  constructor(...given) {
+    super(...given);
+    if (given.length === 0) log.push({ now: this.getTime() });
+  }
+};
+const fill = crypto.getRandomValues.bind(crypto);
+crypto.getRandomValues = (bytes) => {
+  fill(bytes);
+  log.push({ random: base64(bytes) });
+  return bytes;
+};
+
+// The platform's crate looks at the class's name.
+class DurableObjectNamespace {
+  constructor(real) {
+    this.real = real;
+  }
+  getByName(name) {
+    const stub = this.real.getByName(name);
+    return {
+      async fetch(request) {
+        const { pathname } = new URL(request.url);
+        const answer = await stub.fetch(request);
+        const body = await answer.arrayBuffer();
+        log.push({ heard: pathname, status: answer.status, body: base64(body) });
+        return new Response(body, { status: answer.status });
+      },
+    };
+  }
+}
+
+// What is read from storage; all else goes straight there.
+function watched(storage) {
+  const loaded = (key, value) => value && log.push({ loaded: key, body: base64(value) });
+  const reads = {
+    async get(key) {
+      const value = await storage.get(key);
+      loaded(key, value);
+      return value;
+    },
+    async list(options) {
+      const values = await storage.list(options);
+      for (const [key, value] of values) loaded(key, value);
+      return values;
+    },
+  };
+  const get = (_, name) => reads[name] ?? storage[name]?.bind?.(storage) ?? storage[name];
+  return new Proxy({}, { get });
+}
+
+function recorded(kind) {
+  const Real = built[kind];
+  return class {
+    constructor(ctx, env) {
+      const others = Object.entries(env).map(([name, value]) =>
+        typeof value?.getByName === "function" ? [name, new DurableObjectNamespace(value)] : [name, value],
+      );
+      log.push({ start: kind, name: ctx.id.name });
+      const state = {
+        id: ctx.id,
+        storage: watched(ctx.storage),
+        blockConcurrencyWhile: (work) => ctx.blockConcurrencyWhile(work),
+        waitUntil: (work) => ctx.waitUntil(work),
+      };
+      this.real = new Real(state, Object.fromEntries(others));
+      this.last = Promise.resolve();
+    }
+    inTurn(work) {
+      const turn = this.last.then(work);
+      this.last = turn.catch(() => {});
+      return turn;
+    }
+    async fetch(request) {
+      const { url, method } = request;
+      const body = await request.arrayBuffer();
+      return this.inTurn(async () => {
+        log.push({ asked: new URL(url).pathname, body: base64(body) });
+        const answer = await this.real.fetch(new Request(url, { method, body }));
+        const said = await answer.arrayBuffer();
+        log.push({ answered: answer.status, body: base64(said) });
+        return new Response(said, { status: answer.status });
+      });
+    }
+    alarm(info) {
+      return this.inTurn(async () => {
+        log.push({ alarm: true });
+        await this.real.alarm(info);
+        log.push({ slept: true });
+      });
+    }
+  };
+}
+
+export const Counter = recorded("Counter");
+export const Anywhere = recorded("Anywhere");
+export const DataCenter = recorded("DataCenter");
+export const Global = recorded("Global");
+
+export default {
+  fetch: () => Response.json(log),
+};
+`;
+
+/** A script per object, for recording: which classes it owns, and in which script those that it calls are. */
+function recordingScripts(colos) {
+  const home = (binding, colo) =>
+    ["COUNTER", "DATA_CENTER"].includes(binding) ? `${binding}-${colo}`.toLowerCase() : binding.toLowerCase();
+  const names = Object.keys(colos).flatMap((colo) =>
+    Object.keys(CLASSES).map((binding) => [home(binding, colo), colo]),
+  );
+  return { home, names: [...new Map(names)] };
+}
+
 /**
  * Starts a world. `rooms` are the vars' values by what follows `ROOM_`; `vars` are added, or replace what is there
- * (`undefined` takes one away).
- * @param {{ rooms: Record<string, unknown>, vars?: Record<string, unknown>, colos?: Record<string, number> }} options
+ * (`undefined` takes one away). `recorded`: each object writes down what it sees and says, see `World.recording`; there
+ * may be one room then, and no faults.
+ * @param {{ rooms: Record<string, unknown>, vars?: Record<string, unknown>, colos?: Record<string, number>,
+ *   recorded?: boolean }} options
  */
-export async function startWorld({ rooms, vars = {}, colos = { AMS: 2, SIN: 2, GRU: 2 } }) {
+export async function startWorld({ rooms, vars = {}, colos = { AMS: 2, SIN: 2, GRU: 2 }, recorded = false }) {
   const origin = await startOrigin();
   const log = [];
   const bindings = (rooms, vars) => {
@@ -136,30 +261,35 @@ export async function startWorld({ rooms, vars = {}, colos = { AMS: 2, SIN: 2, G
   const workers = Object.entries(colos).flatMap(([colo, count]) =>
     Array.from({ length: count }, (_, number) => workerName(colo, number)),
   );
+  const recording = recordingScripts(colos);
+  const owners = recorded ? recording.names : [["objects", undefined]];
+  const visitors = workers.map((name) => [name, name.split("-")[0].toUpperCase()]);
+  const owner = (binding, colo) => (recorded ? recording.home(binding, colo) : "objects");
   const options = (rooms, vars) => ({
     log: new Log(LogLevel.NONE),
     cf: false,
     handleRuntimeStdio: (out, error) => {
       for (const stream of [out, error]) stream.on("data", (chunk) => log.push(String(chunk)));
     },
-    workers: ["objects", ...workers].map((name) => ({
+    workers: [...owners, ...visitors].map(([name, colo]) => ({
       name,
       compatibilityDate: COMPATIBILITY_DATE,
-      modules: modules(name === "objects" ? OBJECTS_ENTRY : undefined),
+      modules: modules(owners.some(([owner]) => owner === name) ? entry : undefined),
       durableObjects: Object.fromEntries(
-        Object.entries(CLASSES).map(([binding, className]) => [
-          binding,
-          { className, useSQLite: true, ...(name === "objects" ? {} : { scriptName: "objects" }) },
-        ]),
+        Object.entries(CLASSES).map(([binding, className]) => {
+          const scriptName = owner(binding, colo);
+          return [binding, { className, useSQLite: true, ...(name === scriptName ? {} : { scriptName }) }];
+        }),
       ),
       bindings: bindings(rooms, vars),
       unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }],
     })),
   });
+  const entry = recorded ? RECORDING_ENTRY : OBJECTS_ENTRY;
   const miniflare = new Miniflare(options(rooms, vars));
   await miniflare.ready;
   const world = new World({ miniflare, origin, log, options });
-  await world.findWorkers(workers);
+  await world.findWorkers([...owners.map(([name]) => name), ...workers]);
   return world;
 }
 
@@ -204,7 +334,7 @@ class World {
   }
 
   async findWorkers(names) {
-    for (const name of ["objects", ...names]) {
+    for (const name of names) {
       this.#urls.set(name, await this.#miniflare.unsafeGetDirectURL(name));
     }
   }
@@ -214,7 +344,7 @@ class World {
     await this.#miniflare.setOptions(this.#options(rooms, vars));
     this.#agent.destroy();
     this.#agent = new Agent({ keepAlive: true });
-    await this.findWorkers([...this.#urls.keys()].filter((name) => name !== "objects"));
+    await this.findWorkers([...this.#urls.keys()]);
   }
 
   /**
@@ -338,6 +468,13 @@ class World {
   async calls(room) {
     const calls = await this.#control({ act: "calls" });
     return calls.filter(({ name }) => name === room || name.startsWith(`${room}/`));
+  }
+
+  /** What each object of a recorded world has seen and said so far. */
+  async recording() {
+    const isVisitors = (name) => /-\d+$/.test(name);
+    const urls = [...this.#urls].filter(([name]) => !isVisitors(name)).map(([, url]) => url);
+    return Promise.all(urls.map(async (url) => (await fetch(url)).json()));
   }
 
   async close() {

@@ -1,0 +1,104 @@
+// The same history, checked twice: a crowd meets a room in the real runtime while every object writes down what it sees
+// and says. Then all of it goes through the core again, natively, with the same times: the answers must be the same bytes.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+
+import { environment, ROOT, STABLE } from "../../tools/toolchain.mjs";
+import { Crowd } from "./crowd.mjs";
+import { MINUTE, room, sleep, startWorld } from "./world.mjs";
+
+/** The room is full before the minute's edge, so that the minute after it has shares. */
+const BEFORE_EDGE = 12_000;
+const ARRIVALS = 25_000;
+const LASTS = 85_000;
+const LIMITS = { total_active_users: 60, new_users_per_minute: 60, refresh_interval_seconds: 10 };
+
+/** How many messages of each kind there must be at least; and that there are no other kinds. */
+const LEAST = {
+  counters: {
+    "Anywhere's answer to a worker": 20,
+    "Counter's answer": 5,
+    "Counter's count": 20,
+    "DataCenter's answer to a report": 20,
+    "DataCenter's report": 20,
+    "Global's answer to Anywhere": 20,
+    "Global's answer to a report": 20,
+  },
+  leases: {
+    "Anywhere's answer to a Counter": 20,
+    "Counter's answer": 20,
+    "Counter's call to Anywhere": 20,
+    "DataCenter's answer to a report": 20,
+    "DataCenter's report": 20,
+    "Global's answer to Anywhere": 20,
+    "Global's answer to a report": 20,
+  },
+};
+
+/** Records a crowd, over two minutes' edges: shares change there. */
+async function record(strategy) {
+  const rooms = { crowd: room("/crowd", { ...LIMITS, slot_strategy: strategy }) };
+  const world = await startWorld({
+    rooms,
+    colos: { AMS: 2, SIN: 2, GRU: 2 },
+    recorded: true,
+    // A call that is given up leaves no trace of when.
+    vars: { OBJECT_DEADLINE_MS: "10000" },
+  });
+  try {
+    const crowd = new Crowd(world, {
+      path: "/crowd",
+      visitors: 200,
+      limits: { limitActive: LIMITS.total_active_users, limitNew: LIMITS.new_users_per_minute },
+      seed: 3,
+      arrivals: ARRIVALS,
+      lasts: LASTS,
+      refreshSeconds: LIMITS.refresh_interval_seconds,
+    });
+    await crowd.play();
+    await sleep(3_000);
+    assert.deepEqual(crowd.unexpected, []);
+    const history = { rooms: { ROOM_CROWD: rooms.crowd }, objects: await world.recording() };
+    return { history, figures: crowd.figures() };
+  } finally {
+    await world.close();
+  }
+}
+
+/** Replays a history: what was compared and how much of it was the same. */
+async function replay(history) {
+  const place = await mkdtemp(join(tmpdir(), "anteroom-"));
+  try {
+    const file = join(place, "history.json");
+    await writeFile(file, JSON.stringify(history));
+    const args = ["run", "--quiet", "--package", "anteroom-sim", "--", "replay", file];
+    const child = spawn("cargo", args, { cwd: ROOT, env: environment({ RUSTUP_TOOLCHAIN: STABLE }) });
+    let said = "";
+    for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (said += chunk));
+    const code = await new Promise((resolve) => child.on("close", resolve));
+    const lines = [...said.matchAll(/^(.*): (\d+) of (\d+) the same$/gm)];
+    return { code, said, compared: Object.fromEntries(lines.map(([, kind, , all]) => [kind, Number(all)])) };
+  } finally {
+    await rm(place, { recursive: true });
+  }
+}
+
+describe("a recorded history through the core again", { concurrency: true }, () => {
+  for (const [strategy, least] of Object.entries(LEAST)) {
+    test(strategy, async (context) => {
+      await sleep((2 * MINUTE - (Date.now() % MINUTE) - BEFORE_EDGE) % MINUTE);
+      const { history, figures } = await record(strategy);
+      assert.ok(figures.visitors.queued > 20, "the room was full");
+      const { code, said, compared } = await replay(history);
+      context.diagnostic(JSON.stringify(compared));
+      assert.equal(code, 0, said);
+      assert.deepEqual(Object.keys(compared), Object.keys(least));
+      for (const [kind, count] of Object.entries(least))
+        assert.ok(compared[kind] >= count, `${compared[kind]} times ${kind}, not ${count}`);
+    });
+  }
+});
