@@ -23,7 +23,17 @@ import {
 const LARGEST_GZIP = 250_000;
 
 /** What the Worker is made of. Cargo.lock stands for the dependencies and for wasm-bindgen's command. */
-const SOURCES = ["tools/build.mjs", "src", "cipher", "static", "build.rs", "askama.toml", "Cargo.toml", "Cargo.lock", ".cargo"];
+const SOURCES = [
+  "tools/build.mjs",
+  "src",
+  "cipher",
+  "static",
+  "build.rs",
+  "askama.toml",
+  "Cargo.toml",
+  "Cargo.lock",
+  ".cargo",
+];
 const ARGUMENTS = ["--release", "--panic-unwind"];
 const ENTRY = join(ROOT, "src", "edge", "entry.js");
 const SCRIPT = join(ROOT, "build", "index.js");
