@@ -95,19 +95,21 @@ impl Place {
 
     /// Works with this worker's memory of the room. Never held over an `await`.
     pub fn with<T>(&self, work: impl FnOnce(&mut RoomWorker) -> T) -> Result<T> {
-        let key = (self.room.name.clone(), self.colo.clone());
         WORKERS.with_borrow_mut(|workers| {
-            if !workers.contains_key(&key) {
-                if workers.len() >= MAX_ROOM_WORKERS
-                    && let Some(other) = workers.keys().next().cloned()
-                {
-                    workers.remove(&other);
-                }
-                workers.insert(key.clone(), RoomWorker::new(random_id()?, self.deadline_ms));
+            let known =
+                workers.iter_mut().find(|((room, colo), _)| *room == self.room.name && *colo == self.colo);
+            if let Some((_, worker)) = known {
+                return Ok(work(worker));
             }
-            let worker =
-                workers.get_mut(&key).ok_or_else(|| worker::Error::RustError("no memory".to_owned()))?;
-            Ok(work(worker))
+            if workers.len() >= MAX_ROOM_WORKERS
+                && let Some(other) = workers.keys().next().cloned()
+            {
+                workers.remove(&other);
+            }
+            let mut worker = RoomWorker::new(random_id()?, self.deadline_ms);
+            let done = work(&mut worker);
+            workers.insert((self.room.name.clone(), self.colo.clone()), worker);
+            Ok(done)
         })
     }
 
