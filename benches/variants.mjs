@@ -282,6 +282,15 @@ function arriving(isToldSoon) {
 
 const anterooms = [
   variant({
+    name: "uncovered",
+    title: "covered by no room",
+    goal: 1.25,
+    worker: anteroom(OPEN),
+    begin: expectRoom,
+    ...untouched,
+    next: () => ({ path: "/other/shoes/42?colour=red" }),
+  }),
+  variant({
     name: "admitted",
     title: "admitted, cookie unchanged",
     goal: 1.25,

@@ -23,10 +23,22 @@ import {
 const LARGEST_GZIP = 250_000;
 
 /** What the Worker is made of. Cargo.lock stands for the dependencies and for wasm-bindgen's command. */
-const SOURCES = ["src", "static", "build.rs", "askama.toml", "Cargo.toml", "Cargo.lock", ".cargo"];
+const SOURCES = [
+  "tools/build.mjs",
+  "src",
+  "cipher",
+  "static",
+  "build.rs",
+  "askama.toml",
+  "Cargo.toml",
+  "Cargo.lock",
+  ".cargo",
+];
 const ARGUMENTS = ["--release", "--panic-unwind"];
+const ENTRY = join(ROOT, "src", "edge", "entry.js");
+const SCRIPT = join(ROOT, "build", "index.js");
 const WASM = join(ROOT, "build", "index_bg.wasm");
-const PRODUCTS = [join(ROOT, "build", "index.js"), WASM];
+const PRODUCTS = [SCRIPT, WASM];
 /** What the last build was made of and what it made: two lines of hash. */
 const STAMP = join(TOOLS, "built");
 
@@ -99,6 +111,13 @@ async function compile() {
     },
     failure: "The Worker does not build: see above",
   });
+  // What worker-build has made, with our entry before it, in one file again.
+  const bundle = ["--bundle", "--minify", "--format=esm", "--log-level=warning", "--allow-overwrite"];
+  await run(
+    join(packages, "esbuild", "bin", "esbuild"),
+    [ENTRY, ...bundle, "--external:*.wasm", "--external:cloudflare:*", `--outfile=${SCRIPT}`],
+    { failure: "The Worker's entry does not build: see above" },
+  );
 }
 
 main(import.meta.url, build);

@@ -84,7 +84,7 @@ impl Rooms {
         let mut on_host = self
             .rooms
             .iter()
-            .filter(|room| room.host.as_deref().is_none_or(|of_room| of_room.eq_ignore_ascii_case(host)));
+            .filter(|room| room.host.as_deref().is_none_or(|of_room| is_same_host(of_room, host)));
         let tangle = match path::read(path.as_bytes()) {
             Reading::Plain(path) => {
                 let room = on_host.find(|room| path::is_below(&path, room.path.as_bytes()));
@@ -117,7 +117,7 @@ impl Rooms {
     /// Whether any room covers something on this host.
     pub fn covers_host(&self, host: &str) -> bool {
         let host = bare_host(host);
-        self.rooms.iter().any(|room| room.host.as_ref().is_none_or(|own| host.eq_ignore_ascii_case(own)))
+        self.rooms.iter().any(|room| room.host.as_deref().is_none_or(|of_room| is_same_host(of_room, host)))
     }
 
     /// The rooms that work, most specific path first; at most [`MAX_ROOMS`].
@@ -172,6 +172,11 @@ impl Rooms {
         }
         None
     }
+}
+
+/// Whether two names mean one host. Nearly always both are in lower case, and comparing them so is faster.
+fn is_same_host(one: &str, other: &str) -> bool {
+    one.len() == other.len() && (one == other || one.eq_ignore_ascii_case(other))
 }
 
 /// A `Host` header's name without port and without the dot that may end a complete name.

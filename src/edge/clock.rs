@@ -1,15 +1,18 @@
 //! Time and randomness of the platform, for the core that has neither.
 
+use std::cell::RefCell;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use worker::{Date, Delay};
+use worker::Delay;
+
+use super::calls::failure;
 
 /// Milliseconds since the epoch. In a Worker it stands still between two waits for I/O.
 pub fn now() -> u64 {
-    Date::now().as_millis()
+    js_sys::Date::now() as u64
 }
 
 /// Lets some milliseconds pass.
@@ -28,11 +31,28 @@ pub async fn within<T>(milliseconds: u64, future: impl Future<Output = T>) -> Op
     .await
 }
 
-/// Random bytes. Without a source of randomness no ticket can be sealed safely, so this is an error, not a default.
+/// So many random bytes are drawn at a time: a draw costs more than what is done with them.
+const DRAWN: usize = 1_024;
+
+thread_local! {
+    static RANDOM: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Random bytes, each given once. Without a source of randomness no ticket can be sealed safely, so this is an error,
+/// not a default.
 pub fn random<const LENGTH: usize>() -> worker::Result<[u8; LENGTH]> {
-    let mut bytes = [0; LENGTH];
-    getrandom::fill(&mut bytes).map_err(|error| worker::Error::RustError(error.to_string()))?;
-    Ok(bytes)
+    RANDOM.with_borrow_mut(|drawn| {
+        if drawn.len() < LENGTH {
+            let mut bytes = vec![0; DRAWN];
+            getrandom::fill(&mut bytes).map_err(|error| failure(error.to_string()))?;
+            *drawn = bytes;
+        }
+        let (rest, bytes) =
+            drawn.split_last_chunk::<LENGTH>().ok_or_else(|| failure("too many random bytes".to_owned()))?;
+        let (left, bytes) = (rest.len(), *bytes);
+        drawn.truncate(left);
+        Ok(bytes)
+    })
 }
 
 /// A random number that is not 0.

@@ -1,63 +1,114 @@
 //! A request's way: match the room, open the ticket, look at the state key, decide, act, count.
 
-use worker::{Context, Env, Request, Result};
+use std::panic::AssertUnwindSafe;
+use std::rc::Rc;
+
+use js_sys::futures::future_to_promise;
+use wasm_bindgen::JsValue;
+use worker::{Context, Env, Result};
 
 use super::clock::{now, random, random_id};
-use super::platform::{colo, log_error};
-use super::room_worker::Place;
+use super::platform::{colo, likely_colo};
+use super::room_worker::{Place, time_in};
 use super::settings::Settings;
-use super::{operator, origin};
-use crate::answer::{self, Answer, Estimate, STATUS_REQUEST_HEADER, WaitingView};
-use crate::config::Coverage;
+use super::{operator, own};
+use crate::answer::{self, Estimate, WaitingView};
+use crate::config::{Coverage, Room};
 use crate::pipeline::{CheckIn, PLACE_MS};
 use crate::queue::{Step, estimated_wait_seconds, likely_ahead, minute_of, next_check_in_seconds};
 use crate::ticket::{KeyRing, Standing, Ticket, find_cookie, set_cookie, standing};
 
 /// Our own paths, on every host that a room covers.
 const OWN_PATHS: &str = "/__anteroom/";
+/// The decision that most requests get: to the origin, and nothing to add to its answer.
+const TO_ORIGIN: JsValue = JsValue::UNDEFINED;
 
-/// Handles one request.
-pub async fn handle(request: Request, env: Env, context: Context) -> Result<web_sys::Response> {
-    let settings = Settings::of(&env);
-    let url = request.inner().url();
-    let (https, host, path) = parts(&url);
-    if path.starts_with(OWN_PATHS) && settings.rooms.covers_host(host) {
-        return operator::handle(&request, path, &env, &settings).await;
-    }
-    let room = match settings.rooms.find(host, path) {
-        Coverage::Uncovered => return to_origin(&request, &settings, None).await,
-        Coverage::Covered(room) => room,
-        // Which room it means depends on who reads it; no honest client writes such a path.
-        Coverage::Contradictory(_) => return respond(&answer::bad_path(), None),
-    };
-    let Some(keys) = &settings.keys else {
-        // Without keys no ticket can be given, so nobody could ever leave the queue: fail open. It is in the log.
-        return to_origin(&request, &settings, None).await;
-    };
-    if room.suspended {
-        return to_origin(&request, &settings, None).await;
-    }
-    let place = Place::new(room, colo(&request), host, &env, &settings);
-    let visit = Visit { request, context, settings: &settings, keys, place, https };
-    visit.handle().await
+/// A request, read once.
+pub struct Request {
+    /// For what is seldom needed.
+    pub inner: web_sys::Request,
+    /// Its URL.
+    pub url: String,
+    /// Its `Cookie` header; may be empty.
+    pub cookies: String,
+    /// Whether the waiting page's script asks.
+    pub asks_for_status: bool,
 }
 
-struct Visit<'a> {
+/// Decides a request; `edge::decide` says how.
+pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
+    let settings = Settings::of(&env);
+    let (https, host, path) = parts(&request.url);
+    if path.starts_with(OWN_PATHS) && settings.rooms.covers_host(host) {
+        let path = path.to_owned();
+        return Ok(later(async move { operator::handle(&request.inner, &path, &env, &settings).await }));
+    }
+    let room = match settings.rooms.find(host, path) {
+        Coverage::Uncovered => return Ok(TO_ORIGIN),
+        Coverage::Covered(room) => room,
+        // Which room it means depends on who reads it; no honest client writes such a path.
+        Coverage::Contradictory(_) => return own::page(&answer::bad_path(), None),
+    };
+    // Without keys no ticket can be given, so nobody could ever leave the queue: fail open. It is in the log.
+    let Some(keys) = settings.keys.as_ref().filter(|_| !room.suspended) else { return Ok(TO_ORIGIN) };
+    let tickets = tickets(keys, room, &request.cookies);
+    let time = time_in(&room.name);
+    if let Standing::Active(ticket) = best(&tickets, room, time) {
+        if !request.asks_for_status && !has_moved(&ticket, room, time) {
+            return Ok(TO_ORIGIN);
+        }
+        // Nobody has to be asked, and whichever colo counts a move, the sum is right.
+        let place = Place::new(room, likely_colo(&request.inner), host, &env, &settings);
+        return Visit { request, context, keys: Rc::clone(keys), place, https }.pass(ticket);
+    }
+    let place = Place::new(room, colo(&request.inner), host, &env, &settings);
+    let visit = Visit { request, context, keys: Rc::clone(keys), place, https };
+    let standing = best(&tickets, room, visit.place.time());
+    Ok(later(visit.handle(standing)))
+}
+
+/// A decision that takes its time.
+fn later(decision: impl Future<Output = Result<JsValue>> + 'static) -> JsValue {
+    let decision = async move { Ok(decision.await?) };
+    future_to_promise(AssertUnwindSafe(decision)).into()
+}
+
+/// The tickets that a `Cookie` header holds for a room. Browsers may send several of one name.
+fn tickets(keys: &KeyRing, room: &Room, cookies: &str) -> Vec<Ticket> {
+    find_cookie(cookies, &room.cookie_name()).filter_map(|value| keys.open(&room.name, value)).collect()
+}
+
+/// Where the visitor stands: of several tickets the one that says most counts.
+fn best(tickets: &[Ticket], room: &Room, time: u64) -> Standing {
+    let mut best = Standing::New;
+    for ticket in tickets {
+        match standing(Some(*ticket), time, room.session_ms(), PLACE_MS) {
+            active @ Standing::Active(_) => return active,
+            waiting @ Standing::Waiting(_) if best == Standing::New => best = waiting,
+            _ => {}
+        }
+    }
+    best
+}
+
+/// Whether an active user's ticket has to move on. Within one slot nothing changes: no new cookie, nothing to count.
+fn has_moved(ticket: &Ticket, room: &Room, time: u64) -> bool {
+    time / room.slot_ms() != ticket.last_check_in / room.slot_ms()
+}
+
+/// A visitor's request to a room.
+struct Visit {
     request: Request,
     context: Context,
-    settings: &'a Settings,
-    keys: &'a KeyRing,
+    keys: Rc<KeyRing>,
     place: Place,
     https: bool,
 }
 
-impl Visit<'_> {
-    async fn handle(self) -> Result<web_sys::Response> {
+impl Visit {
+    /// Whoever is not an active user.
+    async fn handle(self, standing: Standing) -> Result<JsValue> {
         let room = &self.place.room;
-        let standing = self.standing();
-        if let Standing::Active(ticket) = standing {
-            return self.pass(ticket).await;
-        }
         if !room.queue_all {
             self.place.refresh_state().await;
         }
@@ -72,52 +123,27 @@ impl Visit<'_> {
         let step = self.place.judge(&standing, ticket.id).await?;
         self.place.refill(&self.context);
         match step {
-            Step::Pass => self.pass(ticket).await,
-            Step::Enter { minute, numbered } => self.enter(ticket, waits, minute, numbered).await,
+            Step::Pass => self.pass(ticket),
+            Step::Enter { minute, numbered } => self.enter(ticket, waits, minute, numbered),
             Step::Wait | Step::Ask(..) => self.wait(ticket, waits).await,
         }
     }
 
-    /// What the request's cookies say. Browsers may send several of one name: the one that says most counts.
-    fn standing(&self) -> Standing {
-        let room = &self.place.room;
-        let header = self.request.inner().headers().get("cookie").ok().flatten().unwrap_or_default();
-        let time = self.place.time();
-        let mut best = Standing::New;
-        for value in find_cookie(&header, &room.cookie_name()) {
-            let ticket = self.keys.open(&room.name, value);
-            match standing(ticket, time, room.session_ms(), PLACE_MS) {
-                active @ Standing::Active(_) => return active,
-                waiting @ Standing::Waiting(_) if best == Standing::New => best = waiting,
-                _ => {}
-            }
-        }
-        best
-    }
-
     /// An active user: to the origin, without a call.
-    async fn pass(&self, ticket: Ticket) -> Result<web_sys::Response> {
+    fn pass(&self, ticket: Ticket) -> Result<JsValue> {
         let time = self.place.time();
-        // Within one slot nothing changes: no new cookie, nothing to count.
-        let moved = time / self.place.room.slot_ms() != ticket.last_check_in / self.place.room.slot_ms();
-        let cookie = if moved {
+        let cookie = if has_moved(&ticket, &self.place.room, time) {
             let check_in = CheckIn::Move { id: ticket.id, from: ticket.last_check_in, at: time };
             self.place.note(check_in, &self.context);
             Some(self.cookie(&Ticket { last_check_in: time, ..ticket }, self.place.room.session_ms())?)
         } else {
             None
         };
-        self.admit(cookie).await
+        self.admit(cookie)
     }
 
     /// A new user: one more active, from now on.
-    async fn enter(
-        &self,
-        ticket: Ticket,
-        waited: bool,
-        minute: u32,
-        numbered: bool,
-    ) -> Result<web_sys::Response> {
+    fn enter(&self, ticket: Ticket, waited: bool, minute: u32, numbered: bool) -> Result<JsValue> {
         let time = self.place.time();
         let from = waited.then_some(ticket.last_check_in);
         let check_in =
@@ -125,17 +151,17 @@ impl Visit<'_> {
         self.place.note(check_in, &self.context);
         let admitted = Ticket { accepted_at: Some(time), last_check_in: time, ..ticket };
         let cookie = self.cookie(&admitted, self.place.room.session_ms())?;
-        self.admit(Some(cookie)).await
+        self.admit(Some(cookie))
     }
 
-    async fn admit(&self, cookie: Option<String>) -> Result<web_sys::Response> {
-        if self.is_status_request() {
-            return respond(&answer::admitted_status(), cookie.as_deref());
+    fn admit(&self, cookie: Option<String>) -> Result<JsValue> {
+        if self.request.asks_for_status {
+            return own::page(&answer::admitted_status(), cookie.as_deref());
         }
-        to_origin(&self.request, self.settings, cookie.as_deref()).await
+        Ok(cookie.map_or(TO_ORIGIN, JsValue::from))
     }
 
-    async fn wait(&self, ticket: Ticket, waited: bool) -> Result<web_sys::Response> {
+    async fn wait(&self, ticket: Ticket, waited: bool) -> Result<JsValue> {
         let room = &self.place.room;
         let mut state = self.place.refresh_state().await;
         if state.as_ref().is_none_or(|state| state.age(now()) > room.refresh_ms()) {
@@ -150,10 +176,9 @@ impl Visit<'_> {
         let [random] = random::<1>()?;
         let refresh_seconds =
             next_check_in_seconds(room, key, ticket.bucket, global_time, f64::from(random) / 256.0);
-        let url = self.request.inner().url();
         let view = WaitingView {
             room,
-            url: &url,
+            url: &self.request.url,
             estimate: key
                 .and_then(|key| estimated_wait_seconds(room, key, ticket.bucket, global_time))
                 .map_or(Estimate::Unknown, |seconds| Estimate::Known { seconds }),
@@ -165,12 +190,12 @@ impl Visit<'_> {
         };
         let waiting = Ticket { last_check_in: time, ..ticket };
         let cookie = self.cookie(&waiting, PLACE_MS)?;
-        let page = if self.is_status_request() {
+        let page = if self.request.asks_for_status {
             answer::waiting_status(&view)
         } else {
             answer::waiting_page(&view)
         };
-        respond(&page, Some(&cookie))
+        own::page(&page, Some(&cookie))
     }
 
     fn cookie(&self, ticket: &Ticket, lifetime_ms: u64) -> Result<String> {
@@ -181,36 +206,9 @@ impl Visit<'_> {
     /// Whether the page that refreshes itself sends this request. It has brought a ticket: if none comes with the
     /// request, the browser refuses cookies.
     fn comes_from_itself(&self) -> bool {
-        let referrer = self.request.inner().headers().get("referer").ok().flatten();
-        referrer.is_some_and(|referrer| referrer == self.request.inner().url())
+        let referrer = self.request.inner.headers().get("referer").ok().flatten();
+        referrer.is_some_and(|referrer| referrer == self.request.url)
     }
-
-    fn is_status_request(&self) -> bool {
-        let header = self.request.inner().headers().get(STATUS_REQUEST_HEADER).ok().flatten();
-        answer::is_status_request(header.as_deref())
-    }
-}
-
-async fn to_origin(
-    request: &Request,
-    settings: &Settings,
-    cookie: Option<&str>,
-) -> Result<web_sys::Response> {
-    match (origin::fetch(request, settings).await, cookie) {
-        (Ok(response), None) => Ok(response),
-        (Ok(response), Some(cookie)) => origin::with_cookie(&response, cookie),
-        (Err(error), cookie) => {
-            log_error(&format!("the origin cannot be reached: {error}"));
-            respond(&answer::origin_unreachable(), cookie)
-        }
-    }
-}
-
-/// Sends an answer of our own.
-pub fn respond(answer: &Answer, cookie: Option<&str>) -> Result<web_sys::Response> {
-    let mut headers = answer.headers.clone();
-    headers.extend(cookie.map(|cookie| ("set-cookie", cookie.to_owned())));
-    origin::own(answer.status, &headers, &answer.body)
 }
 
 /// Whether a URL is HTTPS, its host and its path. The platform has parsed it already; this only finds the parts.

@@ -1,12 +1,12 @@
 //! Our own paths: the operator's status, closed without a token.
 
 use serde::Serialize;
-use worker::{Env, Request, Result};
+use wasm_bindgen::JsValue;
+use worker::{Env, Result};
 
 use super::calls::{GLOBAL, call};
 use super::clock::now;
-use super::gate::respond;
-use super::origin;
+use super::own;
 use super::settings::Settings;
 use crate::answer;
 use crate::pipeline::messages::{STATE, StateAnswer, StateRequest, VERSION};
@@ -37,15 +37,15 @@ struct RoomStatus {
 
 /// Answers a request below `/__anteroom/`.
 pub async fn handle(
-    request: &Request,
+    request: &web_sys::Request,
     path: &str,
     env: &Env,
     settings: &Settings,
-) -> Result<web_sys::Response> {
+) -> Result<JsValue> {
     if path != "/__anteroom/status" {
-        return respond(&answer::not_found(), None);
+        return own::page(&answer::not_found(), None);
     }
-    let given = request.inner().headers().get("authorization").ok().flatten().unwrap_or_default();
+    let given = request.headers().get("authorization").ok().flatten().unwrap_or_default();
     let given = given.strip_prefix("Bearer ").unwrap_or_default();
     // Without a configured token nothing is equal to it: closed.
     if !same_secret(given, settings.admin_token.as_deref().unwrap_or_default()) {
@@ -53,7 +53,7 @@ pub async fn handle(
             ("www-authenticate", "Bearer realm=\"anteroom\"".to_owned()),
             ("cache-control", "private, no-store".to_owned()),
         ];
-        return origin::own(401, &headers, "Send the ADMIN_TOKEN of this deployment as a bearer token.\n");
+        return own::response(401, &headers, "Send the ADMIN_TOKEN of this deployment as a bearer token.\n");
     }
     let mut rooms = Vec::new();
     for room in settings.rooms.iter() {
@@ -81,5 +81,5 @@ pub async fn handle(
         ("cache-control", "private, no-store".to_owned()),
         ("x-content-type-options", "nosniff".to_owned()),
     ];
-    origin::own(200, &headers, &serde_json::to_string(&status)?)
+    own::response(200, &headers, &serde_json::to_string(&status)?)
 }

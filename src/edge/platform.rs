@@ -1,30 +1,46 @@
 //! Small readings of the platform's JavaScript objects that the `worker` crate lacks or that panic there.
 
+use std::cell::RefCell;
+
 use js_sys::Reflect;
 use wasm_bindgen::JsValue;
-use worker::Request;
+
+use super::clock::now;
 
 /// Where no colo is told: previews, tests, some internal requests. All of them share its objects.
 const UNKNOWN_COLO: &str = "XXX";
 /// Colo codes are three letters; nothing much longer may become part of an object's name.
 const LONGEST_COLO: usize = 8;
 
+/// For so long the last request's colo is taken for that of the next active users, in milliseconds.
+const COLO_MS: u64 = 1_000;
+
+thread_local! {
+    static LAST_COLO: RefCell<(String, u64)> = const { RefCell::new((String::new(), 0)) };
+}
+
 /// The colo (data center) that handles the request. `worker::Cf::colo` panics where it is missing, so it is read here
 /// and nowhere else.
-pub fn colo(request: &Request) -> String {
-    let cf = Reflect::get(request.inner(), &JsValue::from_str("cf")).unwrap_or(JsValue::UNDEFINED);
-    if !cf.is_object() {
-        return UNKNOWN_COLO.to_owned();
-    }
-    Reflect::get(&cf, &JsValue::from_str("colo"))
-        .ok()
+pub fn colo(request: &web_sys::Request) -> String {
+    let cf = Reflect::get(request, &JsValue::from_str("cf")).unwrap_or(JsValue::UNDEFINED);
+    let colo = if cf.is_object() { Reflect::get(&cf, &JsValue::from_str("colo")).ok() } else { None };
+    let colo = colo
         .and_then(|colo| colo.as_string())
         .filter(|colo| {
             !colo.is_empty()
                 && colo.len() <= LONGEST_COLO
                 && colo.bytes().all(|byte| byte.is_ascii_alphanumeric())
         })
-        .unwrap_or_else(|| UNKNOWN_COLO.to_owned())
+        .unwrap_or_else(|| UNKNOWN_COLO.to_owned());
+    LAST_COLO.replace((colo.clone(), now()));
+    colo
+}
+
+/// The colo, for a request that any colo may count. An isolate serves one colo, and the platform makes `cf` anew for
+/// every request whose `cf` is read, which takes as long as all that we do: so it is read once a second.
+pub fn likely_colo(request: &web_sys::Request) -> String {
+    let known = LAST_COLO.with_borrow(|(colo, at)| (now() < at + COLO_MS).then(|| colo.clone()));
+    known.unwrap_or_else(|| colo(request))
 }
 
 /// Logs an error to the platform's log.

@@ -19,7 +19,7 @@ pub struct Settings {
     /// The rooms that are valid, and those that are not.
     pub rooms: Rooms,
     /// The keys of the ticket cookies; `None`: missing or invalid, no room can work.
-    pub keys: Option<KeyRing>,
+    pub keys: Option<Rc<KeyRing>>,
     /// Where admitted visitors go; `None`: the zone's own origin.
     pub origin: Option<String>,
     /// The token of the operator endpoints; `None`: they are closed.
@@ -61,7 +61,7 @@ impl Settings {
         let (rooms, errors) = Rooms::from_vars(vars);
         let mut problems: Vec<String> = errors.iter().map(ToString::to_string).collect();
         let keys = match KeyRing::parse(&text_var(env, "COOKIE_KEYS").unwrap_or_default()) {
-            Ok(keys) => Some(keys),
+            Ok(keys) => Some(Rc::new(keys)),
             Err(error) => {
                 problems.push(format!("{error}. Until then every request goes to the origin"));
                 None

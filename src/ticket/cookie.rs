@@ -13,16 +13,24 @@ const MAX_CANDIDATES: usize = 4;
 ///
 /// Cookies are parted by `;`, and by `,`: that is what joined headers look like, and a sealed ticket has none.
 pub fn find_cookie<'a>(header: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
-    header
-        .get(..header.floor_char_boundary(MAX_HEADER_LENGTH))
-        .unwrap_or_default()
-        .split([';', ','])
+    pairs(header.get(..header.floor_char_boundary(MAX_HEADER_LENGTH)).unwrap_or_default())
         .filter_map(move |pair| {
-            let (key, value) = pair.split_once('=')?;
-            (key.trim_ascii() == name).then(|| unquoted(value.trim_ascii()))
+            let rest = pair.trim_ascii_start().strip_prefix(name)?;
+            Some(unquoted(rest.trim_ascii_start().strip_prefix('=')?.trim_ascii()))
         })
         .filter(|value| !value.is_empty())
         .take(MAX_CANDIDATES)
+}
+
+/// What stands between `;` and `,`. By bytes: it is done for every request, and the site's own cookies may be long.
+fn pairs(header: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(header);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let end = text.bytes().position(|byte| matches!(byte, b';' | b','));
+        rest = end.and_then(|end| text.get(end + 1..));
+        text.get(..end.unwrap_or(text.len()))
+    })
 }
 
 fn unquoted(value: &str) -> &str {

@@ -2,15 +2,12 @@
 
 use std::fmt;
 
-use aes_gcm::{Aes256Gcm, KeyInit};
+use anteroom_cipher::{Cipher, KEY_LENGTH};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_PAD_INDIFFERENT;
 
 /// How many keys a ring may hold. Every key is one more try for a cookie that none of them opens.
 pub const MAX_KEYS: usize = 8;
-
-/// The length of a key in bytes.
-const KEY_LENGTH: usize = 32;
 
 /// The keys of `COOKIE_KEYS`, ready to use. The first one seals, all of them open.
 ///
@@ -21,8 +18,8 @@ const KEY_LENGTH: usize = 32;
 /// Nonces are random, so a key should be replaced before it has sealed 2^32 tickets (NIST SP 800-38D, section 8.3).
 #[derive(Clone)]
 pub struct KeyRing {
-    pub(super) first: Aes256Gcm,
-    pub(super) retired: Vec<Aes256Gcm>,
+    pub(super) first: Cipher,
+    pub(super) retired: Vec<Cipher>,
 }
 
 /// What is wrong with `COOKIE_KEYS`. Says which key (the first is 1) and what to do, never what is in it.
@@ -74,13 +71,13 @@ impl KeyRing {
     }
 
     /// The ciphers in the order in which a cookie is tried.
-    pub(super) fn ciphers(&self) -> impl Iterator<Item = &Aes256Gcm> {
+    pub(super) fn ciphers(&self) -> impl Iterator<Item = &Cipher> {
         std::iter::once(&self.first).chain(&self.retired)
     }
 }
 
 /// The cipher of one key, with its key schedule computed.
-fn cipher(text: &str, key: usize) -> Result<Aes256Gcm, KeyError> {
+fn cipher(text: &str, key: usize) -> Result<Cipher, KeyError> {
     if text.is_empty() {
         return Err(KeyError::Empty { key });
     }
@@ -88,7 +85,7 @@ fn cipher(text: &str, key: usize) -> Result<Aes256Gcm, KeyError> {
     let bytes = STANDARD_PAD_INDIFFERENT.decode(text).map_err(|_| KeyError::NotBase64 { key })?;
     let bytes: &[u8; KEY_LENGTH] =
         bytes.as_slice().try_into().map_err(|_| KeyError::WrongLength { key, bits: bytes.len() * 8 })?;
-    Ok(Aes256Gcm::new(bytes.into()))
+    Ok(Cipher::new(bytes))
 }
 
 impl fmt::Debug for KeyRing {

@@ -3,7 +3,7 @@
 //! AES-256-GCM; the version and the room's name are authenticated with the ticket, so that a ticket of one room is
 //! nothing in another. Every sealed ticket is as long as the next: its length says nothing about its visitor.
 
-use aes_gcm::AeadInOut;
+use anteroom_cipher::{NONCE_LENGTH, TAG_LENGTH};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
@@ -11,8 +11,6 @@ use super::{KeyRing, Ticket};
 
 /// The first byte of what is sealed. A ticket of any other version does not open.
 const VERSION: u8 = 1;
-const NONCE_LENGTH: usize = 12;
-const TAG_LENGTH: usize = 16;
 const SEALED_LENGTH: usize = 1 + NONCE_LENGTH + Ticket::LENGTH + TAG_LENGTH;
 
 /// The longest cookie value that is looked at, in bytes. Sealed tickets have 78.
@@ -26,13 +24,9 @@ impl KeyRing {
     /// cookie's value. The nonce must be drawn anew for every call: a repeated one gives the key's secrets away.
     pub fn seal(&self, room: &str, ticket: &Ticket, nonce: [u8; NONCE_LENGTH]) -> String {
         let mut body = ticket.to_bytes();
-        let encrypted = with_associated_data(room, |associated| {
-            self.first.encrypt_inout_detached(&nonce.into(), associated, body.as_mut_slice().into())
-        });
-        let Ok(tag) = encrypted else {
-            // The cipher's only error is a text of more than 64 GiB. An empty value opens nothing and shows nothing.
-            return String::new();
-        };
+        let tag = with_associated_data(room, |associated| self.first.encrypt(&nonce, associated, &mut body));
+        // The cipher's only error is a text of more than 64 GiB. An empty value opens nothing and shows nothing.
+        let Some(tag) = tag else { return String::new() };
         let parts = [VERSION].into_iter().chain(nonce).chain(body).chain(tag);
         let mut sealed = [0; SEALED_LENGTH];
         for (byte, part) in sealed.iter_mut().zip(parts) {
@@ -57,9 +51,7 @@ impl KeyRing {
         with_associated_data(room, |associated| {
             self.ciphers().find_map(|cipher| {
                 let mut body = *body;
-                cipher
-                    .decrypt_inout_detached(nonce.into(), associated, body.as_mut_slice().into(), tag.into())
-                    .ok()?;
+                cipher.decrypt(nonce, associated, &mut body, tag).then_some(())?;
                 Ticket::from_bytes(&body)
             })
         })

@@ -17,7 +17,7 @@ export { Counter, Anywhere, DataCenter, Global } from "./index.js";
 export default {
   fetch(request, env, context) {
     const broken = { waitUntil() { throw new Error("the platform breaks its word") }, passThroughOnException() {} };
-    return new Anteroom(request.headers.has("break") ? broken : context, env).fetch(request);
+    return Anteroom.fetch(request, env, request.headers.has("break") ? broken : context);
   },
 };
 `;

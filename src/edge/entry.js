@@ -1,0 +1,56 @@
+// The Worker's first lines. Every object of the platform that goes into WebAssembly and every promise that comes out of
+// it costs more than deciding does, so a request is read here, decided there in one call with plain values, and sent
+// to the origin from here. Nothing is decided here. tools/build.mjs puts this before what worker-build makes of Rust.
+import Rust, { Anywhere, Counter, DataCenter, Global } from "../../build/index.js";
+
+export { Anywhere, Counter, DataCenter, Global };
+
+// What `src/edge/mod.rs` exports; worker-build puts it there.
+const { decide, origin, unreachable } = Rust.prototype;
+
+/** Where admitted visitors go; empty: the zone's own origin. The same for all requests of an isolate. */
+let elsewhere;
+
+export default {
+  async fetch(request, env, context) {
+    const { url, headers } = request;
+    const answer = await decide(
+      request,
+      env,
+      context,
+      url,
+      headers.get("cookie") ?? "",
+      headers.get("anteroom-status") ?? "",
+    );
+    if (answer instanceof Response) return answer;
+    elsewhere ??= origin(env);
+    return toOrigin(elsewhere ? moved(request, elsewhere) : request, answer);
+  },
+};
+
+/**
+ * To the origin and back, untouched: method, headers and body as they came, redirects not followed.
+ * @param {Request} request
+ * @param {string} [cookie] Added to the answer, unless empty.
+ */
+async function toOrigin(request, cookie = "") {
+  let response;
+  try {
+    response = await fetch(request);
+  } catch (error) {
+    return unreachable(`${error}`, cookie);
+  }
+  if (!cookie) return response;
+  // The headers of a fetched response cannot be changed; one made from it can, and streams the same body. Status text,
+  // other headers and WebSocket come along.
+  const changed = new Response(response.body, response);
+  changed.headers.append("set-cookie", cookie);
+  return changed;
+}
+
+/** The same request to another host: everything but the URL is taken from it. */
+function moved(request, host) {
+  const { url } = request;
+  const path = url.indexOf("/", url.indexOf("://") + 3);
+  return new Request(host + url.slice(path).split("#", 1)[0], request);
+}

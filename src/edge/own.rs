@@ -1,0 +1,32 @@
+//! Responses of our own.
+
+use wasm_bindgen::JsValue;
+use web_sys::{Headers, ResponseInit};
+use worker::Result;
+
+use crate::answer::Answer;
+
+/// Sends an answer of our own.
+///
+/// # Errors
+/// When the platform refuses a header or the status.
+pub fn page(answer: &Answer, cookie: Option<&str>) -> Result<JsValue> {
+    let mut headers = answer.headers.clone();
+    headers.extend(cookie.map(|cookie| ("set-cookie", cookie.to_owned())));
+    response(answer.status, &headers, &answer.body)
+}
+
+/// A response.
+///
+/// # Errors
+/// When the platform refuses a header or the status.
+pub fn response(status: u16, headers: &[(&str, String)], body: &str) -> Result<JsValue> {
+    let list = Headers::new()?;
+    for (name, value) in headers {
+        list.append(name, value)?;
+    }
+    let init = ResponseInit::new();
+    init.set_status(status);
+    init.set_headers(&JsValue::from(list));
+    Ok(web_sys::Response::new_with_opt_str_and_init(Some(body), &init)?.into())
+}
