@@ -160,7 +160,7 @@ fn reports_of_workers() {
 fn reports_of_data_centers_and_what_they_store() {
     pinned(
         &report(),
-        "0103414d530cfa01f8a0ac8419020002020280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d01000680feac0d01000200000002d00fac1b",
+        "0103414d530cfa01f8a0ac8419020002020280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d0100060002d00fac1b",
     );
     pinned(
         &SavedDataCenter { v: 1, census: census(), sequence: 12, workers: vec![(9, 5)] },
@@ -192,7 +192,7 @@ fn the_state_key() {
     let state: StateKey = global.state(&room, Some("AMS"), 28_000_000, NOW);
     pinned(
         &StateAnswer { v: 1, state: Some(state) },
-        "010101b0aab8bef23080feac0d0004fa0101000000020002640d0180feac0d010280feac0d010002415181feac0d0202416702415100c0843d010202848fb8bef2300000820d",
+        "010101b0aab8bef23080feac0d0004fa0101000000020002640d0180feac0d010280feac0d010002415181feac0d0202416702415100c0843d010202848fb8bef2300000820d0101",
     );
     pinned(&StateRequest { v: 1, minute: 28_000_000, given: None }, "0180feac0d00");
 }
