@@ -102,7 +102,7 @@ fn a_valid_room_is_told_in_sentences() {
         "at most 200 new users in a minute, and has at most 1000 active users at once",
         "stays active for 5 minutes",
         "a page with status 200 that refreshes every 20 seconds",
-        "(counters)",
+        "(leases)",
         "on_error = \"admit\"",
         "the cookie __anteroom (Path=/sale, SameSite=Lax, Secure over HTTPS)",
         "the zone's own origin",

@@ -486,9 +486,6 @@ impl Scenario {
         let mut room = rooms.get("sim").cloned().ok_or_else(|| ScenarioError("room: missing".to_owned()))?;
         if let Some(strategy) = strategy {
             room.slot_strategy = strategy;
-        } else if !self.room.contains_key("slot_strategy") {
-            // What is to be measured, until it is the Worker's default too.
-            room.slot_strategy = SlotStrategy::Leases;
         }
         Ok(room)
     }

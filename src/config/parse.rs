@@ -130,9 +130,9 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
         suspended: table.flag("suspended"),
         slot_strategy: table.choice(
             "slot_strategy",
-            ("counters", SlotStrategy::Counters),
+            ("leases", SlotStrategy::Leases),
             &[
-                ("leases", SlotStrategy::Leases),
+                ("counters", SlotStrategy::Counters),
                 ("adapted_worker_slots", SlotStrategy::AdaptedWorkerSlots),
                 ("worker_slots", SlotStrategy::WorkerSlots),
             ],

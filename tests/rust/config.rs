@@ -44,7 +44,7 @@ fn defaults() {
     assert_eq!((room.total_active_users, room.new_users_per_minute, room.session_duration), (1000, 200, 5));
     assert_eq!(room.queueing_method, QueueingMethod::Fifo);
     assert_eq!((room.queue_all, room.suspended), (false, false));
-    assert_eq!((room.slot_strategy, room.on_error), (SlotStrategy::Counters, OnError::Admit));
+    assert_eq!((room.slot_strategy, room.on_error), (SlotStrategy::Leases, OnError::Admit));
     assert!((room.curve_factor - 1.0).abs() < f64::EPSILON);
     assert_eq!((room.cookie_suffix.as_str(), room.cookie_name().as_str()), ("", "__anteroom"));
     assert_eq!(
