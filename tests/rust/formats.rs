@@ -164,7 +164,7 @@ fn reports_of_data_centers_and_what_they_store() {
     );
     pinned(
         &SavedDataCenter { v: 1, census: census(), sequence: 12, workers: vec![(9, 5)] },
-        "01fa01f8a0ac8419020002020280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d01000680feac0d01000200000c010905",
+        "01fa01f8a0ac8419020002020280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d0100060c010905",
     );
 }
 
