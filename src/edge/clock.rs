@@ -59,3 +59,10 @@ pub fn random<const LENGTH: usize>() -> worker::Result<[u8; LENGTH]> {
 pub fn random_id() -> worker::Result<u64> {
     Ok(u64::from_le_bytes(random()?).max(1))
 }
+
+/// The same for an object's start, drawn for it alone.
+pub fn start_id() -> worker::Result<u64> {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes).map_err(|error| failure(error.to_string()))?;
+    Ok(u64::from_le_bytes(bytes).max(1))
+}

@@ -42,6 +42,8 @@ const CACHE_SECONDS: u32 = 10;
 const LOOK_MS: u64 = 4;
 /// That a session is renewed in its last moment is said so often, until it was heard.
 const HOLD_TRIES: usize = 3;
+/// A report is tried so often by one request: every second, while the platform lets it go on.
+const REPORT_TRIES: usize = 25;
 /// A report may take so long; visitors do not wait for it, in milliseconds.
 const REPORT_DEADLINE_MS: u64 = 5_000;
 
@@ -312,8 +314,8 @@ impl Place {
 
     /// Reports after a while, and again until everything noted meanwhile has been reported.
     async fn report(self, mut wait: u64) {
-        // A failed report is repeated by this request a few times, then by the next visitor's.
-        for _ in 0..5 {
+        // A failed report is repeated by this request for as long as it may live, then by the next visitor's.
+        for _ in 0..REPORT_TRIES {
             if wait > 0 {
                 pause(wait).await;
             }

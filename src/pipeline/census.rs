@@ -12,6 +12,8 @@ use crate::queue::{Remembered, minute_of, start_of};
 pub const MAX_BUCKETS: usize = 512;
 /// How long expired slots are kept: the end of the last minute is still asked for in this one.
 const KEPT_EXPIRED_MS: u64 = 70_000;
+/// What happened in a colo is told everywhere after so long, in milliseconds, if it is told at all.
+const TOLD_AFTER_MS: u64 = 15_000;
 /// Minutes of admissions and history that are kept, besides those of a session.
 const KEPT_MINUTES: u32 = 3;
 
@@ -195,9 +197,13 @@ impl Census {
 
     /// Active users at a time: those whose last request is younger than the session duration. A slot counts until
     /// its end has expired. In a census of all colos a slot below zero is one whose users were seen again elsewhere,
-    /// and of whom the first colo has not told: it counts as empty.
+    /// and of whom the first colo has not told. If it has not done so for long it never will: it counts as empty.
     pub fn active_at(&self, room: &Room, time: u64) -> i64 {
-        self.active.range_from(self.first_alive(room, time)).map(|(_, users)| users.max(0)).sum()
+        let told = time.saturating_sub(TOLD_AFTER_MS) / self.slot_ms.max(1);
+        self.active
+            .range_from(self.first_alive(room, time))
+            .map(|(slot, users)| if slot < told { users.max(0) } else { users })
+            .sum()
     }
 
     /// Of this colo's users whose sessions have ended between two times, as it seems: those who are not known to have

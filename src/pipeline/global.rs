@@ -23,6 +23,9 @@ const EXPIRY_LAG_MS: u64 = 1_000;
 const POOL_EXPIRY_LAG_MS: u64 = 250;
 /// A colo whose announced report is late by so much is cut off.
 const CUT_OFF_MS: u64 = 1_500;
+/// A colo that comes back after it was cut off for so long is taken to have told everything as long after that, in
+/// milliseconds.
+const BACK_MS: u64 = 5_000;
 /// A session that may have been renewed in a colo that is cut off is held so long after its end, in milliseconds.
 const HELD_MS: u64 = 30_000;
 /// A check-in takes so long to get here when the room is busy: report, push, and the way.
@@ -56,6 +59,24 @@ struct Colo {
     received_at: u64,
     answered_at: u64,
     stored: bool,
+    /// When it came back after it had been cut off, and when it had reported before.
+    back: Option<(u64, u64)>,
+}
+
+impl Colo {
+    /// Whether a report that was announced has not come.
+    fn is_cut_off(&self, now: u64) -> bool {
+        self.report.next_in > 0 && now >= self.received_at + self.report.next_in + CUT_OFF_MS
+    }
+
+    /// Since when nobody knows what its users do, if it is cut off at `now`, or was until a moment ago: its workers may
+    /// have more to tell than its first report.
+    fn silent_since(&self, room: &Room, now: u64) -> Option<u64> {
+        if self.is_cut_off(now) {
+            return (now < self.received_at + 2 * room.session_ms()).then_some(self.received_at);
+        }
+        self.back.filter(|(back_at, _)| now < back_at + BACK_MS).map(|(_, before)| before)
+    }
 }
 
 /// A room, as all colos together see it.
@@ -108,7 +129,9 @@ impl Global {
             // Whether a colo was answered just before the restart is not known: assume that it was.
             // A sequence number is the time of the report, by the data center's clock.
             let received_at = report.sequence.min(now);
-            global.colos.insert(colo, Colo { report, received_at, answered_at: now, stored: true });
+            global
+                .colos
+                .insert(colo, Colo { report, received_at, answered_at: now, stored: true, back: None });
         }
         global.merged.forget(room, now);
         global
@@ -121,6 +144,9 @@ impl Global {
             colo.answered_at = now;
             if report.sequence <= colo.report.sequence {
                 return true;
+            }
+            if colo.is_cut_off(now.saturating_sub(BACK_MS)) {
+                colo.back = Some((now, colo.received_at));
             }
             // Costs the size of one report, however many colos there are.
             self.merged.replace(&colo.report.census, &report.census);
@@ -138,7 +164,8 @@ impl Global {
             self.merged.merge(&report.census, 1);
             self.tried = None;
             let name = report.colo.clone();
-            self.colos.insert(name, Colo { report, received_at: now, answered_at: now, stored: false });
+            self.colos
+                .insert(name, Colo { report, received_at: now, answered_at: now, stored: false, back: None });
         }
         self.merged.forget(room, now);
         true
@@ -323,12 +350,10 @@ impl Global {
         let counted_at = now.saturating_sub(expiry_lag_ms(room));
         self.colos
             .values()
-            .filter(|colo| colo.report.next_in > 0)
-            .filter(|colo| now >= colo.received_at + colo.report.next_in + CUT_OFF_MS)
-            .filter(|colo| now < colo.received_at + 2 * room.session_ms())
-            .map(|colo| {
+            .filter_map(|colo| Some((colo, colo.silent_since(room, now)?)))
+            .map(|(colo, since)| {
                 let census = &colo.report.census;
-                let told_until = colo.received_at.saturating_sub(REPORTED_MS);
+                let told_until = since.saturating_sub(REPORTED_MS);
                 let from = told_until.max(counted_at.saturating_sub(HELD_MS));
                 let ended = census.ended_unseen(room, from, counted_at, &self.merged);
                 let leaving = i64::from(self.flow.leaving(census.active_at(room, told_until)));

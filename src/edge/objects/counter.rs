@@ -10,7 +10,7 @@ use super::ledger_store::{LedgerStore, Record, WRITE_MS};
 use super::{Home, load, no_such_route};
 use crate::config::SlotStrategy;
 use crate::edge::calls::{ANYWHERE, answer, call, message};
-use crate::edge::clock::{now, pause, random_id};
+use crate::edge::clock::{now, pause, start_id};
 use crate::edge::platform::log_error;
 use crate::edge::settings::Settings;
 use crate::pipeline::messages::{GIVEN, Given, LEASE, Lease, TAKE, Take, Taken, VERSION};
@@ -63,7 +63,7 @@ impl DurableObject for Counter {
         });
         let store = LedgerStore::new(&counter, state.storage(), LEDGER, record);
         // Without randomness the clock must do: no two starts of one object fall into one millisecond.
-        let epoch = random_id().unwrap_or_else(|_| now());
+        let epoch = start_id().unwrap_or_else(|_| now());
         let lessor = Lessor { counter: LeaseCounter::new(epoch), next_place: 0, answers: LiteMap::new() };
         Self { state, env, giver: counter, store, lessor: Rc::new(RefCell::new(lessor)) }
     }

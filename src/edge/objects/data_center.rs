@@ -9,7 +9,7 @@ use worker::{DurableObject, Env, Request, Response, Result, State, durable_objec
 use super::{Home, load, no_such_route, store};
 use crate::config::SlotStrategy;
 use crate::edge::calls::{COUNTER, GLOBAL, answer, call, message};
-use crate::edge::clock::{now, random_id};
+use crate::edge::clock::{now, start_id};
 use crate::edge::platform::log_error;
 use crate::pipeline::messages::{
     GIVEN, Given, PUSH, REPORT, STATE, StateAnswer, VERSION, WorkerReport, colo_object,
@@ -48,7 +48,7 @@ impl DurableObject for DataCenter {
             let saved: Option<SavedDataCenter> = load(&storage, SAVED).await?;
             if let Ok(home) = home {
                 *loaded.borrow_mut() =
-                    Some(pipeline::DataCenter::restore(&home.room, &home.colo, random_id()?, saved, now()));
+                    Some(pipeline::DataCenter::restore(&home.room, &home.colo, start_id()?, saved, now()));
             }
             Ok(())
         });
