@@ -18,6 +18,9 @@ const FALLBACK_PART: i64 = 4;
 /// may be the only one.
 const GIVEN_TO_OTHERS_MS: u64 = 30_000;
 
+/// The same where nobody waits: by then it is no crowd any more that makes the objects slow.
+const SLOW_MS: u64 = 3_000;
+
 /// What to do with a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
@@ -192,8 +195,9 @@ impl Fallback {
         let state = state.filter(|state| state.age(now) <= FALLBACK_USABLE_MS)?;
         let key = &state.key;
         let told = state.age(now) <= FRESH_MS;
-        if told && !key.nobody_waits() && now < since + GIVEN_TO_OTHERS_MS {
-            // Whatever becomes free is given to those who wait, if not here then elsewhere.
+        let given_to_others_ms = if key.nobody_waits() { SLOW_MS } else { GIVEN_TO_OTHERS_MS };
+        if told && now < since + given_to_others_ms {
+            // Whatever is free is given away, if not here then elsewhere.
             return Some(0);
         }
         let time = state.global_time(now);

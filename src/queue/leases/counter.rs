@@ -17,6 +17,10 @@ const LOW_MS: u64 = 300;
 /// The stock is laid in by the use of about so long, in milliseconds: by less, one visitor of a small colo would seem to
 /// be the first of many.
 const USES_OVER_MS: u64 = 60_000;
+/// The same where visitors come fast, in milliseconds: a crowd must not be taken for the few of the last minute.
+const FAST_USES_OVER_MS: u64 = 2_000;
+/// At least so many tickets used within that time are fast.
+const FAST: u64 = 10;
 /// What a full stock lasts before the pool has said for how long one may be held, in milliseconds.
 const FULL_MS: u64 = 20_000;
 /// A call carries at most so many visitors; the others wait for the next one.
@@ -65,9 +69,11 @@ pub struct LeaseCounter {
     waiting: VecDeque<(u64, NumberAsk)>,
     flight: Option<Flight>,
     next_call: u64,
+    pace_ms: u64,
     /// The latest that it can be by the pool's clock, and our own time, at its last answer.
     clocks: Option<(u64, u64)>,
     uses: Rate,
+    fast_uses: Rate,
     hint: Hint,
     level: Level,
     /// Tickets that workers wanted and did not get.
@@ -100,8 +106,10 @@ impl LeaseCounter {
             waiting: VecDeque::new(),
             flight: None,
             next_call: 0,
+            pace_ms: 0,
             clocks: None,
             uses: Rate::over(USES_OVER_MS),
+            fast_uses: Rate::over(FAST_USES_OVER_MS),
             hint: Hint::default(),
             level: Level::Busy,
             unmet: 0,
@@ -170,6 +178,14 @@ impl LeaseCounter {
         *self.used.entry(minute).or_insert(0) += u64::from(tickets);
         self.used.retain(|of, _| of + TOLD_MINUTES > minute);
         self.uses.count(u64::from(tickets), now);
+        self.fast_uses.count(u64::from(tickets), now);
+    }
+
+    /// How many tickets some milliseconds need, at the rate of lately.
+    fn used_in(&self, milliseconds: u64, now: u64) -> u64 {
+        let is_fast = self.fast_uses.in_ms(FAST_USES_OVER_MS, now) >= FAST;
+        let fast = if is_fast { self.fast_uses.in_ms(milliseconds, now) } else { 0 };
+        self.uses.in_ms(milliseconds, now).max(fast)
     }
 
     /// A worker's loan: settles the one that it had and lends what it wants, if the room is calm.
@@ -230,8 +246,9 @@ impl LeaseCounter {
         let ahead = if self.level == Level::Calm { self.hold_ms / 2 } else { LOW_MS };
         let lasts = if now + ahead < self.until { self.stock } else { 0 };
         let unmet = self.level == Level::Calm && self.unmet > self.stock;
-        let low = u64::from(lasts) < self.uses.in_ms(LOW_MS, now).max(1);
-        self.uses.in_ms(RATE_MS, now) > 0 && (low || unmet)
+        // The call may have to wait for its turn.
+        let low = u64::from(lasts) < self.used_in(LOW_MS + 2 * self.pace_ms, now).max(1);
+        self.used_in(RATE_MS, now) > 0 && (low || unmet)
     }
 
     /// When the next call is due, in milliseconds since the epoch; `None`: there is nothing to ask for.
@@ -277,7 +294,7 @@ impl LeaseCounter {
         let unmet = u64::from(std::mem::take(&mut self.unmet));
         let wanted = match self.level {
             Level::Queueing => 0,
-            _ => self.uses.in_ms(self.hold_ms, now).max(1) + unmet,
+            _ => self.used_in(self.hold_ms, now).max(1) + unmet,
         };
         self.flight =
             Some(Flight { sequence: self.sequence, sent_at: now, asks, twins, groups: groups.clone() });
@@ -295,7 +312,7 @@ impl LeaseCounter {
                 .unwrap_or(0),
             used: self.used.iter().map(|(minute, used)| (*minute, *used)).collect(),
             want: wanted as u32,
-            rate: self.uses.in_ms(RATE_MS, now) as u32,
+            rate: self.used_in(RATE_MS, now) as u32,
         })
     }
 
@@ -325,7 +342,8 @@ impl LeaseCounter {
         // the later one: in both it was kept free.
         self.clocks = Some((answer.now + now.saturating_sub(flight.sent_at), now));
         self.level = answer.level;
-        self.next_call = now + u64::from(answer.pace_ms);
+        self.pace_ms = u64::from(answer.pace_ms);
+        self.next_call = now + self.pace_ms;
         self.hold_ms = u64::from(answer.hold_ms);
         self.until = now + self.hold_ms;
         let lent = self.held() - self.stock;

@@ -30,6 +30,8 @@ pub const MAX_LESSEES: usize = 1_000;
 const ACTIVE_MS: u64 = 5_000;
 /// So far apart are calls on average, all colos together, in microseconds, where they come fast.
 const PACE_MICROS: u64 = 2_000;
+/// No colo waits longer than this for its turn, in milliseconds: its visitors' calls have deadlines.
+const LONGEST_PACE_MS: u64 = 250;
 /// From so many calls per second on they are asked to come slower; fully at twice as many.
 const PACED_FROM: u64 = 200;
 /// A lease lasts at least so long, in milliseconds.
@@ -445,7 +447,7 @@ impl Pool {
 
     fn pace_ms(&self, now: u64) -> u32 {
         let too_many = self.calls.in_ms(1_000, now).saturating_sub(PACED_FROM).min(PACED_FROM);
-        (self.active_colos * PACE_MICROS * too_many / PACED_FROM / 1_000) as u32
+        (self.active_colos * PACE_MICROS * too_many / PACED_FROM / 1_000).min(LONGEST_PACE_MS) as u32
     }
 
     /// A worker asks directly, because its colo's Counter does not answer. `None` when no state can tell.

@@ -6,8 +6,12 @@ use serde::{Deserialize, Serialize};
 use super::Level;
 use super::rate::Rate;
 
-/// At most so many tickets are on loan to one worker.
+/// At most so many tickets are on loan to one worker, or what [`LEAST_MS`] need.
 const MOST: u64 = 10;
+/// A loan may be large enough for so many milliseconds, so that a busy worker need not ask all the time.
+const LEAST_MS: u64 = 250;
+/// Calls for which no visitor waits are at least so far apart, in milliseconds.
+const REFILL_PACE_MS: u64 = 50;
 /// Visitors are counted over so long, in milliseconds.
 const ARRIVALS_MS: u64 = 180_000;
 
@@ -50,6 +54,7 @@ pub struct WorkerStock {
     /// For how long tickets are lent now.
     hold_ms: u32,
     refilling: bool,
+    asked_at: u64,
 }
 
 impl Default for WorkerStock {
@@ -63,6 +68,7 @@ impl Default for WorkerStock {
             arrivals: Rate::over(ARRIVALS_MS),
             hold_ms: 0,
             refilling: false,
+            asked_at: 0,
         }
     }
 }
@@ -85,7 +91,10 @@ impl WorkerStock {
 
     fn wanted(&self, now: u64) -> u32 {
         if self.level == Level::Calm {
-            self.arrivals.in_ms(u64::from(self.hold_ms), now).min(MOST) as u32
+            // Until it is known how many come, each loan may be twice as large as the last.
+            let lately =
+                self.arrivals.in_ms(u64::from(self.hold_ms), now).max(2 * u64::from(self.used.max(1)));
+            lately.min(MOST.max(self.arrivals.in_ms(LEAST_MS, now))) as u32
         } else {
             0
         }
@@ -96,7 +105,8 @@ impl WorkerStock {
     pub fn refill(&mut self, now: u64) -> bool {
         // A visitor who had to ask has brought new ones along.
         let used_up = self.loan != 0 && self.left == 0;
-        let refill = !self.refilling && used_up && self.wanted(now) > 1;
+        let paced = now >= self.asked_at + REFILL_PACE_MS;
+        let refill = !self.refilling && used_up && paced && self.wanted(now) > 1;
         self.refilling |= refill;
         refill
     }
@@ -105,6 +115,7 @@ impl WorkerStock {
     pub fn ask(&mut self, worker: u64, now: u64) -> LoanAsk {
         let ask = LoanAsk { worker, loan: self.loan, used: self.used, want: self.wanted(now) };
         (self.loan, self.left, self.used) = (0, 0, 0);
+        self.asked_at = now;
         ask
     }
 
