@@ -41,6 +41,7 @@ const HELP: &str = r#"A room in wrangler.toml:
   path = "/sale"                    and everything below it; "/" if left out
   total_active_users = 1000         users at once, 1 to 2147483647; required
   new_users_per_minute = 200        1 to 2147483647; required
+  rate_window = "minute"            or "sliding": in any 60 seconds, of leases
   session_duration = 5              minutes a user stays active, 1 to 30
   queueing_method = "fifo"          oldest first
   queue_all = false                 true: nobody new enters

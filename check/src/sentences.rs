@@ -1,6 +1,6 @@
 //! What a room will do, in plain words and as JSON.
 
-use anteroom::config::{OnError, Room, SameSite, Secure, SlotStrategy};
+use anteroom::config::{OnError, RateWindow, Room, SameSite, Secure, SlotStrategy};
 
 /// One headline and the sentences below it.
 pub fn of_room(room: &Room) -> Vec<String> {
@@ -17,8 +17,12 @@ pub fn of_room(room: &Room) -> Vec<String> {
         sentences.push("It queues all: users who are active go on, nobody new enters.".to_owned());
     }
     sentences.push(format!(
-        "It lets in at most {} in a minute, and has at most {} at once.",
+        "It lets in at most {} in {}, and has at most {} at once.",
         count(room.new_users_per_minute.into(), "new user", "new users"),
+        match room.rate_window {
+            RateWindow::Minute => "a minute",
+            RateWindow::Sliding => "any 60 seconds",
+        },
         count(room.total_active_users.into(), "active user", "active users"),
     ));
     sentences.push(format!(
@@ -82,6 +86,10 @@ pub fn as_json(room: &Room) -> serde_json::Value {
         "path": room.path,
         "total_active_users": room.total_active_users,
         "new_users_per_minute": room.new_users_per_minute,
+        "rate_window": match room.rate_window {
+            RateWindow::Minute => "minute",
+            RateWindow::Sliding => "sliding",
+        },
         "session_duration": room.session_duration,
         "queueing_method": "fifo",
         "queue_all": room.queue_all,

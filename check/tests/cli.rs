@@ -299,6 +299,7 @@ fn help_teaches_every_field() {
         "path",
         "total_active_users",
         "new_users_per_minute",
+        "rate_window",
         "session_duration",
         "queueing_method",
         "queue_all",

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use anteroom::config::Room;
+use anteroom::config::{RateWindow, Room};
 use anteroom::pipeline::messages::{ColoReport, StateAnswer, VERSION, WorkerAnswer};
 use anteroom::pipeline::wire;
 use anteroom::queue::{StateKey, minute_of};
@@ -154,6 +154,8 @@ pub struct Measure {
     last_minute: VecDeque<(u64, i64)>,
     in_sliding: i64,
     most_in_sliding: i64,
+    /// The limit of new users holds in any 60 seconds.
+    sliding: bool,
     arrived: u64,
     queued: u64,
     admitted: u64,
@@ -218,6 +220,7 @@ impl Measure {
             last_minute: VecDeque::new(),
             in_sliding: 0,
             most_in_sliding: 0,
+            sliding: room.rate_window == RateWindow::Sliding,
             arrived: 0,
             queued: 0,
             admitted: 0,
@@ -275,6 +278,11 @@ impl Measure {
         }
     }
 
+    /// Admissions that the limit of new users counts at this moment.
+    fn counted(&self) -> i64 {
+        if self.sliding { self.in_sliding } else { self.in_minute }
+    }
+
     /// Somebody new comes.
     pub fn arrived(&mut self, _now: u64) {
         self.arrived += 1;
@@ -285,7 +293,7 @@ impl Measure {
         self.roll(now);
         self.queued += 1;
         let below = |users: i64, limit: i64| users * 100 < limit * 99;
-        if below(self.active, self.limit_active) && below(self.in_minute, self.limit_new) {
+        if below(self.active, self.limit_active) && below(self.counted(), self.limit_new) {
             self.false_raw += 1;
         }
         let fits = below(self.active + self.waiting, self.limit_active)
@@ -297,7 +305,7 @@ impl Measure {
         if self.first_queued_at.is_none() {
             let part = |users: i64, limit: i64| users as f64 / limit as f64;
             self.first_queued_at =
-                Some(part(self.active, self.limit_active).max(part(self.in_minute, self.limit_new)));
+                Some(part(self.active, self.limit_active).max(part(self.counted(), self.limit_new)));
         }
         self.waiting += 1;
     }

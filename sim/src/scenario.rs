@@ -521,7 +521,7 @@ macro_rules! shipped {
 /// The scenarios that ship with the simulator: first those below the limits, then overload, then faults.
 pub const SHIPPED: &[(&str, &str)] = shipped!(
     "empty" "quiet" "steady85" "steady97" "nupm95" "shift" "small80"
-    "small" "ramp" "over20" "spike3" "lowspike" "flash50" "overshift" "nupmramp" "sd60" "sd300" "big" "million"
+    "small" "ramp" "over20" "spike3" "spike3_sliding" "lowspike" "flash50" "flash50_sliding" "overshift" "nupmramp" "sd60" "sd300" "big" "million"
     "ticket_sale" "shop_week" "abandon30" "bots20" "parallel_roaming"
     "clocks5" "loss30" "pool_outage" "restarts" "dying_colo"
 );

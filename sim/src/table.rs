@@ -41,6 +41,7 @@ pub struct Case {
     faulty: bool,
     flash: bool,
     small: bool,
+    sliding: bool,
 }
 
 impl Case {
@@ -61,6 +62,7 @@ impl Case {
                 || planet.skew_ms > 0,
             flash: peak > FLASH * f64::from(new_users_per_minute),
             small: total_active_users <= SMALL,
+            sliding: scenario.room.get("rate_window").and_then(toml::Value::as_str) == Some("sliding"),
         }
     }
 }
@@ -242,7 +244,7 @@ impl Goal {
     }
 }
 
-const GOALS: [Goal; 19] = [
+const GOALS: [Goal; 20] = [
     Goal::new(
         "overshoot of total_active_users",
         Unit::Percent(2),
@@ -254,6 +256,12 @@ const GOALS: [Goal; 19] = [
         Unit::Percent(2),
         |run| Some(run.minute_overshoot),
         |_, _| Some(0.001),
+    ),
+    Goal::new(
+        "overshoot of new_users_per_minute, any 60 seconds",
+        Unit::Percent(2),
+        |run| Some(run.sliding_overshoot),
+        |case, _| case.sliding.then_some(0.04),
     ),
     Goal::new(
         "queued while there was room, below the limits",

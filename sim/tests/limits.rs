@@ -50,6 +50,43 @@ fn both_limits_hold_in_any_small_world() {
 }
 
 #[test]
+fn no_sixty_seconds_hold_more_than_the_limit_where_the_window_slides() {
+    let mut rng = Rng::with_seed(3);
+    let mut queued = 0;
+    for seed in 0..60 {
+        // Slots enough, so that it is the rate that refuses; a crowd for half of each minute.
+        let new = rng.u64(2..60);
+        let mut world = format!(
+            "name = \"sliding\"\nminutes = 6\n\
+             [room]\nslot_strategy = \"leases\"\nrate_window = \"sliding\"\ntotal_active_users = {}\n\
+             new_users_per_minute = {new}\nsession_duration = 1\nrefresh_interval_seconds = 10\n\
+             [planet]\ncolos = {}\nworkers = {}\nloss = 0.1\ntwice = 0.1\njitter_ms = 300\n\
+             [visitors]\nvisit_seconds = 30.0\ngap_seconds = 10.0\nroaming = 0.05\nparallel = 0.1\n\
+             patience_seconds = 20.0\n",
+            new * 5,
+            rng.usize(1..5),
+            rng.usize(1..4),
+        );
+        for minute in 0..6 {
+            let from = f64::from(minute) + rng.f64() * 0.5;
+            let until = from + 0.5;
+            let rate = rng.u64(0..new * 4);
+            world += &format!("[[arrivals]]\nfrom = {from}\nuntil = {until}\nper_minute = {rate}\n");
+        }
+        for _ in 0..rng.usize(0..4) {
+            let what = ["anywhere", "counter"][rng.usize(0..2)];
+            world += &format!("[[faults]]\nat = {}.0\nwhat = \"{what}\"\n", rng.u64(20..300));
+        }
+        let measured = run(&world, seed);
+        let over = (measured.sliding_overshoot * new as f64).round();
+        // A ticket of a second's last moment may be used in the next one.
+        assert!(over <= 1.0, "seed {seed}: {over} too many in 60 seconds\n{world}");
+        queued += measured.queued;
+    }
+    assert!(queued > 1_000, "only {queued} had to wait: the limit was hardly tried");
+}
+
+#[test]
 fn lost_and_late_messages_and_broken_objects_cost_waiting_not_the_limits() {
     let mut rng = Rng::with_seed(2);
     for seed in 0..40 {

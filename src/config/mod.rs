@@ -10,5 +10,5 @@ mod room;
 mod rooms;
 
 pub use parse::{ConfigError, parse_room};
-pub use room::{CookieAttributes, OnError, QueueingMethod, Room, SameSite, Secure, SlotStrategy};
+pub use room::{CookieAttributes, OnError, QueueingMethod, RateWindow, Room, SameSite, Secure, SlotStrategy};
 pub use rooms::{BrokenRoom, Coverage, MAX_ROOMS, Rooms};

@@ -6,7 +6,9 @@ use std::ops::RangeInclusive;
 use serde_json::{Map, Value};
 
 use super::path;
-use super::room::{CookieAttributes, OnError, QueueingMethod, Room, SameSite, Secure, SlotStrategy};
+use super::room::{
+    CookieAttributes, OnError, QueueingMethod, RateWindow, Room, SameSite, Secure, SlotStrategy,
+};
 
 /// What the name of a room's var starts with.
 pub(super) const VAR_PREFIX: &str = "ROOM_";
@@ -26,11 +28,12 @@ const STATUS_CODES: [u16; 3] = [200, 202, 429];
 const OWN_PATH: &[u8] = b"/__anteroom";
 
 /// Every field of a room's table.
-const FIELDS: [&str; 15] = [
+const FIELDS: [&str; 16] = [
     "host",
     "path",
     "total_active_users",
     "new_users_per_minute",
+    "rate_window",
     "session_duration",
     "queueing_method",
     "queue_all",
@@ -48,7 +51,7 @@ const FIELDS: [&str; 15] = [
 const COOKIE_FIELDS: [&str; 2] = ["samesite", "secure"];
 
 /// Fields that owners know from elsewhere and that Anteroom does not have yet.
-const LATER_FIELDS: [&str; 10] = [
+const LATER_FIELDS: [&str; 9] = [
     "additional_routes",
     "custom_page_html",
     "default_template_language",
@@ -56,7 +59,6 @@ const LATER_FIELDS: [&str; 10] = [
     "disable_session_renewal",
     "enabled_origin_commands",
     "json_response_enabled",
-    "rate_window",
     "turnstile_action",
     "turnstile_mode",
 ];
@@ -124,6 +126,12 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
         path: table.path(),
         total_active_users: table.whole("total_active_users", 1..=LIMIT_MAX, None),
         new_users_per_minute: table.whole("new_users_per_minute", 1..=LIMIT_MAX, None),
+        rate_window: table.choice(
+            "rate_window",
+            ("minute", RateWindow::Minute),
+            &[("sliding", RateWindow::Sliding)],
+            &[],
+        ),
         session_duration: table.whole("session_duration", 1..=30, Some(5)),
         queueing_method: table.queueing_method(),
         queue_all: table.flag("queue_all"),
@@ -146,6 +154,14 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
         refresh_interval_seconds: table.whole("refresh_interval_seconds", 5..=60, Some(20)),
         name,
     };
+    if room.rate_window == RateWindow::Sliding && room.slot_strategy != SlotStrategy::Leases {
+        table.refuse(
+            "rate_window",
+            &Value::from("sliding"),
+            "needs slot_strategy = \"leases\"",
+            "set slot_strategy to \"leases\", or leave rate_window out",
+        );
+    }
     if table.errors.is_empty() { Ok(room) } else { Err(table.errors) }
 }
 

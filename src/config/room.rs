@@ -11,8 +11,10 @@ pub struct Room {
     pub path: String,
     /// How many users may be active at once, at least 1.
     pub total_active_users: u32,
-    /// How many new users may enter in a calendar minute, at least 1.
+    /// How many new users may enter in a minute, at least 1.
     pub new_users_per_minute: u32,
+    /// Which minutes that holds for.
+    pub rate_window: RateWindow,
     /// Minutes that a user stays active after the last request, 1 to 30.
     pub session_duration: u32,
     /// The order in which waiting users are let in.
@@ -66,6 +68,15 @@ impl Room {
     pub fn cookie_path(&self) -> String {
         cookie_path(&self.path)
     }
+}
+
+/// Which minutes `new_users_per_minute` holds for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RateWindow {
+    /// Each calendar minute.
+    Minute,
+    /// Any 60 seconds; of `leases` only.
+    Sliding,
 }
 
 /// The order in which waiting users are let in.

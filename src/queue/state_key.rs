@@ -164,8 +164,12 @@ impl StateKey {
 
     /// How many tickets may be used in a minute in all by now, for the pool of `leases`.
     pub fn may_enter(&self, room: &Room, minute: u32, now: u64) -> i64 {
-        let unnumbered = self.recent.iter().find(|(of, ..)| *of == minute).map_or(0, |(_, _, users)| *users);
-        self.paced(room, minute, now) - unnumbered
+        self.paced(room, minute, now) - self.unnumbered_of(minute)
+    }
+
+    /// Users admitted without a ticket in one of the last minutes.
+    pub fn unnumbered_of(&self, minute: u32) -> i64 {
+        self.recent.iter().find(|(of, ..)| *of == minute).map_or(0, |(_, _, users)| *users)
     }
 
     /// Users admitted with a ticket of one of the last minutes.

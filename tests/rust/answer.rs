@@ -6,7 +6,9 @@ use anteroom::answer::{
     Answer, Estimate, WaitingView, admitted_status, is_status_request, not_found, origin_unreachable,
     waiting_page, waiting_status,
 };
-use anteroom::config::{CookieAttributes, OnError, QueueingMethod, Room, SameSite, Secure, SlotStrategy};
+use anteroom::config::{
+    CookieAttributes, OnError, QueueingMethod, RateWindow, Room, SameSite, Secure, SlotStrategy,
+};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -19,6 +21,7 @@ fn room() -> Room {
         path: "/sale".to_owned(),
         total_active_users: 1000,
         new_users_per_minute: 200,
+        rate_window: RateWindow::Minute,
         session_duration: 5,
         queueing_method: QueueingMethod::Fifo,
         queue_all: false,

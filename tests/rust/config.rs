@@ -6,8 +6,8 @@ use std::borrow::Cow;
 
 use anteroom::config::path::{is_below, normalise, read};
 use anteroom::config::{
-    ConfigError, Coverage, MAX_ROOMS, OnError, QueueingMethod, Room, Rooms, SameSite, Secure, SlotStrategy,
-    parse_room,
+    ConfigError, Coverage, MAX_ROOMS, OnError, QueueingMethod, RateWindow, Room, Rooms, SameSite, Secure,
+    SlotStrategy, parse_room,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ fn defaults() {
     let room = room(&json!({}));
     assert_eq!((room.name.as_str(), room.host.as_deref(), room.path.as_str()), ("shop", None, "/"));
     assert_eq!((room.total_active_users, room.new_users_per_minute, room.session_duration), (1000, 200, 5));
-    assert_eq!(room.queueing_method, QueueingMethod::Fifo);
+    assert_eq!((room.queueing_method, room.rate_window), (QueueingMethod::Fifo, RateWindow::Minute));
     assert_eq!((room.queue_all, room.suspended), (false, false));
     assert_eq!((room.slot_strategy, room.on_error), (SlotStrategy::Leases, OnError::Admit));
     assert!((room.curve_factor - 1.0).abs() < f64::EPSILON);
@@ -135,6 +135,7 @@ fn every_invalid_value_is_refused_with_room_field_value_and_fix() {
         ("slot_strategy", json!("counter"), "\"counters\"", "slot_strategy = \"counters\""),
         ("slot_strategy", json!("Worker_Slots"), "\"worker_slots\"", "slot_strategy = \"worker_slots\""),
         ("slot_strategy", json!(7), "\"worker_slots\"", "leave it out"),
+        ("rate_window", json!("slide"), "\"minute\" or \"sliding\"", "rate_window"),
         ("curve_factor", json!(0), "from 0.1 to 10", "at least 0.1"),
         ("curve_factor", json!(10.5), "from 0.1 to 10", "at most 10"),
         ("curve_factor", json!("2"), "from 0.1 to 10", "without quotes"),
@@ -222,6 +223,20 @@ fn cookie_attributes_are_refused_by_their_full_names() {
         assert_eq!(errors.len(), 1, "{errors:?}");
         assert_eq!(errors[0].field, format!("cookie_attributes.{field}"));
         assert!(errors[0].fix.contains(fix), "{}", errors[0]);
+    }
+}
+
+#[test]
+fn only_leases_keep_a_sliding_window() {
+    let sliding = |strategy| json!({ "rate_window": "sliding", "slot_strategy": strategy });
+    assert_eq!(room(&sliding("leases")).rate_window, RateWindow::Sliding);
+    for strategy in ["counters", "adapted_worker_slots", "worker_slots"] {
+        let errors: Vec<String> = refused(&sliding(strategy)).iter().map(ToString::to_string).collect();
+        assert_eq!(
+            errors,
+            ["room shop: rate_window = \"sliding\": needs slot_strategy = \"leases\". \
+              Fix: set slot_strategy to \"leases\", or leave rate_window out."]
+        );
     }
 }
 

@@ -15,4 +15,5 @@ mod config;
 mod formats;
 mod limits;
 mod ticket;
+mod window;
 mod world;

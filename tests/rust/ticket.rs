@@ -1,6 +1,8 @@
 //! What a ticket is worth: it keeps its visitor's place and nobody else's, and whatever is not a ticket is nothing.
 
-use anteroom::config::{CookieAttributes, OnError, QueueingMethod, Room, SameSite, Secure, SlotStrategy};
+use anteroom::config::{
+    CookieAttributes, OnError, QueueingMethod, RateWindow, Room, SameSite, Secure, SlotStrategy,
+};
 use anteroom::ticket::{
     CLOCK_SKEW_MS, KeyError, KeyRing, MAX_KEYS, MAX_VALUE_LENGTH, MAX_WAIT_MINUTES, Standing, Ticket,
     find_cookie, same_secret, set_cookie, standing,
@@ -542,6 +544,7 @@ mod answer_header {
             path: path.to_owned(),
             total_active_users: 1_000,
             new_users_per_minute: 200,
+            rate_window: RateWindow::Minute,
             session_duration: 5,
             queueing_method: QueueingMethod::Fifo,
             queue_all: false,

@@ -10,7 +10,7 @@ use super::super::{
 };
 use super::rate::Rate;
 use super::{Group, LeaseAnswer, LeaseAsk, Level, RATE_MS};
-use crate::config::Room;
+use crate::config::{RateWindow, Room};
 
 /// After a breakdown it assumes that tickets were given for so long at the latest rate, in milliseconds.
 const ASSUMED_MS: i64 = 4_000;
@@ -24,6 +24,8 @@ const UNUSABLE_MS: u64 = 5_000;
 const ON_THE_WAY_MS: u64 = 3_000;
 /// Minutes of use that are kept.
 const KEPT_MINUTES: u32 = 4;
+/// A use stays booked for so long, in seconds, and until the end of that second.
+const WINDOW_SECONDS: u32 = 60;
 /// At most so many colos are known; one more is served without a stock.
 pub const MAX_LESSEES: usize = 1_000;
 /// A colo is active for so long after its last call.
@@ -61,6 +63,10 @@ const MAX_HELD_SESSIONS: usize = 10_000;
 const REMEMBERED_MS: u64 = 120_000;
 const REMEMBERED_TICKETS: usize = 10_000;
 
+fn second_of(now: u64) -> u32 {
+    (now / 1_000) as u32
+}
+
 /// What the pool knows of one colo's Counter.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Lessee {
@@ -84,6 +90,11 @@ impl Lessee {
         told + if self.unheard.0 == minute { i64::from(self.unheard.1) } else { 0 }
     }
 
+    /// In the minute before `minute` or later: what was used earlier was used more than 60 seconds ago.
+    fn used_lately(&self, minute: u32) -> i64 {
+        (minute.saturating_sub(1)..=minute + 1).map(|of| self.used_in(of)).sum()
+    }
+
     fn out(&self) -> i64 {
         i64::from(self.held) + i64::from(self.unheard.2)
     }
@@ -100,6 +111,8 @@ pub struct SavedPool {
     rate: u32,
     /// Whether it was written after the last ticket.
     settled: bool,
+    /// See [`Pool::booked`].
+    booked: Option<Vec<(u32, i64)>>,
 }
 
 /// The pool: every ticket that is out, and what the room has left.
@@ -112,6 +125,9 @@ pub struct Pool {
     /// Sums over the colos: held, and used by minute.
     out: i64,
     used: LiteMap<u32, i64>,
+    /// For rooms with `rate_window = "sliding"`: tickets used, by the second in which the pool learnt of it, of the last
+    /// 60 seconds. Until then a ticket counts as out, so each counts for at least 60 seconds after its use.
+    booked: Option<LiteMap<u32, i64>>,
     rates: u64,
     active_colos: u64,
     calls: Rate,
@@ -132,6 +148,7 @@ impl Pool {
             ended: LiteMap::new(),
             out: 0,
             used: LiteMap::new(),
+            booked: Some(LiteMap::new()),
             rates: 0,
             active_colos: 1,
             calls: Rate::over(1_000),
@@ -147,11 +164,20 @@ impl Pool {
         for (colo, lessee) in saved.lessees {
             pool.lessees.insert(colo, lessee);
         }
+        let minute = minute_of(now);
+        let mut assumed = 0;
         if !saved.settled {
-            let assumed = (i64::from(saved.rate) * ASSUMED_MS / RATE_MS as i64).max(1);
-            *pool.ended.entry(minute_of(now)).or_insert(0) += assumed;
+            assumed = (i64::from(saved.rate) * ASSUMED_MS / RATE_MS as i64).max(1);
+            *pool.ended.entry(minute).or_insert(0) += assumed;
         }
         pool.sum_up(now);
+        if let Some(booked) = saved.booked {
+            pool.booked = Some(booked.into_iter().collect());
+            pool.book(assumed, now);
+        } else {
+            // Nobody knows any more when it was: now is the latest that it can have been.
+            pool.book(pool.used_lately(minute), now);
+        }
         pool
     }
 
@@ -163,6 +189,10 @@ impl Pool {
             ended: self.ended.iter().map(|(minute, used)| (*minute, *used)).collect(),
             rate: self.rates as u32,
             settled,
+            booked: self
+                .booked
+                .as_ref()
+                .map(|booked| booked.iter().map(|(second, used)| (*second, *used)).collect()),
         }
     }
 
@@ -199,17 +229,22 @@ impl Pool {
     }
 
     /// Ends leases, forgets old minutes, and adds everything up anew.
-    fn sweep(&mut self, now: u64) {
+    fn sweep(&mut self, room: &Room, now: u64) {
+        if room.rate_window != RateWindow::Sliding {
+            self.booked = None;
+        }
         if now < self.swept_at + RENEW_MS && minute_of(now) == minute_of(self.swept_at) {
             return;
         }
         self.swept_at = now;
         let minute = minute_of(now);
         let mut gone = Vec::new();
+        let mut lost = 0;
         for (colo, lessee) in self.lessees.iter_mut() {
             if lessee.out() > 0 && now >= lessee.until + LEASE_GRACE_MS {
                 // Some of it may have been used without our knowing: it counts as used until that is settled.
                 *self.ended.entry(minute).or_insert(0) += lessee.out();
+                lost += lessee.out();
                 lessee.held = 0;
                 lessee.unheard.2 = 0;
             }
@@ -219,6 +254,10 @@ impl Pool {
         }
         for colo in gone {
             self.lessees.remove(&colo);
+        }
+        self.book(lost, now);
+        if let Some(booked) = &mut self.booked {
+            booked.retain(|second, _| second + WINDOW_SECONDS >= second_of(now));
         }
         self.ended.retain(|of, _| of + KEPT_MINUTES > minute);
         while self.held_sessions.front().is_some_and(|at| at + 2 * HELD_SESSION_MS < now) {
@@ -235,6 +274,20 @@ impl Pool {
             if used != 0 {
                 *self.used.entry(of).or_insert(0) += sign * used;
             }
+        }
+    }
+
+    fn used_lately(&self, minute: u32) -> i64 {
+        (minute.saturating_sub(1)..=minute + 1).filter_map(|of| self.used.get(&of)).sum()
+    }
+
+    /// Books (or takes back, if negative) tickets that were used at the latest at a time.
+    fn book(&mut self, used: i64, at: u64) {
+        if used != 0
+            && let Some(booked) = &mut self.booked
+        {
+            let of = booked.entry(second_of(at)).or_insert(0);
+            *of = (*of + used).max(0);
         }
     }
 
@@ -293,8 +346,16 @@ impl Pool {
         let out = (unreported + self.out).max(0) + held;
         let free = i64::from(room.total_active_users) - key.active_foreseen(state.global_time(now)) - out;
         let used = self.used.get(&minute).copied().unwrap_or(0).max(key.admitted_of(minute));
-        let rate = key.may_enter(room, minute, now) - used - self.out;
-        Some((free, rate))
+        let mut rate = key.may_enter(room, minute, now) - used;
+        if let Some(booked) = &self.booked {
+            let lately = || minute.saturating_sub(1)..=minute;
+            // What the pool has not been told of stays in this for two minutes.
+            let untold = lately().map(|of| key.admitted_of(of)).sum::<i64>() - self.used_lately(minute);
+            let unnumbered = lately().map(|of| key.unnumbered_of(of)).sum::<i64>();
+            let entered = booked.values().sum::<i64>() + untold.max(0) + unnumbered;
+            rate = rate.min(i64::from(room.new_users_per_minute) - entered);
+        }
+        Some((free, rate - self.out))
     }
 
     fn level(&self, room: &Room, key: &StateKey, free: i64) -> Level {
@@ -307,7 +368,7 @@ impl Pool {
 
     /// Answers a colo's call. `None` when no state can tell how many may enter: its visitors fall back.
     pub fn lease(&mut self, room: &Room, colo: &str, ask: &LeaseAsk, now: u64) -> Option<LeaseAnswer> {
-        self.sweep(now);
+        self.sweep(room, now);
         self.calls.count(1, now);
         let minute = minute_of(now);
         let nothing = |pool: &Self| LeaseAnswer {
@@ -340,9 +401,16 @@ impl Pool {
                 let used = known.used_in(of) + if of == minute { known.out() } else { 0 };
                 self.end(of, used);
             }
+            self.book(known.out(), now);
             known = Lessee { epoch: ask.epoch, ..Lessee::default() };
         }
+        // Given with the last answer and booked then. What of it is not used is void, or lies in stock.
+        let given = if known.unheard.0 + 1 >= minute { i64::from(known.unheard.1) } else { 0 };
+        let void = if ask.heard < known.sequence { given } else { 0 };
+        let told = known.used_lately(minute) - void;
+        self.book(-void, known.called_at);
         // What was given with an answer that was not heard was not given; what was heard is in what it says.
+        let given_at = known.called_at;
         known.unheard = (minute, 0, 0);
         known.sequence = ask.sequence;
         known.held = ask.held;
@@ -351,6 +419,12 @@ impl Pool {
         known.called_at = now;
         known.until = known.until.max(now + u64::from(ask.lent_ms));
         self.count(&known, 1, minute);
+        let more = known.used_lately(minute) - told;
+        if more < 0 {
+            self.book(more.max(void - given), given_at);
+        } else {
+            self.book(more, now);
+        }
 
         let answer = self.judge(room, ask, now);
         if let Some(answer) = &answer {
@@ -360,6 +434,7 @@ impl Pool {
             known.until = known.until.max(now + u64::from(answer.hold_ms));
             self.out += i64::from(answer.extra);
             *self.used.entry(minute).or_insert(0) += i64::from(given);
+            self.book(i64::from(given), now);
             self.changed_at = now;
         }
         self.lessees.insert(colo.to_owned(), known);
@@ -452,7 +527,7 @@ impl Pool {
 
     /// A worker asks directly, because its colo's Counter does not answer. `None` when no state can tell.
     pub fn take(&mut self, room: &Room, asks: &[NumberAsk], now: u64) -> Option<Vec<Outcome>> {
-        self.sweep(now);
+        self.sweep(room, now);
         let minute = minute_of(now);
         let (free, rate) = self.left(room, now)?;
         let key = &self.state.as_ref()?.key;
@@ -483,6 +558,7 @@ impl Pool {
         }
         if tickets > 0 {
             self.end(minute, tickets);
+            self.book(tickets, now);
             self.changed_at = now;
         }
         Some(outcomes)

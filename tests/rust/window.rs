@@ -1,0 +1,73 @@
+//! `rate_window = "sliding"`: the pool of `leases` counts a ticket for 60 seconds, however it learns of it.
+
+use anteroom::config::{RateWindow, Room, SlotStrategy};
+use anteroom::pipeline::Global;
+use anteroom::pipeline::wire::{decode, encode};
+use anteroom::queue::{Group, LeaseAsk, Pool, SavedPool, minute_of};
+
+/// Late in a minute.
+const NOW: u64 = 28_000_000 * 60_000 + 50_000;
+
+fn room(rate_window: RateWindow) -> Room {
+    Room { slot_strategy: SlotStrategy::Leases, rate_window, ..crate::articles::room(1_000, 10, 1) }
+}
+
+/// A Counter's call: which it is and which it heard, tickets used in NOW's minute, and who asks.
+fn ask(sequence: u64, heard: u64, used: u64, visitors: u32) -> LeaseAsk {
+    let groups = vec![Group { bucket: minute_of(NOW), waits: false, visitors }];
+    let used = vec![(minute_of(NOW), used)];
+    LeaseAsk { epoch: 1, sequence, heard, groups, held: 0, lent_ms: 0, used, want: 0, rate: 0 }
+}
+
+/// How many visitors a pool lets in.
+fn given(pool: &mut Pool, room: &Room, ask: &LeaseAsk, now: u64) -> u32 {
+    let mut global = Global::restore(room, None, Vec::new(), now);
+    pool.renew(global.state(room, None, minute_of(now), now), now);
+    pool.lease(room, "AMS", ask, now).unwrap().given[0].0
+}
+
+#[test]
+fn a_ticket_counts_for_sixty_seconds_across_the_minutes_edge() {
+    for (window, after_20_s) in [(RateWindow::Minute, 10), (RateWindow::Sliding, 0)] {
+        let room = room(window);
+        let mut pool = Pool::restore(None, NOW);
+        assert_eq!(given(&mut pool, &room, &ask(1, 0, 0, 12), NOW), 10);
+        assert_eq!(given(&mut pool, &room, &ask(2, 1, 10, 12), NOW + 20_000), after_20_s);
+    }
+    let room = room(RateWindow::Sliding);
+    // Sums are by second: the last moment of one is where something could be missing.
+    let start = NOW + 999;
+    let mut pool = Pool::restore(None, start);
+    assert_eq!(given(&mut pool, &room, &ask(1, 0, 0, 10), start), 10);
+    assert_eq!(given(&mut pool, &room, &ask(2, 1, 10, 1), start + 59_999), 0);
+    assert_eq!(given(&mut pool, &room, &ask(3, 2, 10, 12), start + 61_000), 10);
+}
+
+#[test]
+fn what_was_given_with_a_lost_answer_is_given_again_and_counts_once() {
+    let room = room(RateWindow::Sliding);
+    let mut pool = Pool::restore(None, NOW);
+    assert_eq!(given(&mut pool, &room, &ask(1, 0, 0, 6), NOW), 6);
+    // Nobody heard that, but meanwhile 2 of a stock were used.
+    assert_eq!(given(&mut pool, &room, &ask(2, 0, 2, 6), NOW + 5_000), 6);
+    assert_eq!(given(&mut pool, &room, &ask(3, 2, 8, 6), NOW + 6_000), 2);
+    // All of them entered after the first answer.
+    assert_eq!(given(&mut pool, &room, &ask(4, 3, 10, 6), NOW + 62_000), 0);
+}
+
+#[test]
+fn a_restart_forgets_no_ticket_of_the_window() {
+    let sliding = room(RateWindow::Sliding);
+    // Also a record of before the setting, which says nothing of seconds.
+    for (before, cut) in [(RateWindow::Sliding, 0), (RateWindow::Minute, 1)] {
+        let mut pool = Pool::restore(None, NOW);
+        assert_eq!(given(&mut pool, &room(before), &ask(1, 0, 0, 10), NOW), 10);
+        let mut record = encode(&pool.save(true)).unwrap();
+        record.truncate(record.len() - cut);
+        let saved: SavedPool = decode(&record).unwrap();
+        let mut pool = Pool::restore(Some(saved), NOW + 5_000);
+        assert_eq!(given(&mut pool, &sliding, &ask(2, 1, 10, 1), NOW + 20_000), 0);
+        assert_eq!(given(&mut pool, &sliding, &ask(3, 2, 10, 1), NOW + 59_000), 0);
+        assert_eq!(given(&mut pool, &sliding, &ask(4, 3, 10, 1), NOW + 66_000), 1);
+    }
+}
