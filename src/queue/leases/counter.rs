@@ -20,7 +20,7 @@ const USES_OVER_MS: u64 = 60_000;
 /// The same where visitors come fast, in milliseconds: a crowd must not be taken for the few of the last minute.
 const FAST_USES_OVER_MS: u64 = 2_000;
 /// At least so many tickets used within that time are fast.
-const FAST: u64 = 10;
+const FAST: u64 = 60;
 /// What a full stock lasts before the pool has said for how long one may be held, in milliseconds.
 const FULL_MS: u64 = 20_000;
 /// A call carries at most so many visitors; the others wait for the next one.
