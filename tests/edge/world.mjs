@@ -121,9 +121,10 @@ const log = [];
 const base64 = (bytes) => btoa(String.fromCharCode(...new Uint8Array(bytes)));
 
 globalThis.Date = class extends Date {
-  constructor(...given) {
-    super(...given);
-    if (given.length === 0) log.push({ now: this.getTime() });
+  static now() {
+    const now = super.now();
+    log.push({ now });
+    return now;
   }
 };
 const fill = crypto.getRandomValues.bind(crypto);

@@ -22,6 +22,8 @@ const SAVED: &str = "data_center";
 const PUSH_DEADLINE_MS: u64 = 2_000;
 /// The Counter next door may take so long, in milliseconds.
 const COUNTER_DEADLINE_MS: u64 = 500;
+/// An alarm that has not rung so long after its time is not waited for, in milliseconds.
+const LATE_ALARM_MS: u64 = 2_000;
 /// The alarm is set again so far ahead before a push is tried: a failure does not end the pushes.
 const SAFETY_ALARM_MS: u64 = 5_000;
 
@@ -76,6 +78,10 @@ impl DurableObject for DataCenter {
                         answered.durable = memory.durable(report.worker);
                     }
                 }
+                if self.alarm_at.get().is_some_and(|alarm| alarm + LATE_ALARM_MS < time) {
+                    // Nothing is heard of this colo until the platform rings again.
+                    self.push_once().await;
+                }
                 if let Some(wait) = next {
                     self.wake_in(wait).await?;
                 }
@@ -97,16 +103,7 @@ impl DurableObject for DataCenter {
         // Set again first: whatever happens to this push, another one follows.
         self.state.storage().set_alarm(Duration::from_millis(SAFETY_ALARM_MS)).await?;
         self.alarm_at.set(Some(now() + SAFETY_ALARM_MS));
-        if !self.pushing.replace(true) {
-            let pushed = self.push().await;
-            self.pushing.set(false);
-            if let Err(error) = pushed {
-                log_error(&error.to_string());
-                if let Some(memory) = self.memory.borrow_mut().as_mut() {
-                    memory.push_failed();
-                }
-            }
-        }
+        self.push_once().await;
         let next = self.memory.borrow().as_ref().and_then(|memory| memory.next_push(&home.room, now()));
         if let Some(wait) = next {
             self.alarm_at.set(None);
@@ -129,6 +126,21 @@ impl DataCenter {
             self.state.storage().set_alarm(Duration::from_millis(wait_ms)).await?;
         }
         Ok(())
+    }
+
+    /// Pushes, unless a push is under way.
+    async fn push_once(&self) {
+        if self.pushing.replace(true) {
+            return;
+        }
+        let pushed = self.push().await;
+        self.pushing.set(false);
+        if let Err(error) = pushed {
+            log_error(&error.to_string());
+            if let Some(memory) = self.memory.borrow_mut().as_mut() {
+                memory.push_failed();
+            }
+        }
     }
 
     /// Stores the counts, tells them to Global and takes in its answer.
