@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 
 use anteroom::config::{Room, SlotStrategy};
 use anteroom::pipeline::messages::{ColoReport, Given, WorkerAnswer, WorkerReport};
-use anteroom::pipeline::{CheckIn, DataCenter, Global, GlobalMeta, Outbox, PLACE_MS, SavedDataCenter};
+use anteroom::pipeline::{
+    CheckIn, DataCenter, Global, GlobalMeta, HOLD_TRIES, Outbox, PLACE_MS, SavedDataCenter,
+};
 use anteroom::queue::{
     Anywhere, Clocked, Counter, Desk, Keeper, LeaseAnswer, LeaseAsk, LeaseCounter, Lent, LoanAsk, NumberAsk,
     Outcome, Pool, Renewal, SavedPool, StateKey, Step, Turn, Whom, estimated_wait_seconds, minute_of,
@@ -28,14 +30,8 @@ const START: u64 = 28_000_000 * 60_000;
 const DESK_MS: u64 = 20;
 /// The Counter gives up on the pool a little before its workers give up on it, in milliseconds.
 const COUNTER_MARGIN_MS: u64 = 50;
-/// How often a worker says that a session is renewed in its last moment, until it was heard, and when again.
-const HOLD_TRIES: u64 = 3;
-/// See [`HOLD_TRIES`].
+/// What a worker says to the pool and is not heard it says again after so long, in milliseconds.
 const HOLD_AGAIN_MS: u64 = 250;
-/// A worker whose state key is older looks for one in the colo's cache, so often, in milliseconds.
-const STATE_FRESH_MS: u64 = 2_000;
-/// See [`STATE_FRESH_MS`].
-const CACHE_LOOK_MS: u64 = 1_000;
 /// A state key stays so long in the cache, in milliseconds.
 const CACHED_MS: u64 = 10_000;
 /// What an object stored is so old at the most, in milliseconds.
@@ -94,8 +90,6 @@ struct Request {
 struct Worker {
     id: u64,
     keeper: Keeper,
-    looked_into_cache: u64,
-    asked_data_center: u64,
     outbox: Outbox,
     counter_desk: Desk<NumberAsk, Outcome>,
     anywhere_desk: Desk<NumberAsk, Outcome>,
@@ -407,8 +401,6 @@ impl Planet {
         Worker {
             id,
             keeper: Keeper::default(),
-            looked_into_cache: 0,
-            asked_data_center: 0,
             outbox: Outbox::new(id),
             counter_desk: Desk::new(setup.deadline_ms * 3 + 100),
             anywhere_desk: Desk::new(setup.deadline_ms * 3 + 100),
@@ -676,9 +668,7 @@ impl Planet {
         let own = self.local(colo);
         let here = &mut self.colos[usize::from(colo)];
         let desk = &mut here.workers[usize::from(worker)];
-        let old = desk.keeper.state().is_none_or(|state| state.age(own) > STATE_FRESH_MS);
-        if old && own >= desk.looked_into_cache + CACHE_LOOK_MS {
-            desk.looked_into_cache = own;
+        if desk.keeper.looks_into_cache(own) {
             let newer = |state: &&Clocked| {
                 let taken_at = desk.keeper.state().map_or(0, |mine| mine.key.taken_at);
                 own < state.received_at + CACHED_MS && state.key.taken_at > taken_at
@@ -694,14 +684,10 @@ impl Planet {
     fn ask_data_center(&mut self, colo: u16, worker: u16) {
         let own = self.local(colo);
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
-        let old = desk.keeper.state().is_none_or(|state| state.age(own) > self.room.refresh_ms());
-        if old && own >= desk.asked_data_center + CACHE_LOOK_MS {
-            desk.asked_data_center = own;
-            if self.serve_colo(colo, false).is_some() {
-                let here = &mut self.colos[usize::from(colo)];
-                if let Some(key) = here.data_center.state(own) {
-                    here.workers[usize::from(worker)].keeper.learn(Clocked { key, received_at: own });
-                }
+        if desk.keeper.asks_data_center(&self.room, own) && self.serve_colo(colo, false).is_some() {
+            let here = &mut self.colos[usize::from(colo)];
+            if let Some(key) = here.data_center.state(own) {
+                here.workers[usize::from(worker)].keeper.learn(Clocked { key, received_at: own });
             }
         }
     }
@@ -800,7 +786,7 @@ impl Planet {
             for attempt in 0..HOLD_TRIES {
                 let late = self.link(self.setup.pool_ms) + self.jitter();
                 if !self.is_lost() {
-                    let late = late + attempt * HOLD_AGAIN_MS;
+                    let late = late + u64::from(attempt) * HOLD_AGAIN_MS;
                     self.clockwork.at(self.clockwork.now() + late, Event::HoldSession);
                     break;
                 }

@@ -124,6 +124,50 @@ fn a_data_center_that_restarts_again_and_again_forgets_nobody() {
     }
 }
 
+/// A room of 1,000, in 5 colos, with a crowd of so many a minute and what a test adds. It can take about 200 a minute.
+fn room_of_1000(per_minute: u32, more: &str) -> Measured {
+    let world = format!(
+        "name = \"room\"\nminutes = 14\n[room]\ntotal_active_users = 1000\nnew_users_per_minute = 400\n\
+         session_duration = 2\n[planet]\ncolos = 5\nworkers = 3\n[[arrivals]]\nper_minute = {per_minute}\n{more}"
+    );
+    run(&world, 1)
+}
+
+#[test]
+fn a_silent_pool_queues_nobody_whom_its_colos_can_let_in() {
+    let measured = room_of_1000(120, "[[faults]]\nat = 495\nlasts = 20\nwhat = \"anywhere\"\n");
+    assert!(measured.admitted > 1_000);
+    assert_eq!((measured.active_overshoot, measured.minute_overshoot), (0.0, 0.0));
+    let most = measured.arrived / 500;
+    assert!(measured.queued <= most, "{} of {} were queued", measured.queued, measured.arrived);
+}
+
+#[test]
+fn a_colo_that_dies_neither_breaks_the_limits_nor_empties_the_room() {
+    let dies = "[[faults]]\nat = 615\nlasts = 86400\nwhat = \"colo\"\ncolo = 0\n";
+    let measured = room_of_1000(280, dies);
+    assert!(measured.waiting_minutes >= 5);
+    assert_eq!(measured.active_overshoot, 0.0);
+    assert!(measured.idle <= 0.03, "{} of the room stood idle", measured.idle);
+}
+
+#[test]
+fn shown_waits_seldom_rise_and_are_near_the_truth_in_a_crowd() {
+    let measured = room_of_1000(60, "[[arrivals]]\nfrom = 5\nuntil = 7\nper_minute = 900\n");
+    assert!(measured.queued > 1_000);
+    assert!(measured.estimate_rose <= 0.1, "{} rose", measured.estimate_rose);
+    let error = measured.estimate_error.unwrap();
+    assert!(error <= 0.4, "the median error was {error}");
+}
+
+#[test]
+fn who_refuses_cookies_does_not_keep_the_room_idle() {
+    let measured = room_of_1000(280, "[visitors]\ncookieless = 0.2\n");
+    assert!(measured.waiting_minutes >= 5);
+    assert_eq!(measured.active_overshoot, 0.0);
+    assert!(measured.idle <= 0.08, "{} of the room stood idle", measured.idle);
+}
+
 #[test]
 fn nobody_is_queued_while_there_is_room_for_all() {
     for seed in 0..10 {

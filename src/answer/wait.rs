@@ -42,7 +42,7 @@ impl Wait {
                 seconds: None,
                 label: "Estimated wait",
                 text: "not known yet".to_owned(),
-                note: "Too few people have gone in lately to say how long it takes. \
+                note: "It is too early to say how long it takes. \
                        You are let in as soon as it is your turn.",
                 title: "In line – waiting room".to_owned(),
             },

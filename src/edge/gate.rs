@@ -163,10 +163,8 @@ impl Visit {
 
     async fn wait(&self, ticket: Ticket, waited: bool) -> Result<JsValue> {
         let room = &self.place.room;
-        let mut state = self.place.refresh_state().await;
-        if state.as_ref().is_none_or(|state| state.age(now()) > room.refresh_ms()) {
-            state = self.place.state_from_data_center().await;
-        }
+        self.place.refresh_state().await;
+        let state = self.place.state_to_tell().await;
         let time = self.place.time();
         let from = waited.then_some(ticket.last_check_in);
         let check_in = CheckIn::Wait { id: ticket.id, bucket: ticket.bucket, from, at: time };

@@ -14,19 +14,13 @@ use crate::pipeline::messages::{
     HOLD, HoldSessions, REPORT, STATE, StateAnswer, StateRequest, TAKE, Take, Taken, VERSION, WorkerAnswer,
     colo_object,
 };
-use crate::pipeline::{CheckIn, Outbox, wire};
+use crate::pipeline::{CheckIn, HOLD_TRIES, Outbox, wire};
 use crate::queue::{Clocked, Desk, Keeper, NumberAsk, Outcome, StateKey, Step, Turn, Whom, minute_of};
 use crate::ticket::Standing;
 
 /// Rooms times colos that one isolate keeps apart. An isolate serves one colo, so this is reached by tests alone; at
 /// the bound the memory of another one is dropped, which costs it one fetch of the state key.
 const MAX_ROOM_WORKERS: usize = 256;
-/// A state key younger than this is not looked for anywhere else, in milliseconds.
-const FRESH_MS: u64 = 2_000;
-/// How often a worker looks into the cache for a newer state key, in milliseconds.
-const CACHE_LOOK_MS: u64 = 1_000;
-/// How often a worker asks the data center for a state key, in milliseconds: when it has none, nor have others.
-const DATA_CENTER_LOOK_MS: u64 = 1_000;
 /// A cache that does not answer within this time is passed over, in milliseconds.
 const CACHE_DEADLINE_MS: u64 = 50;
 /// A room that wakes up gets so many times the deadline: its objects have to be made first, and nothing is known by
@@ -40,8 +34,6 @@ const KEPT_AT: &str = "anteroom-kept-at";
 const CACHE_SECONDS: u32 = 10;
 /// Visitors who wait for a colleague's call look for its answer so often, in milliseconds.
 const LOOK_MS: u64 = 4;
-/// That a session is renewed in its last moment is said so often, until it was heard.
-const HOLD_TRIES: usize = 3;
 /// A report is tried so often by one request: every second, while the platform lets it go on.
 const REPORT_TRIES: usize = 25;
 /// A report may take so long; visitors do not wait for it, in milliseconds.
@@ -55,8 +47,6 @@ pub struct RoomWorker {
     outbox: Outbox,
     counter_desk: NumberDesk,
     anywhere_desk: NumberDesk,
-    looked_into_cache: u64,
-    asked_data_center: u64,
 }
 
 /// Which room in which colo, and how to call its objects.
@@ -127,37 +117,18 @@ impl Place {
 
     /// The state key from this isolate's memory, else from the colo's cache. `None` when neither has one.
     pub async fn refresh_state(&self) -> Option<Clocked> {
-        let mine = self.known();
         let time = now();
-        if mine.as_ref().is_some_and(|state| state.age(time) <= FRESH_MS) {
-            return mine;
-        }
-        let look = self
-            .with(|worker| {
-                let due = time >= worker.looked_into_cache + CACHE_LOOK_MS;
-                if due {
-                    worker.looked_into_cache = time;
-                }
-                due
-            })
-            .unwrap_or(false);
-        if look && let Some(Some(cached)) = within(CACHE_DEADLINE_MS, self.cached()).await {
+        let looks = self.with(|worker| worker.keeper.looks_into_cache(time)).unwrap_or(false);
+        if looks && let Some(Some(cached)) = within(CACHE_DEADLINE_MS, self.cached()).await {
             self.keep(cached);
         }
         self.known()
     }
 
-    /// The state key from the data center, for a worker that has none. Keeps what comes.
-    pub async fn state_from_data_center(&self) -> Option<Clocked> {
+    /// The state key for somebody who waits: from the data center, if this worker's is too old. Keeps what comes.
+    pub async fn state_to_tell(&self) -> Option<Clocked> {
         let time = now();
-        let due = self.with(|worker| {
-            let due = time >= worker.asked_data_center + DATA_CENTER_LOOK_MS;
-            if due {
-                worker.asked_data_center = time;
-            }
-            due
-        });
-        if !due.unwrap_or(false) {
+        if !self.with(|worker| worker.keeper.asks_data_center(&self.room, time)).unwrap_or(false) {
             return self.known();
         }
         let name = colo_object(&self.room.name, &self.colo);
@@ -355,8 +326,6 @@ impl RoomWorker {
             outbox: Outbox::new(worker),
             counter_desk: Desk::new(replace_after),
             anywhere_desk: Desk::new(replace_after),
-            looked_into_cache: 0,
-            asked_data_center: 0,
         }
     }
 }

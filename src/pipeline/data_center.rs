@@ -253,7 +253,7 @@ impl DataCenter {
     pub fn push_failed(&mut self) {
         self.dirty = true;
         self.urgent |= self.pushed_urgent;
-        self.failures += 1;
+        self.failures = self.failures.saturating_add(1);
     }
 
     /// Takes in Global's answer.

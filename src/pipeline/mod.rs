@@ -43,6 +43,9 @@ pub const PLACE_MS: u64 = 300_000;
 /// a Worker go on for 30 seconds after its response.
 pub const CALM_REPORT_MS: u64 = 27_000;
 
+/// That a session is renewed in its last moment is said to the pool so often, until it was heard.
+pub const HOLD_TRIES: u32 = 3;
+
 /// A session that is renewed so shortly before its end is reported at once: the ordinary way of a report could take
 /// longer than what was left of it, and somebody else would be let in for it.
 pub const LATE_RENEWAL_MS: u64 = 5_000;

@@ -10,6 +10,11 @@ use crate::ticket::Standing;
 /// A worker's clock may be so far ahead of what the state key says the time is; the rest is the way here.
 const CLOCK_AHEAD_MS: u64 = 500;
 
+/// A state key younger than this is not looked for anywhere else, in milliseconds.
+const FRESH_MS: u64 = 2_000;
+/// A newer state key is looked for so often, in the cache and at the data center, in milliseconds.
+const LOOK_MS: u64 = 1_000;
+
 /// Which object to ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whom {
@@ -41,6 +46,8 @@ pub enum Step {
 #[derive(Debug, Clone, Default)]
 pub struct Keeper {
     state: Option<Clocked>,
+    looked_into_cache: u64,
+    asked_data_center: u64,
     counter_hint: Hint,
     anywhere_hint: Hint,
     fallback: Fallback,
@@ -59,6 +66,27 @@ impl Keeper {
             self.stock.learn(state.key.level);
             self.state = Some(state);
         }
+    }
+
+    /// Whether to look for a newer state key in the colo's cache now. Who asks must look.
+    pub fn looks_into_cache(&mut self, now: u64) -> bool {
+        let old = self.state.as_ref().is_none_or(|state| state.age(now) > FRESH_MS);
+        let looks = old && now >= self.looked_into_cache + LOOK_MS;
+        if looks {
+            self.looked_into_cache = now;
+        }
+        looks
+    }
+
+    /// Whether to ask the data center for a state key now, to tell somebody who waits how long it takes: when neither
+    /// memory nor cache has one that is younger than a refresh. Who asks must call.
+    pub fn asks_data_center(&mut self, room: &Room, now: u64) -> bool {
+        let old = self.state.as_ref().is_none_or(|state| state.age(now) > room.refresh_ms());
+        let asks = old && now >= self.asked_data_center + LOOK_MS;
+        if asks {
+            self.asked_data_center = now;
+        }
+        asks
     }
 
     /// The time to go by: this worker's own clock, corrected by what the state key says when the two are far apart.

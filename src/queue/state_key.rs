@@ -70,7 +70,7 @@ pub struct StateKey {
     /// Of a million waiting users, how many give up in a second; 0: none, or not known.
     #[serde(default)]
     pub giving_up: u32,
-    /// Of `waiting`, bucket by bucket: who has checked in lately. The others have probably left, and nothing is kept
+    /// Of `waiting`, bucket by bucket: how many will probably check in again. The others have left, and nothing is kept
     /// free for them.
     #[serde(default)]
     pub present: Vec<u32>,

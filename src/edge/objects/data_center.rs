@@ -63,25 +63,23 @@ impl DurableObject for DataCenter {
                 let report: WorkerReport = message(&mut request).await?;
                 let home = Home::of(&self.state, &self.env)?;
                 let time = now();
-                let (mut answered, next, at_once) = {
+                let (mut answered, at_once) = {
                     let mut memory = self.memory.borrow_mut();
                     let Some(memory) = memory.as_mut() else { return Response::error("not ready", 503) };
-                    let answered = memory.receive(&home.room, &report, time);
-                    let at_once =
-                        memory.stores_at_once(&home.room, time).then(|| memory.save(&home.room, time));
-                    (answered, memory.next_push(&home.room, time), at_once)
+                    (memory.receive(&home.room, &report, time), memory.stores_at_once(&home.room, time))
                 };
-                if let Some(saved) = at_once {
-                    store(&self.state.storage(), SAVED, &saved).await?;
-                    if let Some(memory) = self.memory.borrow_mut().as_mut() {
-                        memory.saved(&saved);
-                        answered.durable = memory.durable(report.worker);
-                    }
-                }
-                if self.alarm_at.get().is_some_and(|alarm| alarm + LATE_ALARM_MS < time) {
+                if at_once {
+                    self.store_counts(&home, time).await?;
+                } else if self.alarm_at.get().is_some_and(|alarm| alarm + LATE_ALARM_MS < time) {
                     // Nothing is heard of this colo until the platform rings again.
                     self.push_once().await;
                 }
+                let next = {
+                    let memory = self.memory.borrow();
+                    let Some(memory) = memory.as_ref() else { return Response::error("not ready", 503) };
+                    answered.durable = memory.durable(report.worker);
+                    memory.next_push(&home.room, time)
+                };
                 if let Some(wait) = next {
                     self.wake_in(wait).await?;
                 }
@@ -143,12 +141,22 @@ impl DataCenter {
         }
     }
 
+    /// Stores the counts of `time`.
+    async fn store_counts(&self, home: &Home, time: u64) -> Result<Option<SavedDataCenter>> {
+        let saved = self.memory.borrow_mut().as_mut().map(|memory| memory.save(&home.room, time));
+        if let Some(saved) = &saved {
+            store(&self.state.storage(), SAVED, saved).await?;
+            if let Some(memory) = self.memory.borrow_mut().as_mut() {
+                memory.saved(saved);
+            }
+        }
+        Ok(saved)
+    }
+
     /// Stores the counts, tells them to Global and takes in its answer.
     async fn push(&self) -> Result<()> {
         let home = Home::of(&self.state, &self.env)?;
-        let saved = self.memory.borrow_mut().as_mut().map(|memory| memory.save(&home.room, now()));
-        let Some(saved) = saved else { return Ok(()) };
-        store(&self.state.storage(), SAVED, &saved).await?;
+        let Some(saved) = self.store_counts(&home, now()).await? else { return Ok(()) };
         let given: Option<Given> = match home.room.slot_strategy {
             SlotStrategy::Counters => {
                 let name = colo_object(&home.room.name, &home.colo);
@@ -158,10 +166,8 @@ impl DataCenter {
             }
             _ => None,
         };
-        let report = self.memory.borrow_mut().as_mut().map(|memory| {
-            memory.saved(&saved);
-            memory.push(&home.room, &saved, given, now())
-        });
+        let report =
+            self.memory.borrow_mut().as_mut().map(|memory| memory.push(&home.room, &saved, given, now()));
         let Some(report) = report else { return Ok(()) };
         let answer: StateAnswer =
             call(&self.env, GLOBAL, &home.room.name, PUSH, &report, PUSH_DEADLINE_MS).await?;
