@@ -10,5 +10,8 @@ mod room;
 mod rooms;
 
 pub use parse::{ConfigError, parse_room};
-pub use room::{CookieAttributes, OnError, QueueingMethod, RateWindow, Room, SameSite, Secure, SlotStrategy};
+pub use room::{
+    AdaptiveRange, CookieAttributes, Limits, OnError, OnUnhealthy, OriginGuard, QueueingMethod, RateWindow,
+    Room, SameSite, Secure, SlotStrategy, WhenFull,
+};
 pub use rooms::{BrokenRoom, Coverage, MAX_ROOMS, Rooms};

@@ -14,6 +14,7 @@ mod bounds;
 mod config;
 mod formats;
 mod limits;
+mod origin;
 mod ticket;
 mod window;
 mod world;
