@@ -15,7 +15,7 @@ use super::settings::Settings;
 use super::{operator, own};
 use crate::answer::{self, Estimate, WaitingView};
 use crate::config::{Coverage, Room};
-use crate::origin::Turn;
+use crate::origin::{ASK_EVERY_MS, Turn};
 use crate::pipeline::{CheckIn, PLACE_MS};
 use crate::queue::{Step, estimated_wait_seconds, likely_ahead, minute_of, next_check_in_seconds};
 use crate::ticket::{KeyRing, Standing, Ticket, find_cookie, set_cookie, standing};
@@ -24,8 +24,6 @@ use crate::ticket::{KeyRing, Standing, Ticket, find_cookie, set_cookie, standing
 const OWN_PATHS: &str = "/__anteroom/";
 /// The decision for a request that no room has a say in.
 const NOT_OURS: JsValue = JsValue::UNDEFINED;
-/// Those in line for the origin ask for their turn so often, in milliseconds.
-const LOOK_MS: u64 = 20;
 /// Whom the origin is too busy for is asked to try again after so many seconds, and up to so many more.
 const TRY_AGAIN_SECONDS: (u32, u32) = (2, 4);
 
@@ -238,7 +236,7 @@ fn to_origin(request: &web_sys::Request, room: &Room, cookie: Option<String>) ->
             let method = request.method();
             Ok(later(async move {
                 loop {
-                    pause(LOOK_MS).await;
+                    pause(ASK_EVERY_MS).await;
                     match passages::turn(number) {
                         Turn::Go => return Ok(go(number, cookie)),
                         Turn::Later => {}

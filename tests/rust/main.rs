@@ -13,6 +13,7 @@ mod articles;
 mod bounds;
 mod config;
 mod formats;
+mod guard;
 mod limits;
 mod origin;
 mod ticket;
