@@ -1,3 +1,13 @@
+// The Worker's first lines. Every object of the platform that goes into WebAssembly and every promise that comes out of
+// it costs more than deciding does, so a request is read here, decided there in one call with plain values, and sent
+// to the origin from here. Nothing is decided here. tools/build.mjs puts this before what worker-build makes of Rust.
+import Rust, { Anywhere, Counter, DataCenter, Global } from "../../build/index.js";
+
+export { Anywhere, Counter, DataCenter, Global };
+
+// What `src/edge/mod.rs` exports; worker-build puts it there.
+const { decide, origin, patience, returned, unreachable } = Rust.prototype;
+
 /** Where admitted visitors go; empty: the zone's own origin. The same for all requests of an isolate. */
 let elsewhere;
 
@@ -28,7 +38,9 @@ export default {
       passage = +answer.slice(0, space);
       cookie = answer.slice(space + 1);
     }
-    return toOrigin(sent, cookie, passage, (came, took) => returned(passage, came, took, request, env, context));
+    return toOrigin(sent, cookie, passage, (came, took) =>
+      returned(passage, came, took, request, env, context),
+    );
   },
 };
 

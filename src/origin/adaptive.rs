@@ -201,11 +201,12 @@ impl Adaptive {
             }
         };
         let (active, new) = (grown(self.active, self.active_cut), grown(self.new, self.new_cut));
-        if used.active as f64 >= IN_USE * self.active {
+        // The limits in force are whole numbers.
+        let active_in_use = used.active as f64 >= IN_USE * self.active.floor();
+        if active_in_use {
             self.active = active.min(room.total_active_users.into());
         }
-        if used.entering >= IN_USE * self.new || (used.waiting && (used.active as f64) < IN_USE * self.active)
-        {
+        if used.entering >= IN_USE * self.new.floor() || (used.waiting && !active_in_use) {
             self.new = new.min(room.new_users_per_minute.into());
         }
     }

@@ -646,7 +646,7 @@ export function openTicket(room, value, key = KEY) {
 async function startOrigin() {
   /** @type {{ method: string, url: string, headers: import("node:http").IncomingHttpHeaders }[]} */
   const requests = [];
-  /** @type {Set<() => void>} */
+  /** @type {Set<{ part: string, finish: () => void }>} */
   const held = new Set();
   /** @type {Map<string, { status?: number, delay?: number, hang?: boolean, breaks?: boolean }>} */
   const moods = new Map();
@@ -671,7 +671,7 @@ async function startOrigin() {
       response.writeHead(status ?? 200, { "content-type": "text/plain" });
       response.end(`${method} ${url}`);
     };
-    if (hang) return held.add(answer);
+    if (hang) return held.add({ part, finish: answer });
     if (delay) return setTimeout(answer, delay);
     if (status) return answer();
     const send = (status, text, more = {}) => {
@@ -689,7 +689,7 @@ async function startOrigin() {
       case "stream":
         response.writeHead(200, { "content-type": "text/plain" });
         response.write("first\n");
-        return held.add(() => response.end("last\n"));
+        return held.add({ part, finish: () => response.end("last\n") });
       case "redirect":
         return send(302, "Found", { location: "/elsewhere" });
       case "unchanged":
@@ -751,10 +751,13 @@ async function startOrigin() {
       busy.most = busy.now;
       return most;
     },
-    /** Sends the rest of all held answers. */
-    release: () => {
-      for (const finish of held) finish();
-      held.clear();
+    /** Sends the rest of the held answers; `part`: only of those for a first part of a path. */
+    release: (part) => {
+      for (const one of held) {
+        if (part !== undefined && one.part !== part) continue;
+        held.delete(one);
+        one.finish();
+      }
     },
     close,
   };
