@@ -17,8 +17,10 @@ const STEP: u32 = 20;
 const MOST_STRIKES: u32 = 4;
 /// Of so many rounds of the window at most one may be spent above what the origin can do in time.
 const ROUNDS: u32 = 30;
-/// A request in line asks for its turn so often, in milliseconds.
+/// A request in line asks for its turn at least so often, in milliseconds.
 pub const ASK_EVERY_MS: u64 = 25;
+/// One that is nearly next asks so often, in milliseconds: until it asks, a place at the origin is free in vain.
+const NEXT_ASKS_MS: u64 = 4;
 /// Whoever has not asked for so long, in milliseconds, is passed over by those behind.
 const PASSED_OVER_MS: u64 = 10 * ASK_EVERY_MS;
 /// What has not been heard of for so long beyond its time has gone, in milliseconds.
@@ -83,7 +85,7 @@ impl Passage {
 pub enum Arrival {
     /// It is sent now.
     Go(Passage),
-    /// It stands in line: ask for its turn, every [`ASK_EVERY_MS`].
+    /// It stands in line: ask for its turn, see [`Guard::ask_after_ms`].
     InLine(Passage),
     /// It is beyond the window.
     Refused,
@@ -251,6 +253,17 @@ impl Guard {
         Turn::Go
     }
 
+    /// In how many milliseconds a request in line asks for its turn again.
+    pub fn ask_after_ms(&self, passage: Passage) -> u64 {
+        let Ok(place) = self.line.binary_search_by_key(&passage.0, |one| one.number) else { return 0 };
+        let ahead = match self.settings.strategy {
+            GuardStrategy::NewestFirst => self.line.len() - 1 - place,
+            _ => place,
+        };
+        // Answers take longer than asking seldom; so not even twice as many as are sent at once go before it asks again.
+        if ahead < self.at_once().saturating_mul(2) { NEXT_ASKS_MS } else { ASK_EVERY_MS }
+    }
+
     /// A request is over, wherever it was. What is told of a passage that is over already changes nothing.
     pub fn finished(&mut self, passage: Passage, ending: Ending, now: u64) {
         if let Ok(place) = self.line.binary_search_by_key(&passage.0, |one| one.number) {
@@ -331,26 +344,28 @@ impl Guard {
             return;
         }
         let waited = one.seen_at.saturating_sub(one.arrived_at);
-        // Whether it used more than so many quarters of its time.
-        let used = |quarters: u64| {
-            took.saturating_mul(4) > self.settings.timeout_ms.saturating_mul(quarters)
-                || waited.saturating_mul(4) > self.settings.hold_ms.saturating_mul(quarters)
+        // Whether so many times as long would have been too long.
+        let times_fits = |times: u64| {
+            took.saturating_mul(times) <= self.settings.timeout_ms
+                && waited.saturating_mul(times) <= self.settings.hold_ms
         };
-        if used(3) {
-            // A larger window fails, and that will be known only when all who are in it by then have failed too. So it
-            // is tried seldom; never trying would keep it at `min` where an origin is slow but not busy.
+        let (window, failed_at) = (u64::from(self.window), u64::from(self.failed_at));
+        if !times_fits(3) {
+            // Not much larger, and answers come too late, even more so where an origin loses half of its capacity. That
+            // will be known only when all in the window are late. So more is tried seldom, or not at all; never trying
+            // would keep the window at `min` where an origin is slow but not busy.
             self.run = 0;
             self.late_run += 1;
-            if self.late_run >= self.window.saturating_mul(ROUNDS) / step(self.window) {
+            let try_more = times_fits(2) || window < failed_at / 2;
+            if try_more && self.late_run >= self.window.saturating_mul(ROUNDS) / step(self.window) {
                 self.grow();
             }
             return;
         }
         self.late_run = 0;
         self.run += 1;
-        let failed_at = u64::from(self.failed_at);
-        let near_failure = (failed_at * 3 / 4..=failed_at * 5 / 4).contains(&u64::from(self.window));
-        if self.run >= RUN || !(near_failure || used(1)) {
+        let near_failure = (failed_at * 3 / 4..=failed_at * 5 / 4).contains(&window);
+        if self.run >= RUN || (times_fits(6) && !near_failure) {
             self.grow();
         }
     }
