@@ -294,7 +294,8 @@ impl<'a> Table<'a> {
             }
             self.whole("origin_slow_ms", SLOW_MS, Some(1_000))
         });
-        if adapts && least_active_users == most_active_users && least_new_users == most_new_users {
+        let is_range = |field: &str| self.get(field).is_some_and(Value::is_object);
+        if adapts && !is_range("total_active_users") && !is_range("new_users_per_minute") {
             let fix = "write a range, for example total_active_users = { min = 200, max = 1000 }";
             self.refuse("limits", &Value::from("adaptive"), "needs a range for at least one limit", fix);
         }

@@ -31,7 +31,7 @@ impl Watch {
         };
         let guard = room.origin_guard.as_ref();
         Self {
-            guard: Guard::new(guard.map_or(open, |guard| guard.settings.clone())),
+            guard: Guard::new(guard.map_or(open, |guard| guard.settings)),
             when_full: guard.map(|guard| guard.admitted),
             timeout_ms: guard.map(|guard| guard.settings.timeout_ms),
             counts: OriginCounts::default(),

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Census;
 use super::flow::Flow;
-use super::messages::{ColoReport, Given, OriginHealth, VERSION};
+use super::messages::{ColoReport, Given, OriginHealth, OriginStatus, VERSION};
 use crate::config::{Limits, Room, SlotStrategy};
 use crate::origin::{Adaptive, Evidence, Hold, OriginCounts, Use};
 use crate::queue::{Level, MinuteShares, Shares, StateKey, minute_of, start_of};
@@ -174,16 +174,18 @@ impl Global {
             .then(|| OriginMemory { v: VERSION, ..self.origin.clone() })
     }
 
-    /// What passed through the room lately, since a moment.
-    pub fn passed_since(&self, from: u64) -> OriginCounts {
-        let in_flight =
-            self.colos.values().filter_map(|colo| Some(colo.report.origin.as_ref()?.counts.in_flight)).sum();
-        OriginCounts { in_flight, ..self.evidence.since(from) }
-    }
-
-    /// How the origin is doing, to the room's knowledge.
-    pub fn origin(&self) -> &OriginMemory {
-        &self.origin
+    /// What is known of the origin, for operators.
+    pub fn origin_status(&self, room: &Room, now: u64) -> OriginStatus {
+        let lately = self.colos.values().filter(|colo| now < colo.received_at + ACTIVE_MS);
+        let in_flight = lately.filter_map(|colo| Some(colo.report.origin.as_ref()?.counts.in_flight)).sum();
+        let unhealthy = self.origin.hold.unhealthy_check(room);
+        OriginStatus {
+            v: VERSION,
+            limits: self.origin.hold.limit(self.origin.adaptive.limits(room), now),
+            held: self.origin.hold.is_held(),
+            unhealthy: unhealthy.map(|(check, since)| (check.to_owned(), since)),
+            last_minute: OriginCounts { in_flight, ..self.evidence.since(now.saturating_sub(60_000)) },
+        }
     }
 
     /// Takes in a colo's report: the newest counts, an older or repeated one changes nothing. Returns false when the

@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Census, CheckIn};
+use crate::config::Limits;
 use crate::origin::{OriginCounts, OriginReport};
 #[cfg(doc)]
 use crate::queue::LeaseAnswer;
@@ -34,6 +35,9 @@ pub const PUSH: &str = "/push";
 
 /// Global: a health check's state. [`OriginHealth`] → empty.
 pub const ORIGIN_HEALTH: &str = "/origin-health";
+
+/// Global: what it knows of the origin. Empty → [`OriginStatus`].
+pub const ORIGIN: &str = "/origin";
 
 /// The name of a colo's objects (Counter, `DataCenter`) of a room.
 pub fn colo_object(room: &str, colo: &str) -> String {
@@ -190,6 +194,21 @@ pub struct OriginHealth {
     pub healthy: bool,
     /// Since when, in milliseconds since the epoch. What is told late never unsays what is newer.
     pub at: u64,
+}
+
+/// What the room knows of its origin.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OriginStatus {
+    /// Format version.
+    pub v: u8,
+    /// The limits in force.
+    pub limits: Limits,
+    /// Whether new users wait because it is unhealthy.
+    pub held: bool,
+    /// The check that says that it is unhealthy, and since when, in milliseconds since the epoch.
+    pub unhealthy: Option<(String, u64)>,
+    /// What passed through the room in the last 60 seconds.
+    pub last_minute: OriginCounts,
 }
 
 /// Asks Global for the state key.

@@ -1,5 +1,5 @@
 //! `GLOBAL`: the room as all colos see it. Routes: `POST /push`, `POST /state`,
-//! `POST /origin-health`. Its alarm stores the colos' reports.
+//! `POST /origin-health`, `POST /origin`. Its alarm stores the colos' reports.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -11,7 +11,7 @@ use super::{Home, load, no_such_route, store, stored_value};
 use crate::edge::calls::{answer, message};
 use crate::edge::clock::now;
 use crate::pipeline::messages::{
-    ColoReport, ORIGIN_HEALTH, OriginHealth, PUSH, STATE, StateAnswer, StateRequest, VERSION,
+    ColoReport, ORIGIN, ORIGIN_HEALTH, OriginHealth, PUSH, STATE, StateAnswer, StateRequest, VERSION,
 };
 use crate::pipeline::{self, GlobalMeta, OriginMemory};
 use crate::queue::minute_of;
@@ -19,7 +19,7 @@ use crate::queue::minute_of;
 /// The storage key of what is not a colo's report.
 const META: &str = "meta";
 /// The storage key of what is known of the origin.
-const ORIGIN: &str = "origin";
+const ORIGIN_KEY: &str = "origin";
 /// Storage keys of the colos' reports begin so.
 const COLO: &str = "colo/";
 /// Reports are stored so long after they came, in milliseconds: live colos send newer ones before that is needed.
@@ -47,7 +47,7 @@ impl DurableObject for Global {
             let stored = storage.list_with_options(ListOptions::new().prefix(COLO)).await?;
             let mut reports: Vec<ColoReport> = Vec::new();
             stored.for_each(&mut |report, _| reports.extend(stored_value::<ColoReport>(&report)));
-            let origin: Option<OriginMemory> = load(&storage, ORIGIN).await?;
+            let origin: Option<OriginMemory> = load(&storage, ORIGIN_KEY).await?;
             if let Ok(home) = home {
                 let mut global = pipeline::Global::restore(&home.room, meta, reports, now());
                 global.recall(origin.unwrap_or_default());
@@ -99,6 +99,12 @@ impl DurableObject for Global {
                 }
                 answer(&())
             }
+            ORIGIN => {
+                let home = Home::of(&self.state, &self.env)?;
+                let memory = self.memory.borrow();
+                let Some(memory) = memory.as_ref() else { return Response::error("not ready", 503) };
+                answer(&memory.origin_status(&home.room, now()))
+            }
             path => no_such_route(path),
         }
     }
@@ -129,7 +135,7 @@ impl Global {
     async fn store_origin(&self) -> Result<()> {
         let origin = self.memory.borrow_mut().as_mut().and_then(pipeline::Global::origin_to_store);
         if let Some(origin) = origin {
-            store(&self.state.storage(), ORIGIN, &origin).await?;
+            store(&self.state.storage(), ORIGIN_KEY, &origin).await?;
         }
         Ok(())
     }
