@@ -4,6 +4,7 @@
 //! - [`planet`]: lets it happen in virtual time, event by event. It holds no rule of its own: workers, Counter,
 //!   Anywhere, `DataCenter` and Global are the core's.
 //! - [`literal`]: the 2023 article's counters without our repairs, to compare with.
+//! - [`origin`], [`pages`]: an origin with its limits and troubles, and the pages that are asked of it.
 //! - [`measure`]: what it was like for the visitors and for the origin.
 //! - [`table`]: figures of many runs, the worst seed of each, and whether they reach the goals.
 //! - [`report`]: the same as JSON, and as a page with charts.
@@ -13,6 +14,8 @@
 pub mod clockwork;
 pub mod literal;
 pub mod measure;
+pub mod origin;
+pub mod pages;
 pub mod plan;
 pub mod planet;
 pub mod replay;

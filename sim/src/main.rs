@@ -57,7 +57,8 @@ enum Command {
 #[derive(Debug, Args)]
 #[command(after_long_help = RUN_HELP)]
 struct RunArguments {
-    /// Names of shipped scenarios (see `list`), TOML files, or `all`
+    /// Names of shipped scenarios (see `list`), TOML files, `all`, or `origins`: those with an origin that
+    /// has limits
     #[arg(required = true, value_name = "SCENARIO")]
     scenarios: Vec<String>,
 
@@ -260,10 +261,11 @@ struct Setting {
 fn settings(arguments: &RunArguments) -> Result<Vec<Setting>, ScenarioError> {
     let mut scenarios = Vec::new();
     for name in &arguments.scenarios {
-        if name == "all" {
+        if name == "all" || name == "origins" {
             for (name, _) in SHIPPED {
                 scenarios.push(shipped(name)?);
             }
+            scenarios.retain(|scenario| scenario.origin.is_some() == (name == "origins"));
         } else {
             scenarios.push(find(name)?);
         }

@@ -18,6 +18,8 @@ use crate::config::{AdaptiveRange, Limits, Room};
 const STEP_MS: u64 = 2_000;
 /// Judged by the shortest of these times that has [`ENOUGH`] requests, in milliseconds.
 const LOOKS_MS: [u64; 4] = [5_000, 10_000, 20_000, 40_000];
+/// Nothing is judged by a shorter time, in milliseconds.
+const SHORTEST_LOOK_MS: u64 = 4_000;
 /// So many requests tell something.
 const ENOUGH: u64 = 20;
 /// Fewer tell nothing, however long it took.
@@ -30,18 +32,22 @@ const LEAST_TROUBLES: u64 = 3;
 const SLOW_FACTOR: f64 = 3.0;
 /// So much longer is within what networks do, in milliseconds.
 const SLOW_MARGIN_MS: f64 = 30.0;
-/// A cut leaves at most, and at least, this part of the users who are active.
-const CUT: f64 = 0.9;
-/// See [`CUT`].
+/// A cut leaves at most this part of the users who are active.
+const CUT: f64 = 0.94;
+/// And at least this one, where the origin is only slow: how many requests a user makes is not known exactly.
+const DEEP_CUT: f64 = 0.85;
+/// And this one, where it fails, or is [`FAR`] too slow.
 const DEEPEST_CUT: f64 = 0.5;
+/// So many times as slow as it may be.
+const FAR: f64 = 2.0;
 /// Of what the origin can do, this much is used.
-const HEADROOM: f64 = 0.95;
+const HEADROOM: f64 = 0.97;
 /// Before the first cut a limit grows by this part of itself each second: 25 % in ten seconds.
 const SLOW_START: f64 = 0.022_6;
-/// After a cut it grows by this part of what it was cut to each second: what [`CUT`] took off comes back in 50 s.
+/// After a cut it grows by this part of what it was cut to each second: what [`CUT`] took off comes back in 30 s.
 const GROWTH: f64 = 0.002;
 /// After so long without another cut it grows faster and faster, in milliseconds.
-const PATIENCE_MS: f64 = 60_000.0;
+const PATIENCE_MS: f64 = 45_000.0;
 /// After a cut, what was asked before it is still under way for so long, in milliseconds.
 const SETTLE_MS: u64 = 6_000;
 /// A limit is in use when so much of it is; one that is not in use does not grow, since nothing is learned of it.
@@ -142,13 +148,12 @@ impl Adaptive {
             }
         }
         let (counts, over_ms) = looked;
-        if counts.ended() < LEAST {
+        // Reports come every two seconds: a shorter time has too few of them, or too many.
+        if counts.ended() < LEAST || over_ms < SHORTEST_LOOK_MS {
             return (Load::Unknown, counts, over_ms);
         }
-        let troubles = counts.troubles();
-        let overloaded = troubles >= LEAST_TROUBLES && troubles as f64 > TROUBLES * counts.ended() as f64;
         let slow = counts.quantile_ms(0.5).is_some_and(|median| median > self.slow_ms(range));
-        (if overloaded || slow { Load::TooMuch } else { Load::Well }, counts, over_ms)
+        (if is_troubled(&counts) || slow { Load::TooMuch } else { Load::Well }, counts, over_ms)
     }
 
     /// From which median on the origin is slow, in milliseconds.
@@ -181,7 +186,9 @@ impl Adaptive {
         let active = used.active.max(0) as f64;
         // As many users as the origin answers now, by what one asks for; half of them at the worst.
         let can_serve = if self.per_user > 0.0 { HEADROOM * well / self.per_user } else { CUT * active };
-        let left = can_serve.clamp(DEEPEST_CUT * active, CUT * active);
+        let far = counts.quantile_ms(0.5).is_some_and(|median| median > FAR * self.slow_ms(range));
+        let deepest = if far || is_troubled(counts) { DEEPEST_CUT } else { DEEP_CUT };
+        let left = can_serve.clamp(deepest * active, CUT * active);
         self.active = self.active.min(left).max(range.least_active_users.into());
         // The same part of the users who came, unless they were few because the room is full.
         if used.entering >= IN_USE * self.new {
@@ -210,4 +217,10 @@ impl Adaptive {
             self.new = new.min(room.new_users_per_minute.into());
         }
     }
+}
+
+/// More than a few requests were not served.
+fn is_troubled(counts: &OriginCounts) -> bool {
+    let troubles = counts.troubles();
+    troubles >= LEAST_TROUBLES && troubles as f64 > TROUBLES * counts.ended() as f64
 }
