@@ -350,7 +350,7 @@ impl Guard {
                 && waited.saturating_mul(times) <= self.settings.hold_ms
         };
         let (window, failed_at) = (u64::from(self.window), u64::from(self.failed_at));
-        if !times_fits(3) {
+        if !times_fits(4) {
             // Not much larger, and answers come too late, even more so where an origin loses half of its capacity. That
             // will be known only when all in the window are late. So more is tried seldom, or not at all; never trying
             // would keep the window at `min` where an origin is slow but not busy.
@@ -365,7 +365,7 @@ impl Guard {
         self.late_run = 0;
         self.run += 1;
         let near_failure = (failed_at * 3 / 4..=failed_at * 5 / 4).contains(&window);
-        if self.run >= RUN || (times_fits(6) && !near_failure) {
+        if self.run >= RUN || (times_fits(8) && !near_failure) {
             self.grow();
         }
     }
