@@ -74,6 +74,7 @@ fn adaptive_limits_follow_a_halving_within_a_minute() {
         println!("{follows:.3} of it, failed {:.4}, refused {}", failed(&after), after.refused);
         assert!((follows - 1.0).abs() <= 0.1);
         assert!(failed(&after) <= 0.05);
+        assert_eq!(after.refused, 0);
         assert_eq!(passed.thrown_out, 0);
     }
 }
