@@ -6,6 +6,11 @@
 //!
 //! Everything here is pure; `edge/objects/health.rs` stores what it says.
 
+pub mod agree;
+pub mod check;
+pub mod judge;
+pub mod observer;
+
 use serde::{Deserialize, Serialize};
 
 /// Whether a probe or a check is healthy, and if not, why. [`Reason::text`] has the words in which the platform's own

@@ -1,0 +1,169 @@
+//! What observers agree on.
+//!
+//! One observer may see what nobody else does: its own location may be in trouble. So a region's state changes only
+//! when at least two of its three observers say the same, and the third lets the region go on when one of them is gone.
+
+use serde::{Deserialize, Serialize};
+
+use super::check::{Check, OBSERVERS};
+use super::{ProbeResult, Reason, Source, StateChange};
+
+/// So many of a region's observers must say the same.
+const QUORUM: usize = 2;
+/// An observer that was not heard of for so many of its longest gaps has no vote.
+const SILENT_GAPS: u64 = 3;
+
+/// What all observers of one check say.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Agreement {
+    regions: Vec<RegionView>,
+    healthy: Option<bool>,
+}
+
+/// What one region's observers say.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct RegionView {
+    /// The region's name.
+    pub region: String,
+    /// What they agreed on last; `None`: nothing yet.
+    pub healthy: Option<bool>,
+    observers: [Observer; OBSERVERS as usize],
+}
+
+/// What one observer says.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+struct Observer {
+    /// When its last probe began, in milliseconds since the epoch; 0: never.
+    at: u64,
+    healthy: bool,
+    /// So many of its last probes had that result.
+    streak: u32,
+    /// What it says, once enough probes in a row had one result.
+    vote: Option<bool>,
+    reason: Reason,
+    actual_code: Option<u16>,
+}
+
+impl Observer {
+    fn is_heard(&self, check: &Check, now: u64) -> bool {
+        self.at > 0 && now < self.at.saturating_add(SILENT_GAPS * check.longest_gap_ms())
+    }
+
+    fn vote(&self, check: &Check, now: u64) -> Option<bool> {
+        self.vote.filter(|_| self.is_heard(check, now))
+    }
+}
+
+impl RegionView {
+    fn voters(&self, check: &Check, now: u64) -> impl Iterator<Item = (bool, &Observer)> {
+        self.observers.iter().filter_map(move |observer| Some((observer.vote(check, now)?, observer)))
+    }
+
+    /// What it says now: what it agreed on, as long as enough observers have a vote to say otherwise.
+    fn says(&self, check: &Check, now: u64) -> Option<bool> {
+        self.healthy.filter(|_| self.voters(check, now).count() >= QUORUM)
+    }
+
+    fn agree(&mut self, check: &Check, now: u64) {
+        for state in [true, false] {
+            if self.voters(check, now).filter(|(vote, _)| *vote == state).count() >= QUORUM {
+                self.healthy = Some(state);
+            }
+        }
+    }
+}
+
+impl Agreement {
+    /// The state of the check as a whole; `None`: no region has agreed on one yet.
+    pub fn healthy(&self) -> Option<bool> {
+        self.healthy
+    }
+
+    /// The regions that were heard of, by name.
+    pub fn regions(&self) -> &[RegionView] {
+        &self.regions
+    }
+
+    /// The numbers of a region's observers that have a vote, or could have one soon, at `now`.
+    pub fn heard(&self, check: &Check, region: &str, now: u64) -> impl Iterator<Item = u8> {
+        let view = self.regions.iter().find(|view| view.region == region);
+        let observers = view.into_iter().flat_map(|view| (1..=OBSERVERS).zip(&view.observers));
+        observers.filter(move |(_, observer)| observer.is_heard(check, now)).map(|(number, _)| number)
+    }
+
+    /// Takes in what an observer saw, at `now` by the clock of whoever keeps this, and says so when the check's state
+    /// is another from then on. What is not newer than the observer's last word changes nothing, nor does what is
+    /// told of another check, region or observer than there are.
+    pub fn hear(&mut self, check: &Check, result: &ProbeResult, now: u64) -> Option<StateChange> {
+        let is_ours = result.check == check.name;
+        if !is_ours || !check.regions.iter().any(|region| region.name == result.region) {
+            return None;
+        }
+        // A clock that is ahead must not make its observer's next words look old.
+        let at = result.at.min(now);
+        self.regions.retain(|view| check.regions.iter().any(|region| region.name == view.region));
+        let place = match self.regions.binary_search_by(|view| view.region.cmp(&result.region)) {
+            Ok(place) => place,
+            Err(place) => {
+                let view = RegionView { region: result.region.clone(), ..RegionView::default() };
+                self.regions.insert(place, view);
+                place
+            }
+        };
+        let view = self.regions.get_mut(place)?;
+        let observer = view.observers.get_mut(usize::from(result.observer).checked_sub(1)?)?;
+        if at <= observer.at {
+            return None;
+        }
+        let goes_on = observer.streak > 0 && observer.healthy == result.healthy;
+        observer.streak = if goes_on { observer.streak.saturating_add(1) } else { 1 };
+        (observer.at, observer.healthy, observer.reason) = (at, result.healthy, result.reason.clone());
+        observer.actual_code = result.actual_code;
+        let needed = if result.healthy { check.consecutive_successes } else { check.consecutive_fails };
+        if observer.streak >= needed {
+            observer.vote = Some(result.healthy);
+        }
+        view.agree(check, now);
+        self.weigh(check, result, now)
+    }
+
+    /// The state of all regions together: unhealthy when at least half of those that can tell say so.
+    fn weigh(&mut self, check: &Check, result: &ProbeResult, now: u64) -> Option<StateChange> {
+        let says: Vec<bool> = self.regions.iter().filter_map(|view| view.says(check, now)).collect();
+        let unhealthy = says.iter().filter(|healthy| !**healthy).count();
+        if says.is_empty() {
+            return None;
+        }
+        let healthy = 2 * unhealthy < says.len();
+        if self.healthy.replace(healthy) == Some(healthy) {
+            return None;
+        }
+        let (reason, actual_code) =
+            if healthy { (Reason::NoFailures, result.actual_code) } else { self.why(check, now) };
+        Some(StateChange {
+            check: Source::Check.check_id(&check.name),
+            healthy,
+            reason,
+            at: result.at.min(now),
+            expected_codes: check.expected_codes(),
+            actual_code,
+        })
+    }
+
+    /// What most observers that say "unhealthy" give as the reason; of several the one of the youngest probe.
+    fn why(&self, check: &Check, now: u64) -> (Reason, Option<u16>) {
+        let against: Vec<&Observer> = self
+            .regions
+            .iter()
+            .filter(|view| view.healthy == Some(false))
+            .flat_map(|view| view.voters(check, now))
+            .filter(|(vote, observer)| !vote && !observer.healthy)
+            .map(|(_, observer)| observer)
+            .collect();
+        let alike = |one: &Observer| against.iter().filter(|other| other.reason == one.reason).count();
+        let most = against.iter().max_by_key(|observer| (alike(observer), observer.at));
+        most.map_or((Reason::TcpConnectionFailed, None), |observer| {
+            (observer.reason.clone(), observer.actual_code)
+        })
+    }
+}
