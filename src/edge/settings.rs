@@ -9,6 +9,7 @@ use worker::Env;
 
 use super::platform::log_error;
 use crate::config::Rooms;
+use crate::health::check::Checks;
 use crate::ticket::KeyRing;
 
 /// Calls to objects on a visitor's path take no longer than this by default, in milliseconds.
@@ -18,6 +19,8 @@ const OBJECT_DEADLINE_MS: u64 = 500;
 pub struct Settings {
     /// The rooms that are valid, and those that are not.
     pub rooms: Rooms,
+    /// The checks that are valid.
+    pub checks: Checks,
     /// The keys of the ticket cookies; `None`: missing or invalid, no room can work.
     pub keys: Option<Rc<KeyRing>>,
     /// Where admitted visitors go; `None`: the zone's own origin.
@@ -52,14 +55,19 @@ impl Settings {
         let names: Vec<String> = Object::keys(env.unchecked_ref_object())
             .iter()
             .filter_map(|name| name.as_string())
-            .filter(|name| name.starts_with("ROOM_"))
+            .filter(|name| name.starts_with("ROOM_") || name.starts_with("CHECK_"))
             .collect();
-        let vars = names.into_iter().map(|name| {
-            let value = json_var(env, &name).unwrap_or(serde_json::Value::Null);
-            (name, value)
-        });
-        let (rooms, errors) = Rooms::from_vars(vars);
-        let mut problems: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        let vars: Vec<_> = names
+            .into_iter()
+            .map(|name| {
+                let value = json_var(env, &name).unwrap_or(serde_json::Value::Null);
+                (name, value)
+            })
+            .collect();
+        let (checks, errors_of_checks) = Checks::from_vars(vars.iter().cloned());
+        let (rooms, errors) = Rooms::from_vars(vars.into_iter());
+        let mut problems: Vec<String> =
+            errors.iter().chain(&errors_of_checks).map(ToString::to_string).collect();
         let keys = match KeyRing::parse(&text_var(env, "COOKIE_KEYS").unwrap_or_default()) {
             Ok(keys) => Some(Rc::new(keys)),
             Err(error) => {
@@ -81,6 +89,7 @@ impl Settings {
         };
         Self {
             rooms,
+            checks,
             keys,
             origin: text_var(env, "ORIGIN")
                 .map(|origin| origin.trim().trim_end_matches('/').to_owned())
