@@ -20,6 +20,8 @@ pub const ANYWHERE: &str = "ANYWHERE";
 pub const DATA_CENTER: &str = "DATA_CENTER";
 /// See [`COUNTER`].
 pub const GLOBAL: &str = "GLOBAL";
+/// See [`COUNTER`].
+pub const HEALTH: &str = "HEALTH";
 
 /// Sends a message to an object and reads its answer. An object that throws, is overloaded or does not answer in time
 /// is an error; the caller falls back and does not retry: the object may have too much to do already.

@@ -1,4 +1,4 @@
-//! The only code that knows Workers: the fetch handler, four thin objects, cache, origin and operator endpoints.
+//! The only code that knows Workers: the fetch handler, five thin objects, cache, origin and operator endpoints.
 //!
 //! Each handler gathers what the pure core needs, lets it decide, and acts.
 //!
@@ -7,6 +7,7 @@
 mod calls;
 mod clock;
 mod gate;
+mod health;
 mod objects;
 mod operator;
 mod own;

@@ -13,6 +13,7 @@ mod articles;
 mod bounds;
 mod config;
 mod formats;
+mod health;
 mod limits;
 mod ticket;
 mod window;
