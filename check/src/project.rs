@@ -14,8 +14,13 @@ const VAR_BYTES_MAX: usize = 5 * 1024;
 const VARS_MAX: usize = 128;
 const VARS_MAX_FREE: usize = 64;
 /// Bindings and classes that the Worker is built with.
-const OBJECTS: [(&str, &str); 4] =
-    [("COUNTER", "Counter"), ("ANYWHERE", "Anywhere"), ("DATA_CENTER", "DataCenter"), ("GLOBAL", "Global")];
+const OBJECTS: [(&str, &str); 5] = [
+    ("COUNTER", "Counter"),
+    ("ANYWHERE", "Anywhere"),
+    ("DATA_CENTER", "DataCenter"),
+    ("GLOBAL", "Global"),
+    ("HEALTH", "Health"),
+];
 
 /// Everything found in one configuration.
 #[derive(Debug, Default)]
@@ -182,7 +187,11 @@ impl Project {
                 self.judge_origin(prefix, value);
             } else if name == "OBJECT_DEADLINE_MS" {
                 self.judge_deadline(prefix, value);
-            } else if name == "COOKIE_KEYS" || name == "ADMIN_TOKEN" {
+            } else if name == "HEALTH_PAGE" {
+                self.judge_health_page(prefix, value);
+            } else if name == "HEALTH_DAYS" {
+                self.judge_health_days(prefix, value);
+            } else if ["COOKIE_KEYS", "ADMIN_TOKEN", "WEBHOOK_SECRET"].contains(&name.as_str()) {
                 self.warn(format!(
                     "{name} is a secret, and vars are not: anyone who reads this file has it. Remove it here and \
                      run `npx wrangler secret put {name}`."
@@ -254,6 +263,23 @@ impl Project {
             let message = "must be a text with a whole number of milliseconds from 50 to 10000";
             let field = format!("{prefix}vars.OBJECT_DEADLINE_MS");
             self.refuse(&field, &value.to_string(), message, "write OBJECT_DEADLINE_MS = \"500\"");
+        }
+    }
+
+    fn judge_health_page(&mut self, prefix: &str, value: &Json) {
+        if !value.as_str().is_some_and(|page| ["public", "token", "off"].contains(&page)) {
+            let message = "must be \"public\", \"token\" or \"off\"";
+            let field = format!("{prefix}vars.HEALTH_PAGE");
+            self.refuse(&field, &value.to_string(), message, "write HEALTH_PAGE = \"token\"");
+        }
+    }
+
+    fn judge_health_days(&mut self, prefix: &str, value: &Json) {
+        let days = value.as_str().and_then(|text| text.parse::<u32>().ok());
+        if !days.is_some_and(|days| (1..=365).contains(&days)) {
+            let message = "must be a text with a whole number of days from 1 to 365";
+            let field = format!("{prefix}vars.HEALTH_DAYS");
+            self.refuse(&field, &value.to_string(), message, "write HEALTH_DAYS = \"30\"");
         }
     }
 

@@ -19,9 +19,15 @@ class_name = "DataCenter"
 [[durable_objects.bindings]]
 name = "GLOBAL"
 class_name = "Global"
+[[durable_objects.bindings]]
+name = "HEALTH"
+class_name = "Health"
 [[migrations]]
 tag = "v1"
 new_sqlite_classes = ["Counter", "Anywhere", "DataCenter", "Global"]
+[[migrations]]
+tag = "v2"
+new_sqlite_classes = ["Health"]
 "#;
 
 const SHOP: &str = r#"
@@ -187,6 +193,21 @@ fn the_deadline_of_objects_has_a_range_and_secrets_do_not_belong_here() {
         refused(&with(&format!("OBJECT_DEADLINE_MS = {wrong}")), &["OBJECT_DEADLINE_MS", "50 to 10000"]);
     }
     warned(&with("COOKIE_KEYS = \"abc\""), "npx wrangler secret put COOKIE_KEYS");
+    warned(&with("WEBHOOK_SECRET = \"abc\""), "npx wrangler secret put WEBHOOK_SECRET");
+}
+
+#[test]
+fn the_settings_of_the_health_page_have_their_values() {
+    let with = |line: &str| format!("{}{OBJECTS}", SHOP.replace("ORIGIN = \"\"", line));
+    let (status, ..) = check(&with("HEALTH_PAGE = \"public\"\nHEALTH_DAYS = \"7\""), &[]);
+    assert_eq!(status, 0);
+    refused(
+        &with("HEALTH_PAGE = \"open\""),
+        &["vars.HEALTH_PAGE = \"open\"", "\"public\", \"token\" or \"off\""],
+    );
+    for wrong in ["30", "\"0\"", "\"366\"", "\"month\""] {
+        refused(&with(&format!("HEALTH_DAYS = {wrong}")), &["HEALTH_DAYS", "1 to 365"]);
+    }
 }
 
 #[test]

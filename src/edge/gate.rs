@@ -11,7 +11,7 @@ use super::clock::{now, random, random_id};
 use super::platform::{colo, likely_colo};
 use super::room_worker::{Place, time_in};
 use super::settings::Settings;
-use super::{operator, own};
+use super::{health, operator, own};
 use crate::answer::{self, Estimate, WaitingView};
 use crate::config::{Coverage, Room};
 use crate::pipeline::{CheckIn, PLACE_MS};
@@ -38,6 +38,7 @@ pub struct Request {
 /// Decides a request; `edge::decide` says how.
 pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     let settings = Settings::of(&env);
+    health::tend_once(&env, &settings, &context);
     let (https, host, path) = parts(&request.url);
     if path.starts_with(OWN_PATHS) && settings.rooms.covers_host(host) {
         let path = path.to_owned();

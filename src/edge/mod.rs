@@ -1,4 +1,4 @@
-//! The only code that knows Workers: the fetch handler, four thin objects, cache, origin and operator endpoints.
+//! The only code that knows Workers: the fetch handler, five thin objects, cache, origin and operator endpoints.
 //!
 //! Each handler gathers what the pure core needs, lets it decide, and acts.
 //!
@@ -7,6 +7,7 @@
 mod calls;
 mod clock;
 mod gate;
+mod health;
 mod objects;
 mod operator;
 mod own;
@@ -49,6 +50,15 @@ pub fn decide(
 #[wasm_bindgen]
 pub fn origin(env: &Env) -> String {
     settings::Settings::of(env).origin.clone().unwrap_or_default()
+}
+
+/// Asks the keeper to see to the observers of all checks: for sites without visitors, at the platform's cron.
+///
+/// # Errors
+/// When the keeper cannot be reached.
+#[wasm_bindgen]
+pub async fn tend(env: Env) -> Result<(), JsValue> {
+    Ok(health::tend(&env).await?)
 }
 
 /// What a visitor gets when the origin cannot be reached; `cookie` may be empty.

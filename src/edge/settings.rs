@@ -15,6 +15,20 @@ use crate::ticket::KeyRing;
 /// Calls to objects on a visitor's path take no longer than this by default, in milliseconds.
 const OBJECT_DEADLINE_MS: u64 = 500;
 
+/// What is known of the origin's health is kept so many days by default.
+const HEALTH_DAYS: u32 = 30;
+
+/// Who may see the origin's health (`HEALTH_PAGE`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HealthPage {
+    /// Everybody.
+    Public,
+    /// Whoever has the admin token.
+    Token,
+    /// Nobody.
+    Off,
+}
+
 /// What the owner deployed.
 pub struct Settings {
     /// The rooms that are valid, and those that are not.
@@ -27,6 +41,12 @@ pub struct Settings {
     pub origin: Option<String>,
     /// The token of the operator endpoints; `None`: they are closed.
     pub admin_token: Option<String>,
+    /// The secret of the health checks' webhook; `None`: it is closed.
+    pub webhook_secret: Option<String>,
+    /// Who may see the origin's health.
+    pub health_page: HealthPage,
+    /// How many days of it are kept (`HEALTH_DAYS`).
+    pub health_days: u32,
     /// How long a call to an object on a visitor's path may take, in milliseconds (`OBJECT_DEADLINE_MS`).
     pub object_deadline_ms: u64,
     /// What is wrong with the deployment, one sentence each.
@@ -87,10 +107,37 @@ impl Settings {
                 OBJECT_DEADLINE_MS
             }
         };
+        let health_page = match text_var(env, "HEALTH_PAGE").as_deref() {
+            None | Some("token") => HealthPage::Token,
+            Some("public") => HealthPage::Public,
+            Some("off") => HealthPage::Off,
+            Some(_) => {
+                problems.push(
+                    "HEALTH_PAGE must be \"public\", \"token\" or \"off\"; the page is behind the token until then. \
+                     Fix: HEALTH_PAGE = \"token\""
+                        .to_owned(),
+                );
+                HealthPage::Token
+            }
+        };
+        let health_days = match text_var(env, "HEALTH_DAYS").map(|text| text.parse()) {
+            None => HEALTH_DAYS,
+            Some(Ok(days @ 1..=365)) => days,
+            Some(_) => {
+                problems.push(
+                    "HEALTH_DAYS must be a text with a whole number of days from 1 to 365. Fix: HEALTH_DAYS = \"30\""
+                        .to_owned(),
+                );
+                HEALTH_DAYS
+            }
+        };
         Self {
             rooms,
             checks,
             keys,
+            webhook_secret: text_var(env, "WEBHOOK_SECRET").filter(|secret| !secret.is_empty()),
+            health_page,
+            health_days,
             origin: text_var(env, "ORIGIN")
                 .map(|origin| origin.trim().trim_end_matches('/').to_owned())
                 .filter(|origin| !origin.is_empty()),

@@ -18,6 +18,8 @@ const SILENT_GAPS: u64 = 3;
 pub struct Agreement {
     regions: Vec<RegionView>,
     healthy: Option<bool>,
+    /// The time of the last change that was told.
+    changed_at: u64,
 }
 
 /// What one region's observers say.
@@ -140,11 +142,14 @@ impl Agreement {
         }
         let (reason, actual_code) =
             if healthy { (Reason::NoFailures, result.actual_code) } else { self.why(check, now) };
+        // The result may be older than the last change: another observer's connection may be slower. What is told
+        // later happened later.
+        self.changed_at = result.at.min(now).max(self.changed_at + 1);
         Some(StateChange {
             check: Source::Check.check_id(&check.name),
             healthy,
             reason,
-            at: result.at.min(now),
+            at: self.changed_at,
             expected_codes: check.expected_codes(),
             actual_code,
         })

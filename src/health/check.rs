@@ -589,9 +589,7 @@ fn headers(table: &mut Table) -> Vec<(String, String)> {
         let sendable = |text: &&str| {
             text.len() <= TEXT_MAX && text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic())
         };
-        let Some(values) =
-            values.filter(|values| !values.is_empty() && values.iter().all(|text| sendable(&text)))
-        else {
+        let Some(values) = values.filter(|values| !values.is_empty() && values.iter().all(sendable)) else {
             let message =
                 format!("must be text in ASCII of at most {TEXT_MAX} bytes, or a list of such texts");
             table.refuse(&field, value, message, example);

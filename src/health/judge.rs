@@ -89,11 +89,12 @@ pub fn judge(check: &Check, target: &Target, raw: &Raw) -> Judgement {
     let broke_off = match (raw.ended, head.framing) {
         (Ended::TimedOut, _) => return done(Reason::Timeout, actual),
         (Ended::Failed, _) => true,
-        (Ended::Cut, _) => false,
         (Ended::Complete, _) if !has_body => false,
-        (Ended::Complete, Framing::Length(length)) => raw.received < head.length as u64 + length,
+        (Ended::Complete, Framing::Length(length)) => {
+            raw.received < length.saturating_add(head.length as u64)
+        }
         (Ended::Complete, Framing::Chunked) => all_kept && !dechunk(body).1,
-        (Ended::Complete, Framing::ToTheEnd) => false,
+        (Ended::Cut, _) | (Ended::Complete, Framing::ToTheEnd) => false,
     };
     if broke_off {
         return done(Reason::InvalidResponse, actual);

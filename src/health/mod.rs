@@ -7,9 +7,14 @@
 //! Everything here is pure; `edge/objects/health.rs` stores what it says.
 
 pub mod agree;
+pub mod analytics;
 pub mod check;
+pub mod history;
 pub mod judge;
 pub mod observer;
+pub mod page;
+pub mod view;
+pub mod webhook;
 
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +39,7 @@ pub enum Reason {
     InvalidResponse,
     /// The host has no address.
     UnknownHost,
-    /// What a notification said that is none of these; never longer than 200 characters.
+    /// What a notification said that is none of these; never longer than [`webhook::LONGEST_TEXT`] characters.
     Other(String),
 }
 
@@ -132,6 +137,7 @@ pub struct StateChange {
 
 /// Who looks at the origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Source {
     /// The platform's health checks, which tell us by webhook.
     #[default]
@@ -159,15 +165,20 @@ impl Source {
 pub mod messages {
     use serde::{Deserialize, Serialize};
 
-    use super::ProbeResult;
+    use super::analytics::Range;
     #[cfg(doc)]
-    use super::StateChange;
+    use super::view::View;
+    use super::{ProbeResult, StateChange};
 
     /// The version of all messages.
     pub const VERSION: u8 = 1;
     /// The name of the object that keeps everything. Names of observers begin with `observer/`.
     pub const KEEPER: &str = "health";
-    /// An observer's results. [`Record`] → [`Recorded`].
+    /// A notification. [`Notify`] → [`Stored`].
+    pub const NOTIFY: &str = "/notify";
+    /// What there is to show. [`Ask`] → [`Told`].
+    pub const VIEW: &str = "/view";
+    /// An observer's results. [`Record`] → [`Stored`].
     pub const RECORD: &str = "/record";
 
     /// What an observer saw since it was last heard.
@@ -179,10 +190,41 @@ pub mod messages {
         pub results: Vec<ProbeResult>,
     }
 
-    /// The results are stored.
+    /// A validated notification.
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-    pub struct Recorded {
+    pub struct Notify {
         /// Format version.
         pub v: u8,
+        /// The check's name.
+        pub name: String,
+        /// What is the matter.
+        pub change: StateChange,
+    }
+
+    /// What was sent is in storage.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Stored {
+        /// Format version.
+        pub v: u8,
+    }
+
+    /// What somebody wants to see.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Ask {
+        /// Format version.
+        pub v: u8,
+        /// How far back.
+        pub range: Range,
+        /// Of one check only; empty: of all.
+        pub check: String,
+    }
+
+    /// What there is to see.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct Told {
+        /// Format version.
+        pub v: u8,
+        /// `None`: no such check is known.
+        pub view: Option<super::view::View>,
     }
 }

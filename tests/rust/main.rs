@@ -14,6 +14,7 @@ mod bounds;
 mod checks;
 mod config;
 mod formats;
+mod health;
 mod limits;
 mod ticket;
 mod window;

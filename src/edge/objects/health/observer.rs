@@ -36,14 +36,8 @@ const LATE_ALARM_MS: u64 = 60_000;
 extern "C" {
     /// `probe.js` says what it takes and gives.
     #[wasm_bindgen(js_name = probe)]
-    fn start_probe(
-        host: &str,
-        port: u16,
-        secure: bool,
-        request: &str,
-        url: &str,
-        timeout_ms: u32,
-    ) -> Promise;
+    fn start_probe(host: &str, port: u16, secure: bool, request: &str, url: &str, timeout_ms: u32)
+    -> Promise;
 }
 
 /// One observer; its object's name says which.
@@ -110,8 +104,7 @@ impl Observer {
         let had_stored = !untold.is_empty();
         remember(&mut untold, result);
         let mut record = Record { v: VERSION, results: untold };
-        let told: Result<Stored> =
-            call(&self.env, HEALTH, KEEPER, RECORD, &record, KEEPER_DEADLINE_MS).await;
+        let told: Result<Stored> = call(&self.env, HEALTH, KEEPER, RECORD, &record, KEEPER_DEADLINE_MS).await;
         match told {
             Ok(_) => {
                 record.results.clear();
@@ -129,19 +122,20 @@ impl Observer {
     }
 }
 
-/// Makes and wakes the observers of all checks, but for those that `is_heard` knows to be at work.
-pub async fn tend(env: &Env, settings: &Settings, is_heard: impl Fn(&Post) -> bool) {
-    let posts = settings.checks.iter().flat_map(Post::all).filter(|post| !is_heard(post));
-    let calls = posts.map(|post| {
-        let (env, name, hint) = (env.clone(), post.name(), post.region.hint);
-        future_to_promise(async move {
-            if let Err(error) = wake(&env, HEALTH, name, hint, WAKE, WAKE_DEADLINE_MS).await {
-                log_error(&error.to_string());
-            }
-            Ok(JsValue::UNDEFINED)
+/// Makes and wakes observers, each near its location hint: the first call decides where an object lives.
+pub async fn wake_all(env: Env, observers: Vec<(String, &'static str)>) {
+    let calls: Array = observers
+        .into_iter()
+        .map(|(name, hint)| {
+            let env = env.clone();
+            future_to_promise(async move {
+                if let Err(error) = wake(&env, HEALTH, name, hint, WAKE, WAKE_DEADLINE_MS).await {
+                    log_error(&error.to_string());
+                }
+                Ok(JsValue::UNDEFINED)
+            })
         })
-    });
-    let calls: Array = calls.collect();
+        .collect();
     let _ = JsFuture::from(Promise::all(&calls)).await;
 }
 
