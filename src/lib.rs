@@ -1,4 +1,4 @@
-//! Anteroom: a waiting room for websites, as a Worker with four Durable Objects.
+//! Anteroom: a waiting room for websites, as a Worker with five Durable Objects.
 //!
 //! A request's way through the rooms of this crate:
 //!
