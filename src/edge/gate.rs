@@ -69,7 +69,7 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
 }
 
 /// A decision that takes its time.
-fn later(decision: impl Future<Output = Result<JsValue>> + 'static) -> JsValue {
+pub fn later(decision: impl Future<Output = Result<JsValue>> + 'static) -> JsValue {
     let decision = async move { Ok(decision.await?) };
     future_to_promise(AssertUnwindSafe(decision)).into()
 }

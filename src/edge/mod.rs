@@ -53,12 +53,10 @@ pub fn origin(env: &Env) -> String {
 }
 
 /// Asks the keeper to see to the observers of all checks: for sites without visitors, at the platform's cron.
-///
-/// # Errors
-/// When the keeper cannot be reached.
+/// Returns a `Promise`.
 #[wasm_bindgen]
-pub async fn tend(env: Env) -> Result<(), JsValue> {
-    Ok(health::tend(&env).await?)
+pub fn tend(env: Env) -> JsValue {
+    gate::later(async move { health::tend(&env).await.map(|()| JsValue::UNDEFINED) })
 }
 
 /// What a visitor gets when the origin cannot be reached; `cookie` may be empty.

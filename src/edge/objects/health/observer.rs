@@ -2,6 +2,7 @@
 //! `POST /wake`. And what the keeper does for its observers: it makes and wakes those that are configured.
 
 use std::cell::RefCell;
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use js_sys::futures::{JsFuture, future_to_promise};
@@ -128,12 +129,12 @@ pub async fn wake_all(env: Env, observers: Vec<(String, &'static str)>) {
         .into_iter()
         .map(|(name, hint)| {
             let env = env.clone();
-            future_to_promise(async move {
+            future_to_promise(AssertUnwindSafe(async move {
                 if let Err(error) = wake(&env, HEALTH, name, hint, WAKE, WAKE_DEADLINE_MS).await {
                     log_error(&error.to_string());
                 }
                 Ok(JsValue::UNDEFINED)
-            })
+            }))
         })
         .collect();
     let _ = JsFuture::from(Promise::all(&calls)).await;
