@@ -428,10 +428,8 @@ fn is_private(host: &str) -> bool {
     if let Ok(address) = bare.parse::<Ipv6Addr>() {
         return address.is_loopback() || address.is_unique_local() || address.is_unspecified();
     }
-    bare == "localhost"
-        || bare.ends_with(".localhost")
-        || bare.ends_with(".local")
-        || bare.ends_with(".internal")
+    let last = bare.rsplit('.').next().unwrap_or_default();
+    ["localhost", "local", "internal"].contains(&last)
 }
 
 /// What a name looks like the name of: `ROOM_SHOP`, `room_shop`, `Room-Shop`, `check_origin`.

@@ -10,6 +10,6 @@ mod room;
 mod rooms;
 
 pub use parse::{ConfigError, Part, parse_room};
-pub(crate) use parse::{Table, nearest, shown, shown_text};
+pub(crate) use parse::{Table, nearest, shown_text};
 pub use room::{CookieAttributes, OnError, QueueingMethod, RateWindow, Room, SameSite, Secure, SlotStrategy};
 pub use rooms::{BrokenRoom, Coverage, MAX_ROOMS, Rooms};

@@ -35,20 +35,18 @@ pub struct RegionView {
 /// What one observer says.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 struct Observer {
-    /// When its last probe began, in milliseconds since the epoch; 0: never.
-    at: u64,
-    healthy: bool,
+    /// The last that it saw.
+    last: Option<ProbeResult>,
     /// So many of its last probes had that result.
     streak: u32,
     /// What it says, once enough probes in a row had one result.
     vote: Option<bool>,
-    reason: Reason,
-    actual_code: Option<u16>,
 }
 
 impl Observer {
     fn is_heard(&self, check: &Check, now: u64) -> bool {
-        self.at > 0 && now < self.at.saturating_add(SILENT_GAPS * check.longest_gap_ms())
+        let at = self.last.as_ref().map(|last| last.at);
+        at.is_some_and(|at| now < at.saturating_add(SILENT_GAPS * check.longest_gap_ms()))
     }
 
     fn vote(&self, check: &Check, now: u64) -> Option<bool> {
@@ -81,7 +79,7 @@ impl Agreement {
         self.healthy
     }
 
-    /// The regions that were heard of, by name.
+    /// The regions that were heard of.
     pub fn regions(&self) -> &[RegionView] {
         &self.regions
     }
@@ -102,31 +100,25 @@ impl Agreement {
             return None;
         }
         // A clock that is ahead must not make its observer's next words look old.
-        let at = result.at.min(now);
+        let result = ProbeResult { at: result.at.min(now), ..result.clone() };
         self.regions.retain(|view| check.regions.iter().any(|region| region.name == view.region));
-        let place = match self.regions.binary_search_by(|view| view.region.cmp(&result.region)) {
-            Ok(place) => place,
-            Err(place) => {
-                let view = RegionView { region: result.region.clone(), ..RegionView::default() };
-                self.regions.insert(place, view);
-                place
-            }
-        };
-        let view = self.regions.get_mut(place)?;
+        if !self.regions.iter().any(|view| view.region == result.region) {
+            self.regions.push(RegionView { region: result.region.clone(), ..RegionView::default() });
+        }
+        let view = self.regions.iter_mut().find(|view| view.region == result.region)?;
         let observer = view.observers.get_mut(usize::from(result.observer).checked_sub(1)?)?;
-        if at <= observer.at {
+        if observer.last.as_ref().is_some_and(|last| result.at <= last.at) {
             return None;
         }
-        let goes_on = observer.streak > 0 && observer.healthy == result.healthy;
+        let goes_on = observer.last.as_ref().is_some_and(|last| last.healthy == result.healthy);
         observer.streak = if goes_on { observer.streak.saturating_add(1) } else { 1 };
-        (observer.at, observer.healthy, observer.reason) = (at, result.healthy, result.reason.clone());
-        observer.actual_code = result.actual_code;
         let needed = if result.healthy { check.consecutive_successes } else { check.consecutive_fails };
         if observer.streak >= needed {
             observer.vote = Some(result.healthy);
         }
+        observer.last = Some(result.clone());
         view.agree(check, now);
-        self.weigh(check, result, now)
+        self.weigh(check, &result, now)
     }
 
     /// The state of all regions together: unhealthy when at least half of those that can tell say so.
@@ -144,7 +136,7 @@ impl Agreement {
             if healthy { (Reason::NoFailures, result.actual_code) } else { self.why(check, now) };
         // The result may be older than the last change: another observer's connection may be slower. What is told
         // later happened later.
-        self.changed_at = result.at.min(now).max(self.changed_at + 1);
+        self.changed_at = result.at.max(self.changed_at + 1);
         Some(StateChange {
             check: Source::Check.check_id(&check.name),
             healthy,
@@ -157,18 +149,15 @@ impl Agreement {
 
     /// What most observers that say "unhealthy" give as the reason; of several the one of the youngest probe.
     fn why(&self, check: &Check, now: u64) -> (Reason, Option<u16>) {
-        let against: Vec<&Observer> = self
+        let against: Vec<&ProbeResult> = self
             .regions
             .iter()
             .filter(|view| view.healthy == Some(false))
             .flat_map(|view| view.voters(check, now))
-            .filter(|(vote, observer)| !vote && !observer.healthy)
-            .map(|(_, observer)| observer)
+            .filter_map(|(vote, observer)| observer.last.as_ref().filter(|last| !vote && !last.healthy))
             .collect();
-        let alike = |one: &Observer| against.iter().filter(|other| other.reason == one.reason).count();
-        let most = against.iter().max_by_key(|observer| (alike(observer), observer.at));
-        most.map_or((Reason::TcpConnectionFailed, None), |observer| {
-            (observer.reason.clone(), observer.actual_code)
-        })
+        let alike = |one: &ProbeResult| against.iter().filter(|other| other.reason == one.reason).count();
+        let most = against.iter().max_by_key(|last| (alike(last), last.at));
+        most.map_or((Reason::TcpConnectionFailed, None), |last| (last.reason.clone(), last.actual_code))
     }
 }

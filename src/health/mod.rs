@@ -13,6 +13,7 @@ pub mod history;
 pub mod judge;
 pub mod observer;
 pub mod page;
+mod parse;
 pub mod view;
 pub mod webhook;
 
