@@ -25,8 +25,10 @@ function readCourse() {
   const table = document.querySelector("#course table");
   const rows = [...(table?.tBodies[0]?.rows ?? [])];
   const names = [...(table?.tHead.rows[0].cells ?? [])].slice(1).map((cell) => cell.textContent);
-  const number = (text) => (text === "" ? null : Number(text));
-  const times = rows.map((row) => Date.parse(row.querySelector("time").dateTime) / 1000);
+  const number = (text) => (text === "–" ? null : Number(text));
+  // As browsers agree on: 2022-03-03T17:05:00Z.
+  const time = (text) => Date.parse(text.replace(" ", "T").replace(" UTC", "Z")) / 1000;
+  const times = rows.map((row) => time(row.cells[0].textContent));
   const columns = names.map((_, index) => rows.map((row) => number(row.cells[index + 1].textContent)));
   return { names, times, columns };
 }

@@ -20,7 +20,7 @@ import {
 } from "./toolchain.mjs";
 
 /** Far below every limit of the platform; it is there so that growth is noticed. In bytes, gzip -9. */
-const LARGEST_GZIP = 250_000;
+const LARGEST_GZIP = 300_000;
 
 /** What the Worker is made of. Cargo.lock stands for the dependencies and for wasm-bindgen's command. */
 const SOURCES = [

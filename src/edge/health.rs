@@ -20,7 +20,6 @@ use crate::health::analytics::Range;
 use crate::health::messages::{Ask, KEEPER, NOTIFY, Notify, Stored, Told, VERSION, VIEW};
 use crate::health::observer::TEND;
 use crate::health::page;
-use crate::health::view::View;
 use crate::health::webhook::{self, LONGEST_BODY, Notice};
 use crate::ticket::same_secret;
 
@@ -129,37 +128,35 @@ async fn show(request: &web_sys::Request, json: bool, env: &Env, settings: &Sett
     }
     let accept = header(request, "accept");
     let wants_json = json || (accept.contains("application/json") && !accept.contains("text/html"));
-    let ask = Ask { v: VERSION, range, check };
+    let script = if wants_json { String::new() } else { format!("{SCRIPT}?v={}", script_version()) };
+    let ask = Ask { v: VERSION, range, check, script };
     match call::<_, Told>(env, HEALTH, KEEPER, VIEW, &ask, DEADLINE_MS).await {
-        Ok(Told { view: Some(view), .. }) if wants_json => page::json(&view),
-        Ok(Told { view: Some(view), .. }) => html(&view),
-        Ok(Told { view: None, .. }) => page::sentence(404, "There is no such check"),
+        Ok(Told { body: Some(body), .. }) => page::answer(body, wants_json),
+        Ok(Told { body: None, .. }) => page::sentence(404, "There is no such check"),
         Err(error) => unavailable(&error),
     }
 }
 
-fn html(view: &View) -> Answer {
-    let version = script_text().slice(2, 2 + VERSION_LENGTH);
-    page::page(view, &format!("{SCRIPT}?v={version}"))
-}
-
 /// The page's script. It is the same for everybody, so it needs no token; an address with its version never changes.
 fn script(request: &web_sys::Request) -> Answer {
-    let text = script_text();
-    let current = query(request, "v").is_some_and(|version| text.slice(2, 2 + VERSION_LENGTH) == version);
+    let current = query(request, "v").is_some_and(|version| version == script_version());
     let cache = if current { "public, max-age=31536000, immutable" } else { "no-cache" };
     let headers = vec![
         ("content-type", "text/javascript; charset=utf-8".to_owned()),
         ("cache-control", cache.to_owned()),
         ("x-content-type-options", "nosniff".to_owned()),
     ];
-    Answer { status: 200, headers, body: text.into() }
+    Answer { status: 200, headers, body: script_text().into() }
 }
 
 /// The script's text, which `entry.js` carries so that WebAssembly need not.
 fn script_text() -> JsString {
     let text = Reflect::get(&js_sys::global(), &JsValue::from_str("anteroomHealthScript"));
     text.ok().and_then(|text| text.dyn_into().ok()).unwrap_or_default()
+}
+
+fn script_version() -> String {
+    script_text().slice(2, 2 + VERSION_LENGTH).into()
 }
 
 /// Whether the request brings the admin token: as a bearer token, or as browsers ask for it, as a password.

@@ -111,7 +111,7 @@ impl Tally {
     /// The healthy part in percent, with at most two decimals; "no data" of nothing. Rounded down, so that 100 % means
     /// that nothing failed.
     pub fn percent(&self) -> String {
-        let hundredths = u128::from(self.healthy) * 10_000 / u128::from(self.total.max(1));
+        let hundredths = self.healthy.saturating_mul(10_000) / self.total.max(1);
         let (whole, part) = (hundredths / 100, hundredths % 100);
         match (self.total, part) {
             (0, _) => "no data".to_owned(),
@@ -175,7 +175,8 @@ impl Sum {
         }
     }
 
-    fn count(&mut self, reason: &Reason, count: u64) {
+    /// Counts a reason so many times.
+    pub fn count(&mut self, reason: &Reason, count: u64) {
         if let Some((_, counted)) = self.reasons.iter_mut().find(|(known, _)| known == reason) {
             *counted += count;
         } else if self.reasons.len() < MAX_REASONS {

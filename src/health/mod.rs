@@ -167,8 +167,6 @@ pub mod messages {
     use serde::{Deserialize, Serialize};
 
     use super::analytics::Range;
-    #[cfg(doc)]
-    use super::view::View;
     use super::{ProbeResult, StateChange};
 
     /// The version of all messages.
@@ -218,14 +216,16 @@ pub mod messages {
         pub range: Range,
         /// Of one check only; empty: of all.
         pub check: String,
+        /// The address of the page's script; empty: as JSON instead of the page.
+        pub script: String,
     }
 
     /// What there is to see.
-    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Told {
         /// Format version.
         pub v: u8,
-        /// `None`: no such check is known.
-        pub view: Option<super::view::View>,
+        /// The page, or the JSON; `None`: no such check is known.
+        pub body: Option<String>,
     }
 }

@@ -2,13 +2,13 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::analytics::{Percentiles, Range, Sum, Tally, healthy_time, slot};
 use super::{Source, StateChange, Waterfall};
 
 /// How a check, or all of them together, is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub enum Status {
     /// Nothing is known yet.
     #[default]
@@ -49,7 +49,7 @@ impl Status {
 }
 
 /// All that is shown at once. Times are milliseconds since the epoch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct View {
     /// When it was put together.
     pub at: u64,
@@ -84,7 +84,7 @@ impl View {
 }
 
 /// A check.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CheckView {
     /// Its identity, see [`Source::check_id`].
     pub id: String,
@@ -110,14 +110,6 @@ pub struct CheckView {
     pub regions: Vec<RegionView>,
     /// The range, slot by slot.
     pub slots: Vec<Slot>,
-}
-
-impl CheckView {
-    /// Its availability over a range.
-    pub fn over(&self, range: Range) -> Tally {
-        let found = self.availability.iter().find(|availability| availability.range == range);
-        found.map_or_else(Tally::default, |availability| availability.tally)
-    }
 }
 
 /// What is stored of a check.
@@ -153,7 +145,8 @@ pub struct SumRow {
 }
 
 impl CheckView {
-    /// A check of our own, of its results: how many there were in each range, and the sums of this one.
+    /// A check of our own, of its results: how many there were in each range, and the sums of this one in the order of
+    /// their regions.
     pub fn of_results(row: CheckRow, range: Range, now: u64, tallies: [Tally; 4], sums: &[SumRow]) -> Self {
         let mut all = Sum::default();
         let mut regions: Vec<(String, Tally, Sum)> = Vec::new();
@@ -173,12 +166,8 @@ impl CheckView {
                 sum.merge(&row.sum);
             }
         }
-        regions.sort_by(|(one, ..), (other, ..)| one.cmp(other));
-        let errors = all.errors().into_iter();
         Self {
-            errors: errors
-                .map(|(reason, count)| ErrorCount { reason: reason.text().to_owned(), count })
-                .collect(),
+            errors: errors(&all),
             regions: regions
                 .into_iter()
                 .map(|(region, tally, sum)| RegionView { region, tally, moments: sum.percentiles() })
@@ -198,21 +187,15 @@ impl CheckView {
     /// before them.
     pub fn of_changes(row: CheckRow, range: Range, now: u64, changes: &[StateChange]) -> Self {
         let tallies = Range::ALL.map(|range| healthy_time(changes, range.start(now), now));
-        let mut errors: Vec<ErrorCount> = Vec::new();
-        for change in changes.iter().filter(|change| !change.healthy && change.at >= range.start(now)) {
-            let reason = change.reason.text();
-            if let Some(error) = errors.iter_mut().find(|error| error.reason == reason) {
-                error.count += 1;
-            } else {
-                errors.push(ErrorCount { reason: reason.to_owned(), count: 1 });
-            }
+        let mut all = Sum::default();
+        for change in changes.iter().filter(|change| change.at >= range.start(now)) {
+            all.count(&change.reason, 1);
         }
-        errors.sort_by(|one, other| other.count.cmp(&one.count).then_with(|| one.reason.cmp(&other.reason)));
         let slots = starts(range, now).map(|at| {
             let end = now.min(at + range.slot_ms());
             Slot { at, tally: healthy_time(changes, at, end), total: None }
         });
-        Self { errors, slots: slots.collect(), ..Self::of(row, tallies) }
+        Self { errors: errors(&all), slots: slots.collect(), ..Self::of(row, tallies) }
     }
 
     fn of(row: CheckRow, tallies: [Tally; 4]) -> Self {
@@ -236,6 +219,11 @@ impl CheckView {
     }
 }
 
+fn errors(sum: &Sum) -> Vec<ErrorCount> {
+    let errors = sum.errors().into_iter();
+    errors.map(|(reason, count)| ErrorCount { reason: reason.text().to_owned(), count }).collect()
+}
+
 /// The beginnings of a range's slots.
 fn starts(range: Range, now: u64) -> impl Iterator<Item = u64> {
     let (first, size) = (range.start(now), range.slot_ms());
@@ -243,7 +231,7 @@ fn starts(range: Range, now: u64) -> impl Iterator<Item = u64> {
 }
 
 /// Availability over a range.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Availability {
     /// How far back.
     pub range: Range,
@@ -254,7 +242,7 @@ pub struct Availability {
 }
 
 /// How often something failed in one way.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ErrorCount {
     /// Why.
     pub reason: String,
@@ -263,7 +251,7 @@ pub struct ErrorCount {
 }
 
 /// What a region's observers saw.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RegionView {
     /// Where.
     pub region: String,
@@ -274,7 +262,7 @@ pub struct RegionView {
 }
 
 /// A part of the range.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Slot {
     /// When it begins.
     pub at: u64,
@@ -285,7 +273,7 @@ pub struct Slot {
 }
 
 /// A change of state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChangeView {
     /// The check's name.
     pub check: String,
@@ -302,7 +290,7 @@ pub struct ChangeView {
 }
 
 /// What one observer saw once.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ResultView {
     /// The check's name.
     pub check: String,
@@ -327,12 +315,9 @@ pub struct ResultView {
 /// The last moment of the year 9999, in milliseconds: what is later cannot be written.
 const LATEST: u64 = 253_402_300_799_000;
 
-/// A time as `2022-03-03T17:05:00Z`.
-pub fn machine_time(at: u64) -> String {
-    humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_millis(at.min(LATEST))).to_string()
-}
-
 /// A time as `2022-03-03 17:05:00 UTC`.
 pub fn time(at: u64) -> String {
-    machine_time(at).replace('T', " ").replace('Z', " UTC")
+    let time =
+        humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_millis(at.min(LATEST))).to_string();
+    time.replace('T', " ").replace('Z', " UTC")
 }

@@ -21,6 +21,7 @@ use crate::health::check::Check;
 use crate::health::history::Known;
 use crate::health::messages::{Ask, NOTIFY, Notify, RECORD, Record, Stored, Told, VERSION, VIEW};
 use crate::health::observer::{Post, TEND};
+use crate::health::page;
 use crate::health::view::{ChangeView, CheckRow, CheckView, ResultView, Status, SumRow, View};
 use crate::health::{ProbeResult, Reason, Source, StateChange};
 use crate::pipeline::wire;
@@ -98,7 +99,12 @@ impl Keeper {
             VIEW => {
                 let ask: Ask = message(&mut request).await?;
                 self.tend()?;
-                answer(&Told { v: VERSION, view: self.view(&ask)? })
+                let view = self.view(&ask)?;
+                let body = view.map(|view| match ask.script.as_str() {
+                    "" => page::json(&view),
+                    script => page::page(&view, script),
+                });
+                answer(&Told { v: VERSION, body })
             }
             TEND => {
                 self.tend()?;
@@ -404,7 +410,8 @@ impl Keeper {
     /// A check's results by slot and region.
     fn sums(&self, id: &str, range: Range, time: u64) -> Result<Vec<SumRow>> {
         let rows = self.rows(
-            "SELECT start, region, healthy, total, detail FROM sums WHERE id = ? AND size = ? AND start >= ?",
+            "SELECT start, region, healthy, total, detail FROM sums WHERE id = ? AND size = ? AND start >= ? \
+             ORDER BY region",
             vec![id.into(), number(range.slot_ms()), number(range.start(time))],
         )?;
         let sum = |row: &Row| SumRow {
