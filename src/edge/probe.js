@@ -173,8 +173,10 @@ class Whole {
 
   #readHead() {
     for (let from = 0; ; ) {
-      const head = /^[^]*?\r?\n\r?\n/.exec(this.#text.slice(from))?.[0];
-      if (!head) return;
+      const rest = this.#text.slice(from);
+      const end = /\n\r?\n/.exec(rest);
+      if (!end) return;
+      const head = rest.slice(0, end.index + end[0].length);
       from += head.length;
       const [, code] = /^HTTP\/1\.\d (\d\d\d)/.exec(head) ?? [];
       if (/^1(?!01)/.test(code)) continue;
