@@ -233,7 +233,7 @@ fn course(view: &View) -> Section {
         }
         rows.push(row);
     }
-    let title = format!("The last {}", view.range.title());
+    let title = format!("The last {}", view.range.title().trim_start_matches("1 "));
     Section { id: "course", title, note: "", head, texts: 1, rows }
 }
 
