@@ -6,7 +6,8 @@ import chartStyle from "uplot/dist/uPlot.min.css";
 const PAUSE_MS = 5_000;
 const LONGEST_FETCH_MS = 10_000;
 const CHART_HEIGHT = 180;
-const GROUPS = ["--accent", "--first", "--good", "--bad", "--quiet", "--ink"];
+const DAY_SECONDS = 86_400;
+const COLORS = ["--accent", "--first", "--good", "--bad", "--quiet", "--ink"];
 
 const element = (id) => document.getElementById(id);
 const live = (root) => [...root.querySelectorAll("[data-live]")];
@@ -49,6 +50,13 @@ function draw(again = false) {
   ].flatMap(([id, part]) => drawChart(element(id), course, part));
 }
 
+/** Times of day, or days when days lie between them; in UTC, as all of the page. */
+function labels(times) {
+  const days = times.length > 1 && times[1] - times[0] >= DAY_SECONDS / 2;
+  const [from, to] = days ? [5, 10] : [11, 16];
+  return times.map((time) => new Date(time * 1000).toISOString().slice(from, to));
+}
+
 function drawChart(figure, { names, times, columns }, part) {
   if (!figure || times.length < 2) return [];
   const style = getComputedStyle(document.documentElement);
@@ -62,10 +70,11 @@ function drawChart(figure, { names, times, columns }, part) {
   const shown = chosen.filter((index) => columns[index].some((value) => value !== null));
   figure.hidden = shown.length === 0;
   if (figure.hidden) return [];
-  const series = shown.map((index, place) => ({
+  const series = shown.map((index) => ({
     label: names[index].replace(/, \S+$/, ""),
-    stroke: color(GROUPS[place % GROUPS.length]),
-    dash: place < GROUPS.length ? undefined : [6, 4],
+    // By the check, so that it is the same in both charts.
+    stroke: color(COLORS[(index >> 1) % COLORS.length]),
+    dash: index >> 1 < COLORS.length ? undefined : [6, 4],
     width: 2,
     spanGaps: false,
     points: { show: true, size: 5 },
@@ -77,8 +86,12 @@ function drawChart(figure, { names, times, columns }, part) {
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
     cursor: { drag: { x: false, y: false } },
     scales: { y: { range: part === 0 ? [0, 100] : (_chart, _least, most) => [0, Math.max(most * 1.1, 10)] } },
-    axes: [axis, { ...axis, size: 56 }],
-    series: [{ value: "{YYYY}-{MM}-{DD} {HH}:{mm} UTC" }, ...series],
+    axes: [
+      { ...axis, values: (_chart, splits) => labels(splits) },
+      { ...axis, size: 56 },
+    ],
+    legend: { live: false },
+    series: [{}, ...series],
   };
   return [new uPlot(options, [times, ...shown.map((index) => columns[index])], figure)];
 }

@@ -1,5 +1,7 @@
 //! The status page and its JSON, as answers ready to be sent.
 
+use std::fmt::Write as _;
+
 use askama::Template;
 
 use super::Reason;
@@ -155,7 +157,8 @@ fn address(range: Range, check: &str) -> String {
             if byte.is_ascii_alphanumeric() || b"-_/".contains(&byte) {
                 address.push(byte.into());
             } else {
-                address.push_str(&format!("%{byte:02X}"));
+                // Writing to a text does not fail.
+                let _ = write!(address, "%{byte:02X}");
             }
         }
     }
@@ -230,7 +233,7 @@ fn course(view: &View) -> Section {
         }
         rows.push(row);
     }
-    let title = format!("The last {}", view.range.title());
+    let title = format!("The last {}", view.range.title().trim_start_matches("1 "));
     Section { id: "course", title, note: "", head, texts: 1, rows }
 }
 

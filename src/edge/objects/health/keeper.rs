@@ -5,7 +5,7 @@
 //! All that one message changes is written without a wait between: the platform stores it as a whole, before the answer
 //! leaves. What is told twice is found by its key, and changes nothing.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use worker::{Env, Request, Response, Result, SqlStorage, SqlStorageValue as Sql, State};
@@ -39,6 +39,10 @@ const MAX_EVENTS: u64 = 2_000;
 const MAX_RESULTS: u64 = 20_000;
 /// So many changes and so many results are shown.
 const SHOWN: u64 = 50;
+/// What was shown is shown again for so long, in milliseconds.
+const SHOWN_MS: u64 = 2_000;
+/// So many answers are kept for that.
+const MAX_SHOWN: usize = 16;
 /// Results further ahead than this are not believed, in milliseconds.
 const AHEAD_MS: u64 = 600_000;
 
@@ -65,6 +69,8 @@ pub struct Keeper {
     tables_made: Cell<bool>,
     alarm_set: Cell<bool>,
     tended_at: Cell<u64>,
+    /// What was shown lately, and when: many may look at the same. Forgotten with the next news.
+    shown: RefCell<Vec<(Ask, u64, String)>>,
 }
 
 impl Keeper {
@@ -77,6 +83,7 @@ impl Keeper {
             tables_made: Cell::new(false),
             alarm_set: Cell::new(false),
             tended_at: Cell::new(0),
+            shown: RefCell::default(),
         }
     }
 
@@ -99,12 +106,7 @@ impl Keeper {
             VIEW => {
                 let ask: Ask = message(&mut request).await?;
                 self.tend()?;
-                let view = self.view(&ask)?;
-                let body = view.map(|view| match ask.script.as_str() {
-                    "" => page::json(&view),
-                    script => page::page(&view, script),
-                });
-                answer(&Told { v: VERSION, body })
+                answer(&Told { v: VERSION, body: self.show(ask)? })
             }
             TEND => {
                 self.tend()?;
@@ -161,6 +163,7 @@ impl Keeper {
         if event.is_empty() {
             return Ok(());
         }
+        self.shown.borrow_mut().clear();
         let Some(known) = Known::after(self.known(id)?.as_ref(), change) else { return Ok(()) };
         self.run(
             "UPDATE checks SET name = ?, healthy = ?, reason = ?, since = ?, at = ?, expected = ?, actual = ? WHERE id = ?",
@@ -299,6 +302,7 @@ impl Keeper {
         if added.is_empty() {
             return Ok(false);
         }
+        self.shown.borrow_mut().clear();
         for size in SLOTS_MS {
             let key = || {
                 let start = slot(result.at, size);
@@ -317,6 +321,22 @@ impl Keeper {
             self.run("INSERT OR REPLACE INTO sums VALUES (?, ?, ?, ?, ?, ?, ?)", [key(), counts].concat())?;
         }
         Ok(true)
+    }
+
+    /// The page or the JSON, at most a moment old; `None`: no such check.
+    fn show(&self, ask: Ask) -> Result<Option<String>> {
+        let time = now();
+        let mut shown = self.shown.borrow_mut();
+        shown.retain(|(_, at, _)| time < at + SHOWN_MS);
+        if let Some((.., body)) = shown.iter().find(|(asked, ..)| *asked == ask) {
+            return Ok(Some(body.clone()));
+        }
+        let Some(view) = self.view(&ask)? else { return Ok(None) };
+        let body = if ask.script.is_empty() { page::json(&view) } else { page::page(&view, &ask.script) };
+        if shown.len() < MAX_SHOWN {
+            shown.push((ask, time, body.clone()));
+        }
+        Ok(Some(body))
     }
 
     /// All that there is to show; `None`: no such check.
@@ -475,6 +495,7 @@ impl Keeper {
 
     /// Removes what is too old, and what is more than may be kept.
     fn prune(&self) -> Result<()> {
+        self.shown.borrow_mut().clear();
         let (time, days) = (now(), self.days());
         let oldest = time.saturating_sub(days * DAY_MS);
         for size in SLOTS_MS {
