@@ -72,22 +72,16 @@ impl Settings {
     }
 
     fn read(env: &Env) -> Self {
-        let names: Vec<String> = Object::keys(env.unchecked_ref_object())
-            .iter()
-            .filter_map(|name| name.as_string())
-            .filter(|name| name.starts_with("ROOM_") || name.starts_with("CHECK_"))
-            .collect();
-        let vars: Vec<_> = names
-            .into_iter()
-            .map(|name| {
-                let value = json_var(env, &name).unwrap_or(serde_json::Value::Null);
-                (name, value)
-            })
-            .collect();
-        let (checks, errors_of_checks) = Checks::from_vars(vars.iter().cloned());
-        let (rooms, errors) = Rooms::from_vars(vars.into_iter());
-        let mut problems: Vec<String> =
-            errors.iter().chain(&errors_of_checks).map(ToString::to_string).collect();
+        let names: Vec<String> =
+            Object::keys(env.unchecked_ref_object()).iter().filter_map(|name| name.as_string()).collect();
+        let vars = |prefix: &'static str| {
+            let names = names.iter().filter(move |name| name.starts_with(prefix));
+            names.map(|name| (name.clone(), json_var(env, name).unwrap_or(serde_json::Value::Null)))
+        };
+        let (rooms, mut errors) = Rooms::from_vars(vars("ROOM_"));
+        let (checks, errors_of_checks) = Checks::from_vars(vars("CHECK_"));
+        errors.extend(errors_of_checks);
+        let mut problems: Vec<String> = errors.iter().map(ToString::to_string).collect();
         let keys = match KeyRing::parse(&text_var(env, "COOKIE_KEYS").unwrap_or_default()) {
             Ok(keys) => Some(Rc::new(keys)),
             Err(error) => {

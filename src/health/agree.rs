@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::check::{Check, OBSERVERS};
+use super::observer::Post;
 use super::{ProbeResult, Reason, Source, StateChange};
 
 /// So many of a region's observers must say the same.
@@ -16,27 +17,19 @@ const SILENT_GAPS: u64 = 3;
 /// What all observers of one check say.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Agreement {
-    regions: Vec<RegionView>,
+    observers: Vec<Observer>,
+    /// What each region's observers agreed on last.
+    regions: Vec<(String, bool)>,
     healthy: Option<bool>,
     /// The time of the last change that was told.
     changed_at: u64,
 }
 
-/// What one region's observers say.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct RegionView {
-    /// The region's name.
-    pub region: String,
-    /// What they agreed on last; `None`: nothing yet.
-    pub healthy: Option<bool>,
-    observers: [Observer; OBSERVERS as usize],
-}
-
 /// What one observer says.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Observer {
     /// The last that it saw.
-    last: Option<ProbeResult>,
+    last: ProbeResult,
     /// So many of its last probes had that result.
     streak: u32,
     /// What it says, once enough probes in a row had one result.
@@ -45,31 +38,7 @@ struct Observer {
 
 impl Observer {
     fn is_heard(&self, check: &Check, now: u64) -> bool {
-        let at = self.last.as_ref().map(|last| last.at);
-        at.is_some_and(|at| now < at.saturating_add(SILENT_GAPS * check.longest_gap_ms()))
-    }
-
-    fn vote(&self, check: &Check, now: u64) -> Option<bool> {
-        self.vote.filter(|_| self.is_heard(check, now))
-    }
-}
-
-impl RegionView {
-    fn voters(&self, check: &Check, now: u64) -> impl Iterator<Item = (bool, &Observer)> {
-        self.observers.iter().filter_map(move |observer| Some((observer.vote(check, now)?, observer)))
-    }
-
-    /// What it says now: what it agreed on, as long as enough observers have a vote to say otherwise.
-    fn says(&self, check: &Check, now: u64) -> Option<bool> {
-        self.healthy.filter(|_| self.voters(check, now).count() >= QUORUM)
-    }
-
-    fn agree(&mut self, check: &Check, now: u64) {
-        for state in [true, false] {
-            if self.voters(check, now).filter(|(vote, _)| *vote == state).count() >= QUORUM {
-                self.healthy = Some(state);
-            }
-        }
+        now < self.last.at.saturating_add(SILENT_GAPS * check.longest_gap_ms())
     }
 }
 
@@ -79,51 +48,75 @@ impl Agreement {
         self.healthy
     }
 
-    /// The regions that were heard of.
-    pub fn regions(&self) -> &[RegionView] {
-        &self.regions
+    /// Whether an observer is heard of at `now`.
+    pub fn hears(&self, post: &Post, now: u64) -> bool {
+        self.observers.iter().any(|observer| {
+            let last = &observer.last;
+            last.observer == post.number
+                && last.region == post.region.name
+                && observer.is_heard(post.check, now)
+        })
     }
 
-    /// The numbers of a region's observers that have a vote, or could have one soon, at `now`.
-    pub fn heard(&self, check: &Check, region: &str, now: u64) -> impl Iterator<Item = u8> {
-        let view = self.regions.iter().find(|view| view.region == region);
-        let observers = view.into_iter().flat_map(|view| (1..=OBSERVERS).zip(&view.observers));
-        observers.filter(move |(_, observer)| observer.is_heard(check, now)).map(|(number, _)| number)
+    /// The observers of a region that have a vote.
+    fn voters(&self, check: &Check, region: &str, now: u64) -> impl Iterator<Item = (bool, &ProbeResult)> {
+        let here = self.observers.iter().filter(move |observer| observer.last.region == region);
+        here.filter(move |observer| observer.is_heard(check, now))
+            .filter_map(|observer| Some((observer.vote?, &observer.last)))
     }
 
     /// Takes in what an observer saw, at `now` by the clock of whoever keeps this, and says so when the check's state
     /// is another from then on. What is not newer than the observer's last word changes nothing, nor does what is
     /// told of another check, region or observer than there are.
     pub fn hear(&mut self, check: &Check, result: &ProbeResult, now: u64) -> Option<StateChange> {
-        let is_ours = result.check == check.name;
+        let is_ours = result.check == check.name && (1..=OBSERVERS).contains(&result.observer);
         if !is_ours || !check.regions.iter().any(|region| region.name == result.region) {
             return None;
         }
         // A clock that is ahead must not make its observer's next words look old.
         let result = ProbeResult { at: result.at.min(now), ..result.clone() };
-        self.regions.retain(|view| check.regions.iter().any(|region| region.name == view.region));
-        if !self.regions.iter().any(|view| view.region == result.region) {
-            self.regions.push(RegionView { region: result.region.clone(), ..RegionView::default() });
-        }
-        let view = self.regions.iter_mut().find(|view| view.region == result.region)?;
-        let observer = view.observers.get_mut(usize::from(result.observer).checked_sub(1)?)?;
-        if observer.last.as_ref().is_some_and(|last| result.at <= last.at) {
-            return None;
-        }
-        let goes_on = observer.last.as_ref().is_some_and(|last| last.healthy == result.healthy);
-        observer.streak = if goes_on { observer.streak.saturating_add(1) } else { 1 };
+        let is_there = |name: &str| check.regions.iter().any(|region| region.name == name);
+        self.regions.retain(|(region, _)| is_there(region));
+        self.observers.retain(|observer| is_there(&observer.last.region));
+        let is_of = |last: &ProbeResult| (last.observer, &last.region) == (result.observer, &result.region);
+        let known = self.observers.iter_mut().find(|observer| is_of(&observer.last));
+        let (streak, vote) = match &known {
+            Some(known) if result.at <= known.last.at => return None,
+            Some(known) if known.last.healthy == result.healthy => {
+                (known.streak.saturating_add(1), known.vote)
+            }
+            Some(known) => (1, known.vote),
+            None => (1, None),
+        };
         let needed = if result.healthy { check.consecutive_successes } else { check.consecutive_fails };
-        if observer.streak >= needed {
-            observer.vote = Some(result.healthy);
+        let vote = if streak >= needed { Some(result.healthy) } else { vote };
+        let news = Observer { last: result.clone(), streak, vote };
+        match known {
+            Some(known) => *known = news,
+            None => self.observers.push(news),
         }
-        observer.last = Some(result.clone());
-        view.agree(check, now);
+        self.agree(check, &result.region, now);
         self.weigh(check, &result, now)
+    }
+
+    /// Notes what a region's observers agree on.
+    fn agree(&mut self, check: &Check, region: &str, now: u64) {
+        for state in [true, false] {
+            if self.voters(check, region, now).filter(|(vote, _)| *vote == state).count() >= QUORUM {
+                match self.regions.iter_mut().find(|(known, _)| known == region) {
+                    Some((_, healthy)) => *healthy = state,
+                    None => self.regions.push((region.to_owned(), state)),
+                }
+            }
+        }
     }
 
     /// The state of all regions together: unhealthy when at least half of those that can tell say so.
     fn weigh(&mut self, check: &Check, result: &ProbeResult, now: u64) -> Option<StateChange> {
-        let says: Vec<bool> = self.regions.iter().filter_map(|view| view.says(check, now)).collect();
+        // A region says what its observers agreed on, as long as enough of them have a vote to say otherwise.
+        let can_tell = |region: &str| self.voters(check, region, now).count() >= QUORUM;
+        let says: Vec<bool> =
+            self.regions.iter().filter(|(region, _)| can_tell(region)).map(|(_, healthy)| *healthy).collect();
         let unhealthy = says.iter().filter(|healthy| !**healthy).count();
         if says.is_empty() {
             return None;
@@ -149,12 +142,10 @@ impl Agreement {
 
     /// What most observers that say "unhealthy" give as the reason; of several the one of the youngest probe.
     fn why(&self, check: &Check, now: u64) -> (Reason, Option<u16>) {
-        let against: Vec<&ProbeResult> = self
-            .regions
-            .iter()
-            .filter(|view| view.healthy == Some(false))
-            .flat_map(|view| view.voters(check, now))
-            .filter_map(|(vote, observer)| observer.last.as_ref().filter(|last| !vote && !last.healthy))
+        let unhealthy = self.regions.iter().filter(|(_, healthy)| !healthy);
+        let against: Vec<&ProbeResult> = unhealthy
+            .flat_map(|(region, _)| self.voters(check, region, now))
+            .filter_map(|(vote, last)| (!vote && !last.healthy).then_some(last))
             .collect();
         let alike = |one: &ProbeResult| against.iter().filter(|other| other.reason == one.reason).count();
         let most = against.iter().max_by_key(|last| (alike(last), last.at));

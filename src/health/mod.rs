@@ -11,6 +11,7 @@ pub mod analytics;
 pub mod check;
 pub mod history;
 pub mod judge;
+pub mod look;
 pub mod observer;
 pub mod page;
 mod parse;

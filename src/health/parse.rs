@@ -222,12 +222,22 @@ fn mail_port() -> (String, String) {
 
 fn http_rules(table: &mut Table) -> HttpRules {
     HttpRules {
-        head: table.choice("method", ("GET", false), &[("HEAD", true)], &[]),
+        head: is_head(table),
         expected_codes: expected_codes(table),
         expected_body: text(table, "expected_body", "Welcome"),
         follow_redirects: table.flag("follow_redirects"),
         headers: headers(table),
     }
+}
+
+fn is_head(table: &mut Table) -> bool {
+    let field = "method";
+    let Some(value) = table.get(field) else { return false };
+    let head = value.as_str() == Some("HEAD");
+    if !head && value.as_str() != Some("GET") {
+        table.refuse_as(field, value, || say("must be \"GET\" or \"HEAD\"", "write method = \"GET\""));
+    }
+    head
 }
 
 /// The texts of a list; a single text is a list too. `None` when it is not set, or wrong and refused.

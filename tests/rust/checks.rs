@@ -4,6 +4,7 @@ use anteroom::config::ConfigError;
 use anteroom::health::agree::Agreement;
 use anteroom::health::check::{Check, Checks, MAX_CHECKS, REGIONS, Target, Url, parse_check};
 use anteroom::health::judge::{Ended, Judgement, Raw, judge};
+use anteroom::health::look::Look;
 use anteroom::health::observer::{Post, remember};
 use anteroom::health::{ProbeResult, Reason, Waterfall};
 use proptest::prelude::*;
@@ -320,6 +321,56 @@ fn redirects_are_followed_only_where_the_owner_says_so() {
     assert_eq!(reason(&follows, &nowhere), (Reason::ResponseCodeMismatch, Some(301)));
 }
 
+/// A look of the first observer; each probe takes a second, and `Location` leads where it says.
+fn look(check: &Check, answers: &[Raw]) -> (Vec<(String, u32)>, ProbeResult) {
+    let post = Post::all(check).next().unwrap();
+    let (mut now, mut plans) = (START, Vec::new());
+    let mut look = Look::new(post, now);
+    for raw in answers {
+        let plan = look.plan(now);
+        plans.push((plan.url, plan.timeout_ms));
+        now += 1_000;
+        if let Some(result) = look.take(raw, now, |_, location| Some(location.to_owned())) {
+            assert_eq!(plans.len(), answers.len(), "nothing is asked after the result");
+            return (plans, result);
+        }
+    }
+    panic!("no result after {plans:?}");
+}
+
+#[test]
+fn what_takes_too_long_is_tried_again_and_nothing_else_is() {
+    let check = check(&json!({ "retries": 2 }));
+    let late = Raw { ended: Ended::TimedOut, received: 0, answer: Vec::new(), ..raw("") };
+    let ok = raw("HTTP/1.1 200 OK\r\n\r\n");
+    let (plans, result) = look(&check, &[late.clone(), late.clone(), ok]);
+    assert_eq!(plans, vec![(URL.to_owned(), 5_000); 3]);
+    assert_eq!(
+        (result.healthy, result.at, result.observer),
+        (true, START + 2_000, 1),
+        "it is the last try's"
+    );
+    let (_, result) = look(&check, &[late.clone(), late.clone(), late]);
+    assert_eq!((result.healthy, result.reason), (false, Reason::Timeout));
+    let refused =
+        Raw { waterfall: Waterfall::default(), ended: Ended::Failed, answer: Vec::new(), ..raw("") };
+    assert_eq!(look(&check, &[refused]).1.reason, Reason::TcpConnectionFailed);
+}
+
+#[test]
+fn redirects_share_the_time_of_one_try_and_end() {
+    let check = check(&json!({ "follow_redirects": true, "retries": 0 }));
+    let moved = |to: &str| raw(&format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\n\r\n"));
+    let there = "http://elsewhere.example/";
+    let (plans, result) = look(&check, &[moved(there), raw("HTTP/1.1 200 OK\r\n\r\n")]);
+    assert_eq!(plans, [(URL.to_owned(), 5_000), (there.to_owned(), 4_000)]);
+    assert_eq!((result.healthy, result.at), (true, START));
+    let (_, result) = look(&check, &vec![moved(there); 6]);
+    assert_eq!((result.reason.text(), result.actual_code), ("Too many redirects", Some(302)));
+    let (_, result) = look(&check, &[moved("ftp://elsewhere.example/")]);
+    assert_eq!((result.reason, result.actual_code), (Reason::ResponseCodeMismatch, Some(302)));
+}
+
 #[test]
 fn a_tcp_check_asks_for_a_connection_alone() {
     let check = parse_check("CHECK_DATABASE", &json!({ "tcp": "db.example.com:5432" })).unwrap();
@@ -456,7 +507,10 @@ fn the_third_lets_a_region_go_on_and_two_silent_ones_do_not() {
     let last: Vec<_> = (1..9).map(|round| seen("WEU", 3, 242 + 60 * round, true)).collect();
     assert_eq!(told(&check, &mut agreement, &last), NOTHING);
     assert_eq!(agreement.healthy(), Some(false));
-    let heard = |second: u64| agreement.heard(&check, "WEU", START + second * 1_000).collect::<Vec<u8>>();
+    let heard = |second: u64| {
+        let posts = Post::all(&check).filter(|post| agreement.hears(post, START + second * 1_000));
+        posts.map(|post| post.number).collect::<Vec<u8>>()
+    };
     assert_eq!(heard(242 + 60 * 8), [3]);
     assert_eq!(heard(242 + 60 * 8 + 180), Vec::<u8>::new(), "not heard of for three intervals");
 }

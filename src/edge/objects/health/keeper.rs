@@ -1,6 +1,6 @@
 //! The keeper of all that is known of the origin's health, in `SQLite`. Routes: `POST /notify`, `/record`, `/view`,
 //! `/tend`. Its
-//! alarm removes what is too old or too much.
+//! alarm removes what is too old or too much, and wakes observers that are not heard of.
 //!
 //! All that one message changes is written without a wait between: the platform stores it as a whole, before the answer
 //! leaves. What is told twice is found by its key, and changes nothing.
@@ -11,16 +11,16 @@ use std::time::Duration;
 use worker::{Env, Request, Response, Result, SqlStorage, SqlStorageValue as Sql, State};
 
 use super::super::no_such_route;
-use super::observer;
-use crate::edge::calls::{answer, message, unreadable};
+use crate::edge::calls::{HEALTH, answer, message, unreadable, wake};
 use crate::edge::clock::now;
+use crate::edge::platform::log_error;
 use crate::edge::settings::Settings;
 use crate::health::agree::Agreement;
 use crate::health::analytics::{Range, SLOTS_MS, Sum, Tally, kept_ms, slot};
 use crate::health::check::Check;
 use crate::health::history::Known;
 use crate::health::messages::{Ask, NOTIFY, Notify, RECORD, Record, Stored, Told, VERSION, VIEW};
-use crate::health::observer::{Post, TEND};
+use crate::health::observer::{Post, TEND, WAKE};
 use crate::health::page;
 use crate::health::view::{ChangeView, CheckRow, CheckView, ResultView, Status, SumRow, View};
 use crate::health::{ProbeResult, Reason, Source, StateChange};
@@ -28,6 +28,8 @@ use crate::pipeline::wire;
 
 /// The observers that are not heard of are woken so often, in milliseconds.
 const TEND_MS: u64 = 30_000;
+/// An observer is waited for so long, in milliseconds; it begins though it takes longer.
+const WAKE_DEADLINE_MS: u64 = 2_000;
 const DAY_MS: u64 = 86_400_000;
 /// The alarm rings so often, in milliseconds.
 const PRUNE_MS: u64 = 3_600_000;
@@ -100,16 +102,16 @@ impl Keeper {
                 let Record { results, .. } = message(&mut request).await?;
                 self.wake().await?;
                 self.record(&results)?;
-                self.tend()?;
+                self.tend().await?;
                 answer(&Stored { v: VERSION })
             }
             VIEW => {
                 let ask: Ask = message(&mut request).await?;
-                self.tend()?;
+                self.tend().await?;
                 answer(&Told { v: VERSION, body: self.show(ask)? })
             }
             TEND => {
-                self.tend()?;
+                self.tend().await?;
                 answer(&())
             }
             path => no_such_route(path),
@@ -121,7 +123,12 @@ impl Keeper {
         self.state.storage().set_alarm(Duration::from_millis(PRUNE_MS)).await?;
         self.make_tables()?;
         self.prune()?;
-        self.tend()?;
+        for (name, hint) in self.silent()? {
+            // The first call makes it, near its location hint.
+            if let Err(error) = wake(&self.env, HEALTH, name, hint, WAKE, WAKE_DEADLINE_MS).await {
+                log_error(&error.to_string());
+            }
+        }
         Response::empty()
     }
 
@@ -257,27 +264,32 @@ impl Keeper {
         Ok(rows.first().and_then(|row| wire::decode(row.bytes(0)).ok()).unwrap_or_default())
     }
 
-    /// Makes and wakes the observers that are not heard of, but does not let anybody wait for it.
-    fn tend(&self) -> Result<()> {
-        let (settings, time) = (Settings::of(&self.env), now());
-        if settings.checks.is_empty() || time < self.tended_at.get() + TEND_MS {
+    /// Rings the alarm now if there is an observer to be woken. Nobody waits for that.
+    async fn tend(&self) -> Result<()> {
+        let time = now();
+        if time < self.tended_at.get() + TEND_MS {
             return Ok(());
         }
         self.tended_at.set(time);
+        if !self.silent()?.is_empty() {
+            self.state.storage().set_alarm(Duration::ZERO).await?;
+        }
+        Ok(())
+    }
+
+    /// The observers that are not heard of: their names and location hints.
+    fn silent(&self) -> Result<Vec<(String, &'static str)>> {
+        let (settings, time) = (Settings::of(&self.env), now());
         let mut silent = Vec::new();
         for check in settings.checks.iter() {
             let agreement = self.agreement(check)?;
-            let is_heard = |post: &Post| {
-                agreement.heard(check, post.region.name, time).any(|number| number == post.number)
-            };
-            silent.extend(
-                Post::all(check).filter(|post| !is_heard(post)).map(|post| (post.name(), post.region.hint)),
-            );
+            for post in Post::all(check) {
+                if !agreement.hears(&post, time) {
+                    silent.push((post.name(), post.region.hint));
+                }
+            }
         }
-        if !silent.is_empty() {
-            self.state.wait_until(observer::wake_all(self.env.clone(), silent));
-        }
-        Ok(())
+        Ok(silent)
     }
 
     /// Counts a result; `false`: it has been counted before, or is too old to tell.

@@ -1,33 +1,28 @@
 //! An observer of `HEALTH`: it looks at the origin at each alarm, and tells the keeper what it saw. Route:
-//! `POST /wake`. And what the keeper does for its observers: it makes and wakes those that are configured.
+//! `POST /wake`.
 
-use std::cell::RefCell;
 use std::time::Duration;
 
 use js_sys::futures::JsFuture;
 use js_sys::{Array, Promise, Uint8Array};
 use wasm_bindgen::prelude::wasm_bindgen;
-use worker::{Env, Request, Response, Result, State, Storage};
+use wasm_bindgen::{JsCast, JsValue};
+use worker::{Env, Request, Response, Result, SqlStorageValue as Sql, State};
 
-use super::super::{load, no_such_route, store};
-use crate::edge::calls::{HEALTH, answer, call, failure, wake};
+use super::super::no_such_route;
+use crate::edge::calls::{HEALTH, answer, call, unreadable};
 use crate::edge::clock::now;
 use crate::edge::platform::log_error;
 use crate::edge::settings::Settings;
-use crate::health::check::{Target, Url};
-use crate::health::judge::{Ended, Judgement, Raw, judge};
+use crate::health::judge::{Ended, Raw};
+use crate::health::look::{Look, Plan};
 use crate::health::messages::{KEEPER, RECORD, Record, Stored, VERSION};
 use crate::health::observer::{Post, WAKE, remember};
 use crate::health::{ProbeResult, Reason, Waterfall};
+use crate::pipeline::wire;
 
-/// The storage key of what the keeper could not be told.
-const UNTOLD: &str = "untold";
 /// The keeper may take so long, in milliseconds: it may be on another continent.
 const KEEPER_DEADLINE_MS: u64 = 5_000;
-/// An observer is waited for so long, in milliseconds; it begins though it takes longer.
-const WAKE_DEADLINE_MS: u64 = 2_000;
-/// A check goes on from one server to the next so often.
-const REDIRECTS_MAX: usize = 5;
 /// An alarm that has not rung so long after its time is set anew, in milliseconds.
 const LATE_ALARM_MS: u64 = 60_000;
 
@@ -44,13 +39,11 @@ pub struct Observer {
     state: State,
     env: Env,
     name: String,
-    /// Results that the keeper does not have. `None`: not read from storage yet.
-    untold: RefCell<Option<Vec<ProbeResult>>>,
 }
 
 impl Observer {
     pub fn new(state: State, env: Env, name: String) -> Self {
-        Self { state, env, name, untold: RefCell::new(None) }
+        Self { state, env, name }
     }
 
     pub async fn fetch(&self, request: Request) -> Result<Response> {
@@ -81,127 +74,86 @@ impl Observer {
         let settings = Settings::of(&self.env);
         let storage = self.state.storage();
         let Some(post) = Post::of(&self.name, &settings.checks) else {
-            // It is no longer configured, or suspended: whoever configures it again wakes it.
+            // It is no longer configured, or suspended: whoever configures it again wakes it. This alarm was the last.
             storage.delete_all().await?;
-            storage.delete_alarm().await?;
             return Response::empty();
         };
-        // Set again first: whatever happens to this probe, another one follows.
+        // Set again first: whatever happens to this look, another one follows.
         storage.set_alarm(Duration::from_millis(post.next_in(now()))).await?;
-        let result = look(&post).await;
-        self.tell(&storage, result).await?;
+        let result = look(post).await;
+        let mut results = self.untold()?;
+        let had_untold = !results.is_empty();
+        remember(&mut results, result);
+        let record = Record { v: VERSION, results };
+        match call::<_, Stored>(&self.env, HEALTH, KEEPER, RECORD, &record, KEEPER_DEADLINE_MS).await {
+            Ok(_) if had_untold => self.keep_untold(&[])?,
+            Ok(_) => {}
+            Err(error) => {
+                log_error(&format!("{}: {error}", self.name));
+                self.keep_untold(&record.results)?;
+            }
+        }
         Response::empty()
     }
 
-    /// Tells the keeper what it does not have yet. What it cannot be told waits for the next alarm.
-    async fn tell(&self, storage: &Storage, result: ProbeResult) -> Result<()> {
-        let known = self.untold.take();
-        let mut untold = match known {
-            Some(untold) => untold,
-            None => load(storage, UNTOLD).await.ok().flatten().unwrap_or_default(),
-        };
-        let had_stored = !untold.is_empty();
-        remember(&mut untold, result);
-        let mut record = Record { v: VERSION, results: untold };
-        let told: Result<Stored> = call(&self.env, HEALTH, KEEPER, RECORD, &record, KEEPER_DEADLINE_MS).await;
-        match told {
-            Ok(_) => {
-                record.results.clear();
-                if had_stored {
-                    storage.delete(UNTOLD).await?;
-                }
-            }
-            Err(error) => {
-                log_error(&format!("{}: {error}", self.name));
-                store(storage, UNTOLD, &record.results).await?;
-            }
-        }
-        self.untold.replace(Some(record.results));
-        Ok(())
+    /// What the keeper could not be told. It is stored, since an object's memory does not last until the next alarm.
+    fn untold(&self) -> Result<Vec<ProbeResult>> {
+        let sql = self.state.storage().sql();
+        sql.exec(
+            "CREATE TABLE IF NOT EXISTS untold (one INTEGER PRIMARY KEY, results BLOB NOT NULL)",
+            vec![],
+        )?;
+        let row = sql.exec("SELECT results FROM untold", vec![])?.raw().next().transpose()?;
+        Ok(match row.as_deref() {
+            Some([Sql::Blob(bytes), ..]) => wire::decode(bytes).unwrap_or_default(),
+            _ => Vec::new(),
+        })
+    }
+
+    fn keep_untold(&self, results: &[ProbeResult]) -> Result<()> {
+        let bytes = wire::encode(&results).map_err(unreadable)?;
+        let query = "INSERT OR REPLACE INTO untold VALUES (1, ?)";
+        self.state.storage().sql().exec(query, vec![bytes.into()]).map(|_| ())
     }
 }
 
-/// Makes and wakes observers, each near its location hint: the first call decides where an object lives.
-pub async fn wake_all(env: Env, observers: Vec<(String, &'static str)>) {
-    for (name, hint) in observers {
-        if let Err(error) = wake(&env, HEALTH, name, hint, WAKE, WAKE_DEADLINE_MS).await {
-            log_error(&error.to_string());
-        }
-    }
-}
-
-/// A probe, repeated at once when it takes too long.
-async fn look(post: &Post<'_>) -> ProbeResult {
-    let check = post.check;
-    let mut tries = 0;
+/// Looks at the origin, with as many probes as that takes.
+async fn look(post: Post<'_>) -> ProbeResult {
+    let mut look = Look::new(post, now());
     loop {
-        let at = now();
-        let (raw, reason, actual_code) = attempt(post).await.unwrap_or_else(|error| {
-            log_error(&format!("{}: {error}", post.name()));
-            (None, Reason::Other("The probe failed".to_owned()), None)
-        });
-        if raw.as_ref().is_some_and(|raw| raw.ended == Ended::TimedOut) && tries < check.retries {
-            tries += 1;
-            continue;
-        }
-        return ProbeResult {
-            check: check.name.clone(),
-            region: post.region.name.to_owned(),
-            observer: post.number,
-            at,
-            healthy: reason == Reason::NoFailures,
-            reason,
-            expected_codes: check.expected_codes(),
-            actual_code,
-            waterfall: raw.map_or_else(Waterfall::default, |raw| raw.waterfall),
+        let plan = look.plan(now());
+        let Plan { host, port, secure, request, url, timeout_ms } = &plan;
+        let found = JsFuture::from(start_probe(host, *port, *secure, request, url, *timeout_ms)).await;
+        let result = match found.ok().and_then(raw) {
+            Some(raw) => look.take(&raw, now(), lead),
+            None => {
+                Some(look.result(Reason::Other("The probe failed".to_owned()), None, Waterfall::default()))
+            }
         };
-    }
-}
-
-/// One probe, with the servers that the answers lead to. Its waterfall is the last one's.
-async fn attempt(post: &Post<'_>) -> Result<(Option<Raw>, Reason, Option<u16>)> {
-    let (check, began) = (post.check, now());
-    let mut target = check.target.clone();
-    for _ in 0..=REDIRECTS_MAX {
-        let left = u64::from(check.timeout_ms()).saturating_sub(now() - began);
-        let raw = probe(post, &target, left.max(1) as u32).await?;
-        match judge(check, &target, &raw) {
-            Judgement::Done { reason, actual_code } => return Ok((Some(raw), reason, actual_code)),
-            Judgement::Follow { location, code } => match beside(&target, &location) {
-                Some(url) => target = Target::Http(url),
-                None => return Ok((Some(raw), Reason::ResponseCodeMismatch, Some(code))),
-            },
+        if let Some(result) = result {
+            return result;
         }
     }
-    Ok((None, Reason::Other("Too many redirects".to_owned()), None))
 }
 
 /// Where an answer leads, read by the platform as browsers do.
-fn beside(target: &Target, location: &str) -> Option<Url> {
-    let Target::Http(url) = target else { return None };
-    let found = web_sys::Url::new_with_base(location, &url.to_string()).ok()?;
-    found.set_hash("");
-    Url::read(&found.href())
+fn lead(from: &str, location: &str) -> Option<String> {
+    let url = web_sys::Url::new_with_base(location, from).ok()?;
+    url.set_hash("");
+    Some(url.href())
 }
 
-async fn probe(post: &Post<'_>, target: &Target, timeout_ms: u32) -> Result<Raw> {
-    let promise = match target {
-        Target::Tcp { host, port } => start_probe(host, *port, false, "", "", timeout_ms),
-        Target::Http(url) => {
-            let request = post.check.request(url, &post.who());
-            start_probe(&url.host, url.port, url.secure, &request, &url.to_string(), timeout_ms)
-        }
-    };
-    let parts: Array = JsFuture::from(promise).await?.into();
+/// What `probe.js` gives.
+fn raw(found: JsValue) -> Option<Raw> {
+    let parts: Array = found.dyn_into().ok()?;
     let number = |place| parts.get(place).as_f64();
     let milliseconds = |place| number(place).map(|time| time as u32);
-    Ok(Raw {
-        ended: match number(0).map(|ended| ended as u8) {
-            Some(0) => Ended::Complete,
-            Some(1) => Ended::TimedOut,
-            Some(2) => Ended::Failed,
-            Some(3) => Ended::Cut,
-            _ => return Err(failure("a probe has ended in an unknown way".to_owned())),
+    Some(Raw {
+        ended: match number(0)? as u8 {
+            0 => Ended::Complete,
+            1 => Ended::TimedOut,
+            2 => Ended::Failed,
+            _ => Ended::Cut,
         },
         by_fetch: parts.get(1).is_truthy(),
         waterfall: Waterfall {
@@ -210,7 +162,7 @@ async fn probe(post: &Post<'_>, target: &Target, timeout_ms: u32) -> Result<Raw>
             first_byte_ms: milliseconds(4),
             total_ms: milliseconds(5),
         },
-        received: number(6).unwrap_or_default() as u64,
-        answer: Uint8Array::from(parts.get(7)).to_vec(),
+        received: number(6)? as u64,
+        answer: parts.get(7).dyn_into::<Uint8Array>().ok()?.to_vec(),
     })
 }
