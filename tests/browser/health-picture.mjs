@@ -11,7 +11,7 @@ import { startBrowser, startRoom } from "./room.mjs";
 const FILE = resolve(import.meta.dirname, "../../docs/images/health-page.png");
 const MINUTE = 60_000;
 /** Configured, so that they are shown; suspended, so that nobody looks. */
-const check = { url: "https://origin.example.com/", suspended: true };
+const check = { url: "https://origin.example.com/", regions: ["WEU", "SEAS"], suspended: true };
 
 const room = await startRoom({
   vars: { WEBHOOK_SECRET, HEALTH_PAGE: "public", CHECK_PRODUCTION: check, CHECK_STAGING: check },

@@ -111,7 +111,7 @@ describe("the status page", { concurrency: 2 }, () => {
     ]);
     assert.deepEqual(
       (await cells("regions")).map((line) => line.split("\t").slice(0, 2).join(" ")),
-      ["production apac", "production weu", "staging apac", "staging weu"],
+      ["production SEAS", "production WEU", "staging SEAS", "staging WEU"],
     );
     assert.equal((await cells("results")).length, 50);
     await page.locator("details summary").click();

@@ -63,12 +63,12 @@ export function anHour(now) {
   return Array.from({ length: 480 }, (_, index) => {
     const minute = index % 60;
     const check = index % 120 < 60 ? "production" : "staging";
-    const region = index % 240 < 120 ? "weu" : "apac";
+    const region = index % 240 < 120 ? "WEU" : "SEAS";
     const observer = 1 + Math.floor(index / 240);
     const at = now - minute * 60_000 - observer;
     if (check === "staging" && minute % 20 < 5)
       return { check, region, observer, at, reason: "TCP connection failed" };
-    const far = region === "apac" ? 3 : 1;
+    const far = region === "SEAS" ? 3 : 1;
     const waterfall = [20, 40, 110, 150].map((ms, moment) => ms * far + ((minute * 7 + moment) % 23));
     return { check, region, observer, at, code: 200, waterfall };
   });
