@@ -21,7 +21,7 @@ pub mod webhook;
 use serde::{Deserialize, Serialize};
 
 /// Whether a probe or a check is healthy, and if not, why. [`Reason::text`] has the words in which the platform's own
-/// health checks say it.
+/// health checks say it. It is stored by its place: new ones go to the end.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub enum Reason {
     /// It is healthy.

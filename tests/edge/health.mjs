@@ -63,3 +63,19 @@ export function record(results) {
   );
   return [1, ...number(results.length), ...bytes.flat()];
 }
+
+/** What two observers in each of two regions saw of two checks in an hour; one check fails for some minutes. */
+export function anHour(now) {
+  return Array.from({ length: 480 }, (_, index) => {
+    const minute = index % 60;
+    const check = index % 120 < 60 ? "production" : "staging";
+    const region = index % 240 < 120 ? "WEU" : "SEAS";
+    const observer = 1 + Math.floor(index / 240);
+    const at = now - minute * 60_000 - observer;
+    if (check === "staging" && minute % 20 < 5)
+      return { check, region, observer, at, reason: "TCP connection failed" };
+    const far = region === "SEAS" ? 3 : 1;
+    const waterfall = [20, 40, 110, 150].map((ms, moment) => ms * far + ((minute * 7 + moment) % 23));
+    return { check, region, observer, at, code: 200, waterfall };
+  });
+}
