@@ -15,6 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=static");
     println!("cargo:rerun-if-changed=askama.toml");
     prepare("waiting.css", "ANTEROOM_STYLE_HASH", without_css_comments)?;
+    prepare("health.css", "ANTEROOM_HEALTH_STYLE_HASH", without_css_comments)?;
     prepare("waiting.js", "ANTEROOM_SCRIPT_HASH", without_comment_lines)?;
     Ok(())
 }

@@ -88,7 +88,13 @@ const passThroughs = [
 // Anteroom.
 
 const ROOM = "sale";
-const CLASSES = { COUNTER: "Counter", ANYWHERE: "Anywhere", DATA_CENTER: "DataCenter", GLOBAL: "Global" };
+const CLASSES = {
+  COUNTER: "Counter",
+  ANYWHERE: "Anywhere",
+  DATA_CENTER: "DataCenter",
+  GLOBAL: "Global",
+  HEALTH: "Health",
+};
 /** The longest there is, so that nobody's session ends during a bench. */
 const SESSION_MINUTES = 30;
 /** How long an active user's cookie stays as it is. */

@@ -36,10 +36,15 @@ const SOURCES = [
   "Cargo.toml",
   "Cargo.lock",
   ".cargo",
+  // The chart library's version.
+  "package-lock.json",
 ];
 const ARGUMENTS = ["--release", "--panic-unwind"];
 const ENTRY = join(ROOT, "src", "edge", "entry.js");
 const SCRIPT = join(ROOT, "build", "index.js");
+/** The status page's script, from which the entry takes it as text. */
+const HEALTH_ENTRY = join(ROOT, "static", "health.js");
+const HEALTH_SCRIPT = join(ROOT, "build", "health.txt");
 const WASM = join(ROOT, "build", "index_bg.wasm");
 const PRODUCTS = [SCRIPT, WASM];
 /** What the last build was made of and what it made: two lines of hash. */
@@ -114,11 +119,28 @@ async function compile() {
     },
     failure: "The Worker does not build: see above",
   });
-  // What worker-build has made, with our entry before it, in one file again.
-  const bundle = ["--bundle", "--minify", "--format=esm", "--log-level=warning", "--allow-overwrite"];
+  const esbuild = join(packages, "esbuild", "bin", "esbuild");
+  const bundle = ["--bundle", "--minify", "--log-level=warning", "--allow-overwrite"];
   await run(
-    join(packages, "esbuild", "bin", "esbuild"),
-    [ENTRY, ...bundle, "--external:*.wasm", "--external:cloudflare:*", `--outfile=${SCRIPT}`],
+    esbuild,
+    [
+      HEALTH_ENTRY,
+      ...bundle,
+      "--format=iife",
+      "--target=es2022",
+      "--loader:.css=text",
+      `--outfile=${HEALTH_SCRIPT}`,
+    ],
+    { failure: "The status page's script does not build: see above" },
+  );
+  // Its version stands in front, for the address that browsers may keep for ever.
+  const script = readFileSync(HEALTH_SCRIPT);
+  const version = createHash("sha256").update(script).digest("hex").slice(0, 16);
+  writeFileSync(HEALTH_SCRIPT, `//${version}\n${script}`);
+  // What worker-build has made, with our entry before it, in one file again.
+  await run(
+    esbuild,
+    [ENTRY, ...bundle, "--format=esm", "--external:*.wasm", "--external:cloudflare:*", `--outfile=${SCRIPT}`],
     { failure: "The Worker's entry does not build: see above" },
   );
 }

@@ -1,8 +1,11 @@
 //! What a room will do, in plain words and as JSON.
 
+use std::fmt::Write as _;
+
 use anteroom::config::{
     OnError, OnUnhealthy, OriginGuard, RateWindow, Room, SameSite, Secure, SlotStrategy, WhenFull,
 };
+use anteroom::health::check::{Check, OBSERVERS, SEARCHED_BODY, Target};
 use anteroom::origin::GuardStrategy;
 
 /// One headline and the sentences below it.
@@ -135,6 +138,89 @@ fn strategy_name(strategy: GuardStrategy) -> &'static str {
         GuardStrategy::Position => "position",
         GuardStrategy::NewestFirst => "newest_first",
     }
+}
+
+/// What a check will do: one headline and the sentences below it.
+pub fn of_check(check: &Check) -> Vec<String> {
+    let name = &check.name;
+    let mut sentences = vec![match &check.target {
+        Target::Http(url) => {
+            format!("Check {name} asks for {url} with {}.", if check.http.head { "HEAD" } else { "GET" })
+        }
+        Target::Tcp { host, port } => format!("Check {name} connects to {host}:{port}."),
+    }];
+    if check.suspended {
+        sentences.push("It is suspended: nothing is asked.".to_owned());
+    }
+    let regions: Vec<&str> = check.regions.iter().map(|region| region.title).collect();
+    let observers = u64::from(OBSERVERS) * regions.len() as u64;
+    sentences.push(format!(
+        "{OBSERVERS} observers in each of {} ({}) do so every {}: about {} an hour.",
+        count(regions.len() as u64, "region", "regions"),
+        regions.join(", "),
+        count(check.interval.into(), "second", "seconds"),
+        count(observers * 3_600 / u64::from(check.interval), "request", "requests"),
+    ));
+    let again = match check.retries {
+        0 => "is not repeated".to_owned(),
+        retries => format!("is repeated at once, up to {}", count(retries.into(), "time", "times")),
+    };
+    sentences.push(format!(
+        "What takes longer than {} {again}.",
+        count(check.timeout.into(), "second", "seconds")
+    ));
+    if let Target::Http(url) = &check.target {
+        let mut healthy = format!("Healthy is an answer with status {}", check.expected_codes());
+        if !check.http.expected_body.is_empty() {
+            let _ = write!(
+                healthy,
+                " and with {:?}, in any case, in the first {SEARCHED_BODY} bytes of its body",
+                check.http.expected_body
+            );
+        }
+        let redirects = if check.http.follow_redirects { "followed" } else { "judged, not followed" };
+        sentences.push(format!("{healthy}; redirects are {redirects}."));
+        if url.secure {
+            sentences.push(format!("The server's certificate must be trusted, and for {}.", url.host));
+        }
+    }
+    let says = |probes: u32| if probes == 1 { String::new() } else { format!(" {probes} times in a row") };
+    sentences.push(format!(
+        "A region's state changes when two of its observers agree that it is unhealthy{} or healthy{}.",
+        says(check.consecutive_fails),
+        says(check.consecutive_successes)
+    ));
+    if regions.len() > 1 {
+        sentences.push("It is unhealthy when at least half of the regions that can tell say so.".to_owned());
+    }
+    sentences
+}
+
+/// The check's settings under the names of its fields, and its sentences.
+pub fn check_as_json(check: &Check) -> serde_json::Value {
+    let (url, tcp) = match &check.target {
+        Target::Http(url) => (Some(url.to_string()), None),
+        Target::Tcp { host, port } => (None, Some(format!("{host}:{port}"))),
+    };
+    serde_json::json!({
+        "name": check.name,
+        "description": check.description,
+        "url": url,
+        "tcp": tcp,
+        "method": if check.http.head { "HEAD" } else { "GET" },
+        "interval": check.interval,
+        "timeout": check.timeout,
+        "retries": check.retries,
+        "consecutive_fails": check.consecutive_fails,
+        "consecutive_successes": check.consecutive_successes,
+        "expected_codes": check.http.expected_codes,
+        "expected_body": check.http.expected_body,
+        "follow_redirects": check.http.follow_redirects,
+        "header": check.http.headers,
+        "regions": check.regions.iter().map(|region| region.name).collect::<Vec<_>>(),
+        "suspended": check.suspended,
+        "sentences": of_check(check),
+    })
 }
 
 /// Where admitted visitors go.

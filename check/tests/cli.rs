@@ -19,9 +19,15 @@ class_name = "DataCenter"
 [[durable_objects.bindings]]
 name = "GLOBAL"
 class_name = "Global"
+[[durable_objects.bindings]]
+name = "HEALTH"
+class_name = "Health"
 [[migrations]]
 tag = "v1"
 new_sqlite_classes = ["Counter", "Anywhere", "DataCenter", "Global"]
+[[migrations]]
+tag = "v2"
+new_sqlite_classes = ["Health"]
 "#;
 
 const SHOP: &str = r#"
@@ -206,6 +212,21 @@ fn the_deadline_of_objects_has_a_range_and_secrets_do_not_belong_here() {
         refused(&with(&format!("OBJECT_DEADLINE_MS = {wrong}")), &["OBJECT_DEADLINE_MS", "50 to 10000"]);
     }
     warned(&with("COOKIE_KEYS = \"abc\""), "npx wrangler secret put COOKIE_KEYS");
+    warned(&with("WEBHOOK_SECRET = \"abc\""), "npx wrangler secret put WEBHOOK_SECRET");
+}
+
+#[test]
+fn the_settings_of_the_health_page_have_their_values() {
+    let with = |line: &str| format!("{}{OBJECTS}", SHOP.replace("ORIGIN = \"\"", line));
+    let (status, ..) = check(&with("HEALTH_PAGE = \"public\"\nHEALTH_DAYS = \"7\""), &[]);
+    assert_eq!(status, 0);
+    refused(
+        &with("HEALTH_PAGE = \"open\""),
+        &["vars.HEALTH_PAGE = \"open\"", "\"public\", \"token\" or \"off\""],
+    );
+    for wrong in ["30", "\"0\"", "\"366\"", "\"month\""] {
+        refused(&with(&format!("HEALTH_DAYS = {wrong}")), &["HEALTH_DAYS", "1 to 365"]);
+    }
 }
 
 #[test]
@@ -265,6 +286,46 @@ fn what_is_probably_not_meant_is_a_warning() {
     warned(&shop("[[vars.ROOMS]]\npath = \"/toys\""), "ROOMS does nothing");
     warned(&shop("[ROOM_TOYS]\npath = \"/toys\""), "Write [vars.ROOM_TOYS]");
     refused(&shop("[[vars.ROOM_TOYS]]\npath = \"/toys\""), &["room toys: ROOM_TOYS = [", "single brackets"]);
+}
+
+#[test]
+fn a_valid_check_is_told_in_sentences() {
+    let text = |more: &str| {
+        format!("{SHOP}[vars.CHECK_ORIGIN]\nurl = \"https://origin.example.com/health\"\n{more}\n{OBJECTS}")
+    };
+    let more =
+        "interval = 10\nexpected_body = \"Welcome\"\nregions = [\"WNAM\", \"SEAS\"]\nconsecutive_fails = 2";
+    let (status, out, errors) = check(&text(more), &[]);
+    assert_eq!((status, errors.as_str()), (0, ""));
+    for sentence in [
+        "Check origin asks for https://origin.example.com/health with GET.",
+        "3 observers in each of 2 regions (Western North America, South East Asia) do so every 10 seconds: about 2160 \
+         requests an hour.",
+        "What takes longer than 5 seconds is repeated at once, up to 2 times.",
+        "Healthy is an answer with status 200 and with \"Welcome\"",
+        "must be trusted, and for origin.example.com",
+        "agree that it is unhealthy 2 times in a row or healthy.",
+        "at least half of the regions",
+    ] {
+        assert!(out.contains(sentence), "{sentence:?} is not in:\n{out}");
+    }
+    assert!(!out.contains("Warning"), "{out}");
+    let (_, out, _) = check(&text(more), &["--json"]);
+    let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(answer["checks"][0]["regions"], serde_json::json!(["WNAM", "SEAS"]));
+
+    let (status, out, _) = check(&text("interval = 1"), &["--json"]);
+    let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((status, &answer["errors"][0]["check"]), (1, &"origin".into()));
+    refused(&text("regions = [\"WUE\"]"), &["check origin: regions = \"WUE\"", "did you mean \"WEU\"?"]);
+    warned(&text("suspended = true"), "Check origin is suspended");
+    warned(&text("regions = [\"IN\", \"NEAS\"]"), "IN and NEAS");
+    let host = |host: &str| text("").replace("origin.example.com", host);
+    warned(&host("localhost:8788"), "looks at localhost");
+    warned(&host("192.168.1.1"), "in a private network");
+    warned(&host("shop.example.com"), "which room shop covers");
+    warned(&text("[vars.check_db]\ntcp = \"a:1\""), "Rename it to CHECK_DB");
+    warned(&text("[CHECK_DB]\ntcp = \"a:1\""), "Write [vars.CHECK_DB]");
 }
 
 #[test]
@@ -335,6 +396,20 @@ fn help_teaches_every_field() {
         "cookie_attributes",
         "queueing_status_code",
         "refresh_interval_seconds",
+        "url",
+        "tcp",
+        "method",
+        "interval",
+        "timeout",
+        "retries",
+        "consecutive_fails",
+        "consecutive_successes",
+        "expected_codes",
+        "expected_body",
+        "follow_redirects",
+        "header",
+        "regions",
+        "description",
         "--env",
         "--json",
         "Exit status",

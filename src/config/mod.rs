@@ -9,7 +9,8 @@ pub mod path;
 mod room;
 mod rooms;
 
-pub use parse::{ConfigError, parse_room};
+pub use parse::{ConfigError, Part, parse_room};
+pub(crate) use parse::{Table, nearest, shown_text};
 pub use room::{
     AdaptiveRange, CookieAttributes, Limits, OnError, OnUnhealthy, OriginGuard, QueueingMethod, RateWindow,
     Room, SameSite, Secure, SlotStrategy, WhenFull,

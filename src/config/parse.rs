@@ -81,13 +81,42 @@ const LATER_FIELDS: [&str; 9] = [
     "turnstile_mode",
 ];
 
-/// One thing that is wrong with a room, in words for its owner.
+/// What an owner configures with a table of vars.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// A waiting room, `[vars.ROOM_<NAME>]`.
+    Room,
+    /// A check of the origin's health, `[vars.CHECK_<NAME>]`.
+    Check,
+}
+
+impl Part {
+    /// What the names of its vars start with.
+    pub fn var_prefix(self) -> &'static str {
+        match self {
+            Self::Room => VAR_PREFIX,
+            Self::Check => "CHECK_",
+        }
+    }
+
+    /// As texts for the owner call it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Room => "room",
+            Self::Check => "check",
+        }
+    }
+}
+
+/// One thing that is wrong with a room or a check, in words for its owner.
 ///
 /// Displayed in one line: `room shop: queue_all = "yes": must be true or false. Fix: ...`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
-    /// The room's name, in lower case.
-    pub room: String,
+    /// What is wrong: a room or a check.
+    pub part: Part,
+    /// Its name, in lower case.
+    pub name: String,
     /// The field as it is written in the table (`cookie_attributes.samesite`), `name`, or the var's name when the
     /// var is no table at all.
     pub field: String,
@@ -101,8 +130,8 @@ pub struct ConfigError {
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { room, field, value, message, fix } = self;
-        write!(formatter, "room {room}: {field} = {value}: {message}. Fix: {fix}.")
+        let Self { part, name, field, value, message, fix } = self;
+        write!(formatter, "{} {name}: {field} = {value}: {message}. Fix: {fix}.", part.word())
     }
 }
 
@@ -117,26 +146,7 @@ impl std::error::Error for ConfigError {}
 /// # Errors
 /// Every error of the room: unknown fields, wrong types, values out of range, conflicts, what is missing.
 pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError>> {
-    let name = room_name(var_name);
-    let mut table = Table { room: shown_text(&name), prefix: "", fields: None, errors: Vec::new() };
-    if !is_room_name(var_name, &name) {
-        table.refuse(
-            "name",
-            &Value::from(var_name),
-            format!("must be ROOM_ and 1 to {NAME_MAX} letters, digits, \"_\" or \"-\""),
-            "rename the var, for example to ROOM_SHOP",
-        );
-    }
-    let Some(fields) = value.as_object() else {
-        let fix = match value {
-            Value::Array(_) => format!("write [vars.{var_name}] with single brackets, one table per room"),
-            Value::String(_) => format!("write a table [vars.{var_name}] instead of text"),
-            _ => format!("write a table [vars.{var_name}] with one line per field"),
-        };
-        table.refuse(&shown_text(var_name), value, "must be a table with the room's fields", &fix);
-        return Err(table.errors);
-    };
-    table.fields = Some(fields);
+    let (name, mut table) = Table::open(Part::Room, var_name, value)?;
     table.unknown(&FIELDS);
 
     let (total_active_users, new_users_per_minute, adaptive) = table.limits();
@@ -193,39 +203,93 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
     if table.errors.is_empty() { Ok(room) } else { Err(table.errors) }
 }
 
-/// What follows `ROOM_`, in lower case.
-pub(super) fn room_name(var_name: &str) -> String {
-    var_name.strip_prefix(VAR_PREFIX).unwrap_or(var_name).to_ascii_lowercase()
+/// What follows `ROOM_` or `CHECK_`, in lower case.
+pub(super) fn name_of(part: Part, var_name: &str) -> String {
+    var_name.strip_prefix(part.var_prefix()).unwrap_or(var_name).to_ascii_lowercase()
 }
 
-fn is_room_name(var_name: &str, name: &str) -> bool {
-    var_name.starts_with(VAR_PREFIX)
+fn is_name(part: Part, var_name: &str, name: &str) -> bool {
+    var_name.starts_with(part.var_prefix())
         && (1..=NAME_MAX).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
 /// A table being read. Each method reads one field, notes what is wrong with it, and returns a value in range in any
 /// case, so that reading goes on to the next error.
-struct Table<'a> {
-    room: String,
+pub(crate) struct Table<'a> {
+    part: Part,
+    name: String,
     /// Goes before a field's name in errors: `cookie_attributes.` or nothing.
     prefix: &'static str,
     fields: Option<&'a Map<String, Value>>,
-    errors: Vec<ConfigError>,
+    pub(crate) errors: Vec<ConfigError>,
 }
 
 impl<'a> Table<'a> {
-    fn get(&self, field: &str) -> Option<&'a Value> {
+    /// The name that a var gives, and its table.
+    ///
+    /// # Errors
+    /// When the var is no table. A wrong name is among the table's errors.
+    pub(crate) fn open(
+        part: Part,
+        var_name: &str,
+        value: &'a Value,
+    ) -> Result<(String, Self), Vec<ConfigError>> {
+        let name = name_of(part, var_name);
+        let (prefix, word) = (part.var_prefix(), part.word());
+        let mut table =
+            Self { part, name: shown_text(&name), prefix: "", fields: value.as_object(), errors: Vec::new() };
+        if !is_name(part, var_name, &name) {
+            let example = match part {
+                Part::Room => "ROOM_SHOP",
+                Part::Check => "CHECK_ORIGIN",
+            };
+            table.refuse(
+                "name",
+                &Value::from(var_name),
+                format!("must be {prefix} and 1 to {NAME_MAX} letters, digits, \"_\" or \"-\""),
+                &format!("rename the var, for example to {example}"),
+            );
+        }
+        if table.fields.is_some() {
+            return Ok((name, table));
+        }
+        let fix = match value {
+            Value::Array(_) => format!("write [vars.{var_name}] with single brackets, one table per {word}"),
+            Value::String(_) => format!("write a table [vars.{var_name}] instead of text"),
+            _ => format!("write a table [vars.{var_name}] with one line per field"),
+        };
+        table.refuse(&shown_text(var_name), value, format!("must be a table with the {word}'s fields"), &fix);
+        Err(table.errors)
+    }
+
+    pub(crate) fn get(&self, field: &str) -> Option<&'a Value> {
         self.fields.and_then(|fields| fields.get(field))
     }
 
-    fn refuse(&mut self, field: &str, value: &Value, message: impl Into<String>, fix: &str) {
+    pub(crate) fn refuse(&mut self, field: &str, value: &Value, message: impl Into<String>, fix: &str) {
         self.refuse_shown(field, shown(value), message.into(), fix);
     }
 
-    fn refuse_shown(&mut self, field: &str, value: String, message: String, fix: &str) {
+    /// Refuses a value in words that are put together only where an owner reads them, in the check before a deploy. The
+    /// Worker says where they are to be had: carrying all of them would make every cold start slower.
+    pub(crate) fn refuse_as(&mut self, field: &str, value: &Value, words: impl FnOnce() -> (String, String)) {
+        #[cfg(target_arch = "wasm32")]
+        {
+            let _ = words;
+            self.refuse(field, value, "is not valid", "run npm run check: it says why");
+        }
+        #[cfg(not(target_arch = "wasm32"))]
+        {
+            let (message, fix) = words();
+            self.refuse(field, value, message, &fix);
+        }
+    }
+
+    pub(crate) fn refuse_shown(&mut self, field: &str, value: String, message: String, fix: &str) {
         self.errors.push(ConfigError {
-            room: self.room.clone(),
+            part: self.part,
+            name: self.name.clone(),
             field: format!("{}{field}", self.prefix),
             value,
             message,
@@ -233,7 +297,7 @@ impl<'a> Table<'a> {
         });
     }
 
-    fn unknown(&mut self, known: &[&str]) {
+    pub(crate) fn unknown(&mut self, known: &[&str]) {
         let Some(fields) = self.fields else { return };
         for (field, value) in fields {
             let shown_field = shown_text(field);
@@ -241,9 +305,19 @@ impl<'a> Table<'a> {
                 continue;
             }
             if field == "name" && self.prefix.is_empty() {
-                let message = "is not a field: a room's name is what follows ROOM_ in its var's name";
-                self.refuse(field, value, message, "remove it, and rename the var to rename the room");
-            } else if LATER_FIELDS.contains(&field.as_str()) && self.prefix.is_empty() {
+                let (word, prefix) = (self.part.word(), self.part.var_prefix());
+                let message =
+                    format!("is not a field: a {word}'s name is what follows {prefix} in its var's name");
+                self.refuse(
+                    field,
+                    value,
+                    message,
+                    &format!("remove it, and rename the var to rename the {word}"),
+                );
+            } else if self.part == Part::Room
+                && LATER_FIELDS.contains(&field.as_str())
+                && self.prefix.is_empty()
+            {
                 self.refuse(field, value, "is not available in Anteroom yet", "remove it");
             } else {
                 let fix = match nearest(field, known) {
@@ -256,7 +330,7 @@ impl<'a> Table<'a> {
     }
 
     /// A whole number. Without a default it is required.
-    fn whole(&mut self, field: &str, range: RangeInclusive<u32>, default: Option<u32>) -> u32 {
+    pub(crate) fn whole(&mut self, field: &str, range: RangeInclusive<u32>, default: Option<u32>) -> u32 {
         let (low, high) = (*range.start(), *range.end());
         let Some(value) = self.get(field) else {
             if default.is_none() {
@@ -404,14 +478,14 @@ impl<'a> Table<'a> {
         read: impl FnOnce(&mut Self) -> T,
     ) -> T {
         let errors = std::mem::take(&mut self.errors);
-        let mut inner = Table { room: self.room.clone(), prefix, fields, errors };
+        let mut inner = Table { part: self.part, name: self.name.clone(), prefix, fields, errors };
         let done = read(&mut inner);
         self.errors = inner.errors;
         done
     }
 
     /// `true` or `false`, by default `false`.
-    fn flag(&mut self, field: &str) -> bool {
+    pub(crate) fn flag(&mut self, field: &str) -> bool {
         let Some(value) = self.get(field) else { return false };
         if let Some(flag) = value.as_bool() {
             return flag;
@@ -431,7 +505,7 @@ impl<'a> Table<'a> {
     }
 
     /// One of some names. `later` are names that are known but not available yet.
-    fn choice<T: Copy>(
+    pub(crate) fn choice<T: Copy>(
         &mut self,
         field: &str,
         default: (&str, T),
@@ -463,7 +537,7 @@ impl<'a> Table<'a> {
     }
 
     /// Text; `None` when the field is not set, or not text (which is an error).
-    fn text(&mut self, field: &str, example: &str) -> Option<&'a str> {
+    pub(crate) fn text(&mut self, field: &str, example: &str) -> Option<&'a str> {
         let value = self.get(field)?;
         let text = value.as_str();
         if text.is_none() {
@@ -675,14 +749,14 @@ fn whole_meant(value: &Value) -> Option<i64> {
 
 /// In the Worker nobody is there to be helped with spelling; the check has said it before.
 #[cfg(target_arch = "wasm32")]
-fn nearest<'a>(_given: &str, _known: &[&'a str]) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(_given: &str, _known: &[&'a str]) -> Option<&'a str> {
     None
 }
 
 /// The known name that somebody most likely meant: near in spelling, with `totalActiveUsers` read as
 /// `total_active_users`. Long names may differ in three letters, short ones in one.
 #[cfg(not(target_arch = "wasm32"))]
-fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
     let given: String = given.chars().take(SHOWN_MAX).collect();
     let given = given.to_ascii_lowercase().replace('-', "_");
     let (distance, name) = known
@@ -705,12 +779,12 @@ fn one_of(names: &[&str]) -> String {
 }
 
 /// A value as errors show it: JSON in one line, cut to [`SHOWN_MAX`] characters.
-fn shown(value: &Value) -> String {
+pub(crate) fn shown(value: &Value) -> String {
     shown_text(&value.to_string())
 }
 
 /// Text as errors show it: in one line, without anything that a terminal could obey, cut to [`SHOWN_MAX`] characters.
-pub(super) fn shown_text(text: &str) -> String {
+pub(crate) fn shown_text(text: &str) -> String {
     let mut characters = text.chars();
     let mut shown = String::new();
     for character in characters.by_ref().take(SHOWN_MAX) {

@@ -1,12 +1,16 @@
 // The Worker's first lines. Every object of the platform that goes into WebAssembly and every promise that comes out of
 // it costs more than deciding does, so a request is read here, decided there in one call with plain values, and sent
-// to the origin from here. Nothing is decided here. tools/build.mjs puts this before what worker-build makes of Rust.
-import Rust, { Anywhere, Counter, DataCenter, Global } from "../../build/index.js";
+// to the origin from here. Nothing is decided here. tools/build.mjs puts this before what worker-build makes of Rust, and
+// puts the status page's script, which `health.rs` asks for, into it as text.
+import healthScript from "../../build/health.txt";
+import Rust, { Anywhere, Counter, DataCenter, Global, Health } from "../../build/index.js";
 
-export { Anywhere, Counter, DataCenter, Global };
+export { Anywhere, Counter, DataCenter, Global, Health };
+
+globalThis.anteroomHealthScript = healthScript;
 
 // What `src/edge/mod.rs` exports; worker-build puts it there.
-const { decide, origin, patience, returned, unreachable } = Rust.prototype;
+const { decide, origin, patience, returned, tend, unreachable } = Rust.prototype;
 
 /** Where admitted visitors go; empty: the zone's own origin. The same for all requests of an isolate. */
 let elsewhere;
@@ -42,6 +46,7 @@ export default {
       returned(passage, came, took, request, env, context),
     );
   },
+  scheduled: (_event, env) => tend(env),
 };
 
 /**

@@ -12,7 +12,7 @@ use super::passages::{self, Number, Way};
 use super::platform::{colo, likely_colo};
 use super::room_worker::{Place, time_in};
 use super::settings::Settings;
-use super::{operator, own};
+use super::{health, operator, own};
 use crate::answer::{self, Estimate, WaitingView};
 use crate::config::{Coverage, Room};
 use crate::origin::{ASK_EVERY_MS, Turn};
@@ -42,6 +42,7 @@ pub struct Request {
 /// Decides a request; `edge::decide` says how.
 pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     let settings = Settings::of(&env);
+    health::tend_once(&env, &settings, &context);
     let (https, host, path) = parts(&request.url);
     if path.starts_with(OWN_PATHS) && settings.rooms.covers_host(host) {
         let path = path.to_owned();
@@ -81,7 +82,7 @@ pub fn tell_of_trouble(room: &str, request: &web_sys::Request, env: &Env, contex
 }
 
 /// A decision that takes its time.
-fn later(decision: impl Future<Output = Result<JsValue>> + 'static) -> JsValue {
+pub fn later(decision: impl Future<Output = Result<JsValue>> + 'static) -> JsValue {
     let decision = async move { Ok(decision.await?) };
     future_to_promise(AssertUnwindSafe(decision)).into()
 }

@@ -1,4 +1,4 @@
-//! The only code that knows Workers: the fetch handler, four thin objects, cache, origin and operator endpoints.
+//! The only code that knows Workers: the fetch handler, five thin objects, cache, origin and operator endpoints.
 //!
 //! Each handler gathers what the pure core needs, lets it decide, and acts.
 //!
@@ -7,6 +7,7 @@
 mod calls;
 mod clock;
 mod gate;
+mod health;
 mod objects;
 mod operator;
 mod own;
@@ -85,6 +86,13 @@ pub fn returned(
             &worker::Context::new(AsRef::<JsValue>::as_ref(context).clone().unchecked_into()),
         );
     }
+}
+
+/// Asks the keeper to see to the observers of all checks: for sites without visitors, at the platform's cron.
+/// Returns a `Promise`.
+#[wasm_bindgen]
+pub fn tend(env: Env) -> JsValue {
+    gate::later(async move { health::tend(&env).await.map(|()| JsValue::UNDEFINED) })
 }
 
 /// What a visitor gets when the origin cannot be reached, or takes too long; `cookie` may be empty.

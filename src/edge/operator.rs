@@ -1,4 +1,4 @@
-//! Our own paths: the operator's status, closed without a token.
+//! Our own paths: the operator's status, closed without a token, and what `health.rs` answers.
 
 use serde::Serialize;
 use wasm_bindgen::JsValue;
@@ -6,8 +6,8 @@ use worker::{Env, Result};
 
 use super::calls::{GLOBAL, call};
 use super::clock::now;
-use super::own;
 use super::settings::Settings;
+use super::{health, own};
 use crate::answer;
 use crate::config::Limits;
 use crate::pipeline::messages::{ORIGIN, OriginStatus, STATE, StateAnswer, StateRequest, VERSION};
@@ -81,6 +81,9 @@ pub async fn handle(
     env: &Env,
     settings: &Settings,
 ) -> Result<JsValue> {
+    if let Some(answer) = health::handle(request, path, env, settings).await? {
+        return Ok(answer);
+    }
     if path != "/__anteroom/status" {
         return own::page(&answer::not_found(), None);
     }

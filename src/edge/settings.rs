@@ -9,21 +9,44 @@ use worker::Env;
 
 use super::platform::log_error;
 use crate::config::Rooms;
+use crate::health::check::Checks;
 use crate::ticket::KeyRing;
 
 /// Calls to objects on a visitor's path take no longer than this by default, in milliseconds.
 const OBJECT_DEADLINE_MS: u64 = 500;
 
+/// What is known of the origin's health is kept so many days by default.
+const HEALTH_DAYS: u32 = 30;
+
+/// Who may see the origin's health (`HEALTH_PAGE`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HealthPage {
+    /// Everybody.
+    Public,
+    /// Whoever has the admin token.
+    Token,
+    /// Nobody.
+    Off,
+}
+
 /// What the owner deployed.
 pub struct Settings {
     /// The rooms that are valid, and those that are not.
     pub rooms: Rooms,
+    /// The checks that are valid.
+    pub checks: Checks,
     /// The keys of the ticket cookies; `None`: missing or invalid, no room can work.
     pub keys: Option<Rc<KeyRing>>,
     /// Where admitted visitors go; `None`: the zone's own origin.
     pub origin: Option<String>,
     /// The token of the operator endpoints; `None`: they are closed.
     pub admin_token: Option<String>,
+    /// The secret of the health checks' webhook; `None`: it is closed.
+    pub webhook_secret: Option<String>,
+    /// Who may see the origin's health.
+    pub health_page: HealthPage,
+    /// How many days of it are kept (`HEALTH_DAYS`).
+    pub health_days: u32,
     /// How long a call to an object on a visitor's path may take, in milliseconds (`OBJECT_DEADLINE_MS`).
     pub object_deadline_ms: u64,
     /// What is wrong with the deployment, one sentence each.
@@ -49,16 +72,15 @@ impl Settings {
     }
 
     fn read(env: &Env) -> Self {
-        let names: Vec<String> = Object::keys(env.unchecked_ref_object())
-            .iter()
-            .filter_map(|name| name.as_string())
-            .filter(|name| name.starts_with("ROOM_"))
-            .collect();
-        let vars = names.into_iter().map(|name| {
-            let value = json_var(env, &name).unwrap_or(serde_json::Value::Null);
-            (name, value)
-        });
-        let (rooms, errors) = Rooms::from_vars(vars);
+        let names: Vec<String> =
+            Object::keys(env.unchecked_ref_object()).iter().filter_map(|name| name.as_string()).collect();
+        let vars = |prefix: &'static str| {
+            let names = names.iter().filter(move |name| name.starts_with(prefix));
+            names.map(|name| (name.clone(), json_var(env, name).unwrap_or(serde_json::Value::Null)))
+        };
+        let (rooms, mut errors) = Rooms::from_vars(vars("ROOM_"));
+        let (checks, errors_of_checks) = Checks::from_vars(vars("CHECK_"));
+        errors.extend(errors_of_checks);
         let mut problems: Vec<String> = errors.iter().map(ToString::to_string).collect();
         let keys = match KeyRing::parse(&text_var(env, "COOKIE_KEYS").unwrap_or_default()) {
             Ok(keys) => Some(Rc::new(keys)),
@@ -79,9 +101,37 @@ impl Settings {
                 OBJECT_DEADLINE_MS
             }
         };
+        let health_page = match text_var(env, "HEALTH_PAGE").as_deref() {
+            None | Some("token") => HealthPage::Token,
+            Some("public") => HealthPage::Public,
+            Some("off") => HealthPage::Off,
+            Some(_) => {
+                problems.push(
+                    "HEALTH_PAGE must be \"public\", \"token\" or \"off\"; the page is behind the token until then. \
+                     Fix: HEALTH_PAGE = \"token\""
+                        .to_owned(),
+                );
+                HealthPage::Token
+            }
+        };
+        let health_days = match text_var(env, "HEALTH_DAYS").map(|text| text.parse()) {
+            None => HEALTH_DAYS,
+            Some(Ok(days @ 1..=365)) => days,
+            Some(_) => {
+                problems.push(
+                    "HEALTH_DAYS must be a text with a whole number of days from 1 to 365. Fix: HEALTH_DAYS = \"30\""
+                        .to_owned(),
+                );
+                HEALTH_DAYS
+            }
+        };
         Self {
             rooms,
+            checks,
             keys,
+            webhook_secret: text_var(env, "WEBHOOK_SECRET").filter(|secret| !secret.is_empty()),
+            health_page,
+            health_days,
             origin: text_var(env, "ORIGIN")
                 .map(|origin| origin.trim().trim_end_matches('/').to_owned())
                 .filter(|origin| !origin.is_empty()),

@@ -21,7 +21,13 @@ const SCREENSHOTS = join(import.meta.dirname, "screenshots");
 /** A session lasts a minute; nothing here takes half as long again as the longest chain of them. */
 export const PATIENCE_MS = 180_000;
 
-const OBJECTS = { COUNTER: "Counter", ANYWHERE: "Anywhere", DATA_CENTER: "DataCenter", GLOBAL: "Global" };
+const OBJECTS = {
+  COUNTER: "Counter",
+  ANYWHERE: "Anywhere",
+  DATA_CENTER: "DataCenter",
+  GLOBAL: "Global",
+  HEALTH: "Health",
+};
 
 /** Objects that throw, for visitors who come while the room's own are out of order. */
 const BROKEN_OBJECTS = `${Object.values(OBJECTS)
@@ -93,6 +99,12 @@ export async function startRoom({ room = {}, vars = {}, origin, broken = false }
   const url = (await worker.ready).origin;
   return {
     url,
+    /** Sends an object a message as another object would: bytes on a route. */
+    tell: async (binding, name, route, bytes) => {
+      const objects = await worker.getDurableObjectNamespace(binding);
+      const stub = objects.get(objects.idFromName(name));
+      return stub.fetch(`https://object${route}`, { method: "POST", body: Uint8Array.from(bytes) });
+    },
     /** Like the platform's, but to any host. */
     fetch: (address, init) => worker.dispatchFetch(address, init),
     /** What the Worker logged. */

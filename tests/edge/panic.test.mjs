@@ -13,7 +13,7 @@ const BUILD = process.env.ANTEROOM_BUILD ?? new URL("../../build", import.meta.u
 
 const ENTRY = `
 import Anteroom from "./index.js";
-export { Counter, Anywhere, DataCenter, Global } from "./index.js";
+export { Counter, Anywhere, DataCenter, Global, Health } from "./index.js";
 export default {
   fetch(request, env, context) {
     const broken = { waitUntil() { throw new Error("the platform breaks its word") }, passThroughOnException() {} };
@@ -32,7 +32,13 @@ before(async () => {
     setTimeout(() => response.end(`the origin's ${request.url}`), request.url === "/slow" ? 1_500 : 0);
   });
   await new Promise((listening) => origin.listen(0, "127.0.0.1", listening));
-  const objects = { COUNTER: "Counter", ANYWHERE: "Anywhere", DATA_CENTER: "DataCenter", GLOBAL: "Global" };
+  const objects = {
+    COUNTER: "Counter",
+    ANYWHERE: "Anywhere",
+    DATA_CENTER: "DataCenter",
+    GLOBAL: "Global",
+    HEALTH: "Health",
+  };
   miniflare = new Miniflare({
     cf: false,
     compatibilityDate: "2026-07-01",

@@ -1,5 +1,5 @@
 // A small planet for the tests: one workerd with the built Worker several times (each an isolate of its own, two per
-// colo), one script that owns the four Durable Object classes, a real origin on loopback, and visitors with cookie
+// colo), one script that owns the Durable Object classes, a real origin on loopback, and visitors with cookie
 // jars. Everything is the product as it is deployed; only what the tests do to it is made here.
 
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
@@ -21,7 +21,13 @@ const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "..", "..");
 /** Another build than the usual one, for trials. */
 const BUILD = resolve(ROOT, process.env.ANTEROOM_BUILD ?? "build");
 const COMPATIBILITY_DATE = "2026-07-01";
-const CLASSES = { COUNTER: "Counter", ANYWHERE: "Anywhere", DATA_CENTER: "DataCenter", GLOBAL: "Global" };
+const CLASSES = {
+  COUNTER: "Counter",
+  ANYWHERE: "Anywhere",
+  DATA_CENTER: "DataCenter",
+  GLOBAL: "Global",
+  HEALTH: "Health",
+};
 
 export const MINUTE = 60_000;
 export const HOST = "shop.test";
@@ -82,6 +88,14 @@ function around(kind) {
     async fetch(request) {
       const route = new URL(request.url).pathname;
       if (route === "/restart-by-the-test") this.ctx.abort("restarted by the test");
+      if (route === "/alarm-by-the-test") {
+        await this.real.alarm();
+        return new Response();
+      }
+      if (route === "/rows-by-the-test") {
+        const query = await request.text();
+        return Response.json([...this.ctx.storage.sql.exec(query)]);
+      }
       calls.push({ kind, name: this.name, route, at: Date.now() });
       return suffer(kind, this.name, () => this.real.fetch(request));
     }
@@ -95,13 +109,22 @@ export const Counter = around("Counter");
 export const Anywhere = around("Anywhere");
 export const DataCenter = around("DataCenter");
 export const Global = around("Global");
+export const Health = around("Health");
 
-const BINDINGS = { Counter: "COUNTER", Anywhere: "ANYWHERE", DataCenter: "DATA_CENTER", Global: "GLOBAL" };
+const BINDINGS = Object.fromEntries(Object.entries(${JSON.stringify(CLASSES)}).map(([name, kind]) => [kind, name]));
 
 export default {
   async fetch(request, env) {
-    const { act, kind, name = "", mode, ms } = await request.json();
+    const message = await request.json();
+    const { act, kind, name = "", mode, ms } = message;
     if (act === "fault") mode ? faults.set(kind + " " + name, { mode, ms }) : faults.delete(kind + " " + name);
+    if (act === "run") {
+      // An alarm at once instead of at its time, or a message as another object would send it.
+      const { route = "/alarm-by-the-test", body } = message;
+      const bytes = body && Uint8Array.from(atob(body), (letter) => letter.charCodeAt(0));
+      const answer = await env[BINDINGS[kind]].getByName(name).fetch("https://object" + route, { method: "POST", body: bytes });
+      return Response.json({ status: answer.status, body: await answer.text() });
+    }
     if (act === "restart") {
       const stub = env[BINDINGS[kind]].getByName(name);
       await stub.fetch("https://object/restart-by-the-test").catch(() => {});
@@ -219,6 +242,7 @@ export const Counter = recorded("Counter");
 export const Anywhere = recorded("Anywhere");
 export const DataCenter = recorded("DataCenter");
 export const Global = recorded("Global");
+export const Health = recorded("Health");
 
 export default {
   fetch: () => Response.json(log),
@@ -456,7 +480,7 @@ class World {
 
   /**
    * Makes all calls to the objects of a kind whose name begins with `name` fail as `mode` says, or work again.
-   * @param {"Counter" | "Anywhere" | "DataCenter" | "Global"} kind @param {string} name
+   * @param {"Counter" | "Anywhere" | "DataCenter" | "Global" | "Health"} kind @param {string} name
    * @param {"throw" | "hang" | "late" | "lost" | undefined} [mode] `late` arrives after `ms`, `lost` arrives and is
    * never answered.
    * @param {number} [ms]
@@ -468,6 +492,22 @@ class World {
   /** Restarts one object: its memory is gone, its storage stays. */
   restart(kind, name) {
     return this.#control({ act: "restart", kind, name });
+  }
+
+  /** Rings an object's alarm now. */
+  ring(kind, name) {
+    return this.#control({ act: "run", kind, name });
+  }
+
+  /** Sends an object a message as another object would: bytes on a route. */
+  tell(kind, name, route, bytes) {
+    const body = Buffer.from(bytes).toString("base64");
+    return this.#control({ act: "run", kind, name, route, body });
+  }
+
+  /** What a query finds in an object's SQLite. */
+  async rows(kind, name, query) {
+    return JSON.parse((await this.tell(kind, name, "/rows-by-the-test", query)).body);
   }
 
   /** The calls to objects of a room so far: the requests they got, not their alarms. */

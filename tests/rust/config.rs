@@ -192,7 +192,7 @@ fn every_invalid_value_is_refused_with_room_field_value_and_fix() {
         assert_eq!(errors.len(), 1, "{field} = {value}: {errors:?}");
         let error = &errors[0];
         let line = error.to_string();
-        assert_eq!((error.room.as_str(), error.field.as_str()), ("shop", field), "{line}");
+        assert_eq!((error.name.as_str(), error.field.as_str()), ("shop", field), "{line}");
         assert!(line.starts_with(&format!("room shop: {field} = ")) && !line.contains('\n'), "{line}");
         let start: String = value.to_string().chars().take(60).collect();
         assert!(error.value.starts_with(&start) && error.value.chars().count() <= 61, "{line}");
@@ -579,9 +579,9 @@ fn the_later_of_two_equal_rooms_is_an_error() {
     ];
     let (forward, errors) = rooms(&vars);
     assert_eq!(errors.len(), 2, "{errors:?}");
-    assert_eq!((errors[0].room.as_str(), errors[0].field.as_str()), ("b", "path"));
+    assert_eq!((errors[0].name.as_str(), errors[0].field.as_str()), ("b", "path"));
     assert!(errors[0].message.contains("room a"), "{}", errors[0]);
-    assert_eq!((errors[1].room.as_str(), errors[1].field.as_str()), ("c", "name"));
+    assert_eq!((errors[1].name.as_str(), errors[1].field.as_str()), ("c", "name"));
     assert_eq!(covering(&forward, "shop.example", "/sale"), Some("a"));
     assert_eq!(covering(&forward, "x.example", "/sale"), Some("c"));
     // The order in which the platform lists vars changes nothing.
@@ -601,7 +601,7 @@ fn rooms_are_bounded() {
     assert_eq!((full.len(), errors.len()), (MAX_ROOMS, 0));
     let (bounded, errors) = Rooms::from_vars(vars(MAX_ROOMS + 2));
     assert_eq!((bounded.len(), errors.len()), (MAX_ROOMS, 2));
-    assert_eq!((errors[0].room.as_str(), errors[0].field.as_str()), ("064", "name"));
+    assert_eq!((errors[0].name.as_str(), errors[0].field.as_str()), ("064", "name"));
     assert!(
         errors[0].message.contains("at most 64") && errors[0].fix.contains("remove a room"),
         "{}",

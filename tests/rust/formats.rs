@@ -1,6 +1,9 @@
 //! What the objects say to each other and keep in storage, pinned: during a deploy old and new code talk to each
 //! other, and a deployed object must still read its storage. When one of these fails, the change needs a new version.
 
+use anteroom::health::analytics::{Range, Sum};
+use anteroom::health::messages::{Ask, Notify, Record, Stored, Told};
+use anteroom::health::{ProbeResult, Reason, StateChange, Waterfall};
 use anteroom::pipeline::messages::{
     ColoReport, Given, HoldSessions, Lease, StateAnswer, StateRequest, Take, Taken, WorkerAnswer,
     WorkerReport,
@@ -224,4 +227,51 @@ fn a_data_center_starts_from_what_it_stored() {
     let next = data_center.save(&room, NOW + 1_000);
     assert_eq!(next.census.active_at(&room, NOW + 1_000), 2);
     assert!(next.sequence > NOW + 5_000, "a clock that went back does not make old reports win");
+}
+
+#[test]
+fn telling_of_the_origins_health() {
+    let result = ProbeResult {
+        check: "origin".to_owned(),
+        region: "weu".to_owned(),
+        observer: 2,
+        at: NOW,
+        healthy: false,
+        reason: Reason::ResponseCodeMismatch,
+        expected_codes: "2xx".to_owned(),
+        actual_code: Some(503),
+        waterfall: Waterfall {
+            tcp_ms: Some(41),
+            tls_ms: None,
+            first_byte_ms: Some(222),
+            total_ms: Some(302),
+        },
+    };
+    let mut sum = Sum::default();
+    sum.add(&result);
+    sum.add(&ProbeResult { reason: Reason::Other("odd".to_owned()), ..result.clone() });
+    pinned(
+        &Record { v: 1, results: vec![result] },
+        "0101066f726967696e0377657502b0aab8bef23000040332787801f70301290001de0101ae02",
+    );
+    let change = StateChange {
+        check: "webhook/1".to_owned(),
+        healthy: false,
+        reason: Reason::TcpConnectionFailed,
+        at: NOW,
+        expected_codes: "200".to_owned(),
+        actual_code: None,
+    };
+    pinned(
+        &Notify { v: 1, name: "shop".to_owned(), change },
+        "010473686f7009776562686f6f6b2f310001b0aab8bef2300332303000",
+    );
+    pinned(&Stored { v: 1 }, "01");
+    pinned(
+        &Ask { v: 1, range: Range::Week, check: "webhook/1".to_owned(), script: "/s.js".to_owned() },
+        "010209776562686f6f6b2f31052f732e6a73",
+    );
+    pinned(&Told { v: 1, body: Some("{}".to_owned()) }, "0101027b7d");
+    // Kept in storage.
+    pinned(&sum, "02040108036f6464010129020001af010201cb0102");
 }
