@@ -42,7 +42,8 @@ impl Hold {
         }
         let name = check.to_ascii_lowercase();
         if let Some((_, was, since)) = self.checks.iter_mut().find(|(known, ..)| *known == name) {
-            let news = at > *since && *was != healthy;
+            // Notifications bear whole seconds: of two with one time the later one counts.
+            let news = at >= *since && *was != healthy;
             if news {
                 (*was, *since) = (healthy, at);
             }

@@ -11,6 +11,8 @@ const TWO = { strategy: "static", max: 2, timeout: 20 };
 const OUTAGE = 75_000;
 const SLOTS = 20;
 
+const SECRET = "the-secret-of-the-webhook";
+
 /** What the origin does to everybody for a while. */
 const ILLNESSES = {
   slows_down: { delay: 4_000 },
@@ -32,7 +34,11 @@ describe("an origin in trouble", { concurrency: true }, () => {
       origin_guard: { strategy: "position", min: 3, max: 200, timeout: 3 },
     };
     world = await startWorld({
+      vars: { WEBHOOK_SECRET: SECRET, HEALTH_PAGE: "public" },
       rooms: {
+        checked: room("/checked", { on_unhealthy: "hold", health_checks: ["Shop origin"] }),
+        unheard: room("/unheard", { on_unhealthy: "hold", health_checks: ["Other origin"] }),
+        shown: room("/shown", { health_checks: ["Shop origin"] }),
         full: room("/full", { origin_guard: TWO }),
         passed: room("/passed", { origin_guard: { ...TWO, admitted: "pass" } }),
         line: room("/line", { origin_guard: { ...TWO, max: 20, at_once: 1, hold_ms: 10_000 } }),
@@ -178,6 +184,64 @@ describe("an origin in trouble", { concurrency: true }, () => {
     });
     const { state } = await world.status("held");
     assert.equal(state.held, false);
+  });
+
+  /** The platform's health check speaks. */
+  async function notify(name, status, seconds = 0) {
+    const data = {
+      time: new Date(Date.now() + seconds * 1_000).toISOString(),
+      status,
+      reason: status === "Healthy" ? "No failures" : "TCP connection failed",
+      name,
+      expected_codes: "200",
+      actual_code: 0,
+      health_check_id: name.replace(" ", "-"),
+    };
+    const answer = await world.send({
+      path: "/__anteroom/health/webhook",
+      method: "POST",
+      headers: { "cf-webhook-auth": SECRET, "content-type": "application/json" },
+      body: JSON.stringify({ text: `${name} is ${status}`, data }),
+    });
+    assert.equal(answer.status, 200, answer.body);
+  }
+
+  test("a health check holds the rooms that it speaks for, in every colo, and lets go of them", async () => {
+    const [visitor] = await letIn(world, 1, { path: "/checked" });
+    await notify("Shop origin", "Unhealthy");
+    const { origin } = await world.status("checked");
+    assert.deepEqual([origin.held, origin.unhealthy_check], [true, "shop origin"]);
+    for (const colo of ["AMS", "SIN", "GRU"]) {
+      await eventually(`nobody new enters in ${colo}`, async () => {
+        const answer = await world.visitor({ path: "/checked", colo }).get();
+        return answer.waiting;
+      });
+    }
+    assert.equal((await visitor.get()).fromOrigin, true, "whoever is in goes on");
+    assert.equal(
+      (await world.visitor({ path: "/shown" }).get()).fromOrigin,
+      true,
+      "a room that ignores it goes on",
+    );
+    const newcomer = world.visitor({ path: "/checked", colo: "SIN" });
+    assert.equal((await newcomer.get()).waiting, true);
+    await notify("Shop origin", "Healthy", 1);
+    await notify("Shop origin", "Unhealthy", -60);
+    await eventually("it is let in, whatever is told late", async () => (await newcomer.get()).fromOrigin, {
+      within: 40_000,
+      every: 1_000,
+    });
+  });
+
+  test("a room that could not be told is told later", async () => {
+    await letIn(world, 1, { path: "/unheard" });
+    await world.fault("Global", "unheard", "throw");
+    await notify("Other origin", "Unhealthy");
+    await world.fault("Global", "unheard");
+    await eventually("it is held", async () => (await world.status("unheard")).origin?.held);
+    // It is still held after a restart.
+    await world.restart("Global", "unheard");
+    assert.equal((await world.status("unheard")).origin.held, true);
   });
 
   test("adaptive limits shrink while the origin is slow, and stay within their range", async () => {
