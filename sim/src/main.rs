@@ -15,7 +15,9 @@ use anteroom_sim::plan::{Day, find, read_room};
 use anteroom_sim::planet::Planet;
 use anteroom_sim::report;
 use anteroom_sim::scenario::{SHIPPED, SHIPPED_SERIES, Scenario, ScenarioError, shipped};
-use anteroom_sim::table::{Case, Row, Run, judge, markdown, strategy_name, text, verdict_lines};
+use anteroom_sim::table::{
+    Case, Row, Run, judge, markdown, origins_text, strategy_name, text, verdict_lines,
+};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
@@ -429,6 +431,10 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         .map(|(runs, setting)| Row { runs, case: setting.case.clone() })
         .collect();
     print(format_args!("{}\n", text(&rows)));
+    let origins = origins_text(&rows);
+    if !origins.is_empty() {
+        print(format_args!("\n{origins}\n"));
+    }
     let seeds = arguments.seeds;
     let lead = [
         format!(
