@@ -183,8 +183,8 @@ struct GuardArguments {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
-    /// Write the table in Markdown to FILE; in a file with the lines `<!-- table begins -->` and
-    /// `<!-- table ends -->`, between them
+    /// Write goodput and waste side by side, and all figures of x10, in Markdown to FILE; in a file with the lines
+    /// `<!-- table begins -->` and `<!-- table ends -->`, between them
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
 }

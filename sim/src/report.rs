@@ -37,9 +37,10 @@ const YELLOW: Colour = Colour(RGBColor(0x8d, 0x6a, 0x01), RGBColor(0xe3, 0xb3, 0
 const ORANGE: Colour = Colour(RGBColor(0xbc, 0x4c, 0x02), RGBColor(0xf0, 0x88, 0x3e));
 const BLUE: Colour = Colour(RGBColor(0x09, 0x69, 0xda), RGBColor(0x58, 0xa6, 0xff));
 const PURPLE: Colour = Colour(RGBColor(0x82, 0x50, 0xdf), RGBColor(0xa3, 0x71, 0xf7));
-const COLOURS: [Colour; 7] = [INK, GRID, GREEN, YELLOW, ORANGE, BLUE, PURPLE];
+const RED: Colour = Colour(RGBColor(0xcf, 0x22, 0x2e), RGBColor(0xff, 0x7b, 0x72));
+const COLOURS: [Colour; 8] = [INK, GRID, GREEN, YELLOW, ORANGE, BLUE, PURPLE, RED];
 /// Lines and bars that have no colour of their own take these in turn.
-const IN_TURN: [Colour; 5] = [GREEN, BLUE, ORANGE, YELLOW, PURPLE];
+const IN_TURN: [Colour; 6] = [GREEN, BLUE, ORANGE, YELLOW, PURPLE, RED];
 
 fn hex(RGBColor(red, green, blue): RGBColor) -> String {
     // Written as the plotting library writes it, so that the page's style finds it.
