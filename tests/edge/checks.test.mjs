@@ -89,7 +89,7 @@ describe("a probe of an address that is closed to sockets", () => {
       createHttp(({ url, headers }, response) => {
         if (url === "/hang") return;
         response.writeHead(url === "/moved" ? 302 : 203, { location: "/there" });
-        response.end(`${headers["x-key"]} ${"x".repeat(url === "/long" ? 2_000_000 : 1)}`);
+        response.end(`${headers["x-key"]} ${headers.cookie} ${"x".repeat(url === "/long" ? 2_000_000 : 1)}`);
       }),
     );
     // What the platform's connect() does there; no local runtime closes an address.
@@ -124,7 +124,7 @@ describe("a probe of an address that is closed to sockets", () => {
   const probe = async (path, timeout = 5_000) => {
     const url = `http://127.0.0.1:${origin.port}${path}`;
     const request = `GET ${path} HTTP/1.1\r\nHost: other\r\nX-Key: secret\r\nConnection: close\r\n\r\n`;
-    const body = JSON.stringify(["127.0.0.1", origin.port, false, request, url, timeout]);
+    const body = JSON.stringify(["127.0.0.1", origin.port, false, request, url, "ticket=1", timeout]);
     const answer = await miniflare.dispatchFetch("http://probe/", { method: "POST", body });
     const [ended, byFetch, tcp, tls, first, total, received, text] = await answer.json();
     return {
@@ -143,7 +143,7 @@ describe("a probe of an address that is closed to sockets", () => {
     const found = await probe("/");
     assert.deepEqual([found.ended, found.byFetch, found.tcp, found.tls], ["complete", true, null, null]);
     assert.ok(found.first <= found.total, JSON.stringify(found));
-    assert.match(found.text, /^HTTP\/1\.1 203 \r\n(.*\r\n)*\r\nsecret x$/);
+    assert.match(found.text, /^HTTP\/1\.1 203 \r\n(.*\r\n)*\r\nsecret ticket=1 x$/);
   });
 
   test("does not follow redirects, and is bounded in time and size", async () => {
