@@ -9,6 +9,7 @@
 pub mod analytics;
 pub mod history;
 pub mod page;
+mod tables;
 pub mod view;
 pub mod webhook;
 
