@@ -41,6 +41,9 @@ const HELP: &str = r#"A room in wrangler.toml:
   path = "/sale"                    and everything below it; "/" if left out
   total_active_users = 1000         users at once, 1 to 2147483647; required
   new_users_per_minute = 200        1 to 2147483647; required
+  limits = "fixed"                  or "adaptive": they follow the origin; a limit is then a range,
+                                    total_active_users = { min = 200, max = 1000 }
+  origin_slow_ms = 800              of adaptive: slower than this is too slow; left out: 3 times as long as usual
   rate_window = "minute"            or "sliding": in any 60 seconds, of leases
   session_duration = 5              minutes a user stays active, 1 to 30
   queueing_method = "fifo"          oldest first
@@ -49,6 +52,11 @@ const HELP: &str = r#"A room in wrangler.toml:
   slot_strategy = "leases"          or "counters", "adapted_worker_slots", "worker_slots"
   curve_factor = 1.0                of adapted_worker_slots, 0.1 to 10
   on_error = "admit"                or "queue": new users when nothing answers
+  origin_guard = { strategy = "position", min = 2, max = 1000, timeout = 30, admitted = "retry" }
+                                    requests of a worker at the origin; strategy: position, newest_first, basic,
+                                    static; admitted: retry, pass; also at_once and hold_ms
+  health_checks = ["origin"]        checks that speak for the room's origin
+  on_unhealthy = "ignore"           or "hold": new users wait while the origin is unhealthy
   cookie_suffix = "shop"            the cookie is then __anteroom_shop
   cookie_attributes = { samesite = "auto", secure = "auto" }
                                     samesite: auto, lax, none, strict; secure: auto, always, never

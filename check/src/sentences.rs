@@ -2,8 +2,11 @@
 
 use std::fmt::Write as _;
 
-use anteroom::config::{OnError, RateWindow, Room, SameSite, Secure, SlotStrategy};
+use anteroom::config::{
+    OnError, OnUnhealthy, OriginGuard, RateWindow, Room, SameSite, Secure, SlotStrategy, WhenFull,
+};
 use anteroom::health::check::{Check, OBSERVERS, SEARCHED_BODY, Target};
+use anteroom::origin::GuardStrategy;
 
 /// One headline and the sentences below it.
 pub fn of_room(room: &Room) -> Vec<String> {
@@ -28,6 +31,7 @@ pub fn of_room(room: &Room) -> Vec<String> {
         },
         count(room.total_active_users.into(), "active user", "active users"),
     ));
+    sentences.extend(of_health(room));
     sentences.push(format!(
         "A user stays active for {} after the last request.",
         count(room.session_duration.into(), "minute", "minutes")
@@ -70,6 +74,70 @@ pub fn of_room(room: &Room) -> Vec<String> {
     let (name, path) = (room.cookie_name(), room.cookie_path());
     sentences.push(format!("The place is kept in the cookie {name} (Path={path}, {samesite}, {secure})."));
     sentences
+}
+
+/// What the room does about its origin's health.
+fn of_health(room: &Room) -> Vec<String> {
+    let mut sentences = Vec::new();
+    if let Some(range) = room.adaptive {
+        let slow = match range.slow_ms {
+            Some(slow_ms) => format!("{slow_ms} ms to its first byte"),
+            None => "three times as long as usual".to_owned(),
+        };
+        sentences.push(format!(
+            "These limits follow the origin's health, down to {} in a minute and {} at once: they shrink when more than 2 % \
+             of requests fail or the origin takes {slow}.",
+            count(range.least_new_users.into(), "new user", "new users"),
+            count(range.least_active_users.into(), "active user", "active users"),
+        ));
+    }
+    let checks = room.health_checks.join(", ");
+    match (room.on_unhealthy, room.health_checks.is_empty()) {
+        (OnUnhealthy::Ignore, true) => {}
+        (OnUnhealthy::Ignore, false) => sentences.push(format!(
+            "Its health checks ({checks}) are shown, and change nothing (on_unhealthy = \"ignore\")."
+        )),
+        (OnUnhealthy::Hold, true) => sentences.push(
+            "While the origin fails nearly every request, nobody new enters; when it is back, few at first."
+                .to_owned(),
+        ),
+        (OnUnhealthy::Hold, false) => sentences.push(format!(
+            "While the origin is unhealthy ({checks}) or fails nearly every request, nobody new enters; when it is back, \
+             few at first."
+        )),
+    }
+    sentences.extend(room.origin_guard.as_ref().map(of_guard));
+    sentences
+}
+
+fn of_guard(guard: &OriginGuard) -> String {
+    let settings = &guard.settings;
+    let window = match settings.strategy {
+        GuardStrategy::Static => format!("at most {} at once", settings.max),
+        GuardStrategy::Basic | GuardStrategy::Position => {
+            format!("{} to {} at once, as many as it answers in time", settings.min, settings.max)
+        }
+        GuardStrategy::NewestFirst => format!("the newest of up to {} first", settings.max),
+    };
+    let full = match guard.admitted {
+        WhenFull::Retry => "whoever is in is asked to try again in a moment",
+        WhenFull::Pass => "whoever is in goes on",
+    };
+    format!(
+        "Each worker sends its requests to the origin guarded ({}): {window}, each given up after {}. Beyond it new users \
+         wait, and {full}.",
+        strategy_name(settings.strategy),
+        count(settings.timeout_ms / 1_000, "second", "seconds"),
+    )
+}
+
+fn strategy_name(strategy: GuardStrategy) -> &'static str {
+    match strategy {
+        GuardStrategy::Static => "static",
+        GuardStrategy::Basic => "basic",
+        GuardStrategy::Position => "position",
+        GuardStrategy::NewestFirst => "newest_first",
+    }
 }
 
 /// What a check will do: one headline and the sentences below it.
@@ -172,6 +240,27 @@ pub fn as_json(room: &Room) -> serde_json::Value {
         "path": room.path,
         "total_active_users": room.total_active_users,
         "new_users_per_minute": room.new_users_per_minute,
+        "limits": if room.adaptive.is_some() { "adaptive" } else { "fixed" },
+        "least_active_users": room.adaptive.map(|range| range.least_active_users),
+        "least_new_users": room.adaptive.map(|range| range.least_new_users),
+        "origin_slow_ms": room.adaptive.and_then(|range| range.slow_ms),
+        "health_checks": room.health_checks,
+        "on_unhealthy": match room.on_unhealthy {
+            OnUnhealthy::Ignore => "ignore",
+            OnUnhealthy::Hold => "hold",
+        },
+        "origin_guard": room.origin_guard.as_ref().map(|guard| serde_json::json!({
+            "strategy": strategy_name(guard.settings.strategy),
+            "min": guard.settings.min,
+            "max": guard.settings.max,
+            "at_once": guard.settings.at_once,
+            "timeout": guard.settings.timeout_ms / 1_000,
+            "hold_ms": guard.settings.hold_ms,
+            "admitted": match guard.admitted {
+                WhenFull::Retry => "retry",
+                WhenFull::Pass => "pass",
+            },
+        })),
         "rate_window": match room.rate_window {
             RateWindow::Minute => "minute",
             RateWindow::Sliding => "sliding",

@@ -120,6 +120,25 @@ fn a_valid_room_is_told_in_sentences() {
 }
 
 #[test]
+fn what_a_room_does_about_its_origin_is_told() {
+    let more = "limits = \"adaptive\"\norigin_guard = { max = 50, timeout = 10 }\nhealth_checks = [\"origin\"]\n\
+                on_unhealthy = \"hold\"\n";
+    let shop = SHOP.replace(
+        "total_active_users = 1000",
+        &format!("{more}total_active_users = {{ min = 100, max = 1000 }}"),
+    );
+    let (status, out, errors) = check(&format!("{shop}{OBJECTS}"), &[]);
+    assert_eq!((status, errors.as_str()), (0, ""));
+    for sentence in [
+        "down to 200 new users in a minute and 100 active users at once",
+        "2 to 50 at once, as many as it answers in time, each given up after 10 seconds",
+        "While the origin is unhealthy (origin) or fails nearly every request, nobody new enters",
+    ] {
+        assert!(out.contains(sentence), "{sentence:?} is not in:\n{out}");
+    }
+}
+
+#[test]
 fn errors_of_rooms_go_to_the_standard_error() {
     let broken = SHOP.replace("200", "0").replace("path", "pth");
     let (status, out, errors) = check(&format!("{broken}{OBJECTS}"), &[]);
@@ -360,6 +379,8 @@ fn help_teaches_every_field() {
         "path",
         "total_active_users",
         "new_users_per_minute",
+        "limits",
+        "origin_slow_ms",
         "rate_window",
         "session_duration",
         "queueing_method",
@@ -368,6 +389,9 @@ fn help_teaches_every_field() {
         "slot_strategy",
         "curve_factor",
         "on_error",
+        "origin_guard",
+        "health_checks",
+        "on_unhealthy",
         "cookie_suffix",
         "cookie_attributes",
         "queueing_status_code",

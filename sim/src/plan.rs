@@ -338,6 +338,7 @@ fn of_series(file: &Path, room: &toml::Table) -> Result<Scenario, ScenarioError>
         planet: Setup::default(),
         visitors: Behaviour::default(),
         faults: Vec::new(),
+        origin: None,
     })
 }
 

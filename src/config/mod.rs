@@ -11,5 +11,8 @@ mod rooms;
 
 pub use parse::{ConfigError, Part, parse_room};
 pub(crate) use parse::{Table, nearest, shown_text};
-pub use room::{CookieAttributes, OnError, QueueingMethod, RateWindow, Room, SameSite, Secure, SlotStrategy};
+pub use room::{
+    AdaptiveRange, CookieAttributes, Limits, OnError, OnUnhealthy, OriginGuard, QueueingMethod, RateWindow,
+    Room, SameSite, Secure, SlotStrategy, WhenFull,
+};
 pub use rooms::{BrokenRoom, Coverage, MAX_ROOMS, Rooms};

@@ -7,8 +7,10 @@ use serde_json::{Map, Value};
 
 use super::path;
 use super::room::{
-    CookieAttributes, OnError, QueueingMethod, RateWindow, Room, SameSite, Secure, SlotStrategy,
+    AdaptiveRange, CookieAttributes, OnError, OnUnhealthy, OriginGuard, QueueingMethod, RateWindow, Room,
+    SameSite, Secure, SlotStrategy, WhenFull,
 };
+use crate::origin::{GuardSettings, GuardStrategy};
 
 /// What the name of a room's var starts with.
 pub(super) const VAR_PREFIX: &str = "ROOM_";
@@ -23,16 +25,23 @@ const SUFFIX_MAX: usize = 32;
 /// How much of a value an error shows, in characters.
 const SHOWN_MAX: usize = 60;
 const CURVE_FACTOR: RangeInclusive<f64> = 0.1..=10.0;
+/// Requests of one worker at the origin; a worker has at most so many connections and more memory than these need.
+const WINDOW: RangeInclusive<u32> = 1..=10_000;
+const SLOW_MS: RangeInclusive<u32> = 10..=60_000;
+const CHECKS_MAX: usize = 10;
+const CHECK_NAME_MAX: usize = 100;
 const STATUS_CODES: [u16; 3] = [200, 202, 429];
 /// Nothing else may be served below this path: it holds Anteroom's own pages on every covered host.
 const OWN_PATH: &[u8] = b"/__anteroom";
 
 /// Every field of a room's table.
-const FIELDS: [&str; 16] = [
+const FIELDS: [&str; 21] = [
     "host",
     "path",
     "total_active_users",
     "new_users_per_minute",
+    "limits",
+    "origin_slow_ms",
     "rate_window",
     "session_duration",
     "queueing_method",
@@ -41,11 +50,20 @@ const FIELDS: [&str; 16] = [
     "slot_strategy",
     "curve_factor",
     "on_error",
+    "origin_guard",
+    "health_checks",
+    "on_unhealthy",
     "cookie_suffix",
     "cookie_attributes",
     "queueing_status_code",
     "refresh_interval_seconds",
 ];
+
+/// Every field of a limit that is a range.
+const RANGE_FIELDS: [&str; 2] = ["min", "max"];
+
+/// Every field of `origin_guard`.
+const GUARD_FIELDS: [&str; 7] = ["strategy", "min", "max", "at_once", "timeout", "hold_ms", "admitted"];
 
 /// Every field of `cookie_attributes`.
 const COOKIE_FIELDS: [&str; 2] = ["samesite", "secure"];
@@ -131,11 +149,13 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
     let (name, mut table) = Table::open(Part::Room, var_name, value)?;
     table.unknown(&FIELDS);
 
+    let (total_active_users, new_users_per_minute, adaptive) = table.limits();
     let room = Room {
         host: table.host(),
         path: table.path(),
-        total_active_users: table.whole("total_active_users", 1..=LIMIT_MAX, None),
-        new_users_per_minute: table.whole("new_users_per_minute", 1..=LIMIT_MAX, None),
+        total_active_users,
+        new_users_per_minute,
+        adaptive,
         rate_window: table.choice(
             "rate_window",
             ("minute", RateWindow::Minute),
@@ -158,6 +178,14 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
         ),
         curve_factor: table.curve_factor(),
         on_error: table.choice("on_error", ("admit", OnError::Admit), &[("queue", OnError::Queue)], &[]),
+        origin_guard: table.origin_guard(),
+        health_checks: table.health_checks(),
+        on_unhealthy: table.choice(
+            "on_unhealthy",
+            ("ignore", OnUnhealthy::Ignore),
+            &[("hold", OnUnhealthy::Hold)],
+            &[],
+        ),
         cookie_suffix: table.cookie_suffix(),
         cookie_attributes: table.cookie_attributes(),
         queueing_status_code: table.queueing_status_code(),
@@ -326,6 +354,134 @@ impl<'a> Table<'a> {
         };
         self.refuse(field, value, format!("must be a whole number from {low} to {high}"), &fix);
         low
+    }
+
+    /// Both limits: numbers, or with `limits = "adaptive"` ranges.
+    fn limits(&mut self) -> (u32, u32, Option<AdaptiveRange>) {
+        let adapts = self.choice("limits", ("fixed", false), &[("adaptive", true)], &[]);
+        let (least_active_users, most_active_users) = self.limit("total_active_users", adapts);
+        let (least_new_users, most_new_users) = self.limit("new_users_per_minute", adapts);
+        let slow_ms = self.get("origin_slow_ms").map(|value| {
+            if !adapts {
+                let fix = "set limits to \"adaptive\", or remove origin_slow_ms";
+                self.refuse("origin_slow_ms", value, "is for limits = \"adaptive\" only", fix);
+            }
+            self.whole("origin_slow_ms", SLOW_MS, Some(1_000))
+        });
+        let is_range = |field: &str| self.get(field).is_some_and(Value::is_object);
+        if adapts && !is_range("total_active_users") && !is_range("new_users_per_minute") {
+            let fix = "write a range, for example total_active_users = { min = 200, max = 1000 }";
+            self.refuse("limits", &Value::from("adaptive"), "needs a range for at least one limit", fix);
+        }
+        let range = AdaptiveRange { least_active_users, least_new_users, slow_ms };
+        (most_active_users, most_new_users, adapts.then_some(range))
+    }
+
+    /// The least and the most of a limit: the same number, unless it is a range.
+    fn limit(&mut self, field: &'static str, adapts: bool) -> (u32, u32) {
+        let fields = match self.get(field) {
+            Some(Value::Object(fields)) if adapts => fields,
+            Some(value @ Value::Object(_)) => {
+                let fix = format!("set limits to \"adaptive\", or write one number: {field} = 200");
+                self.refuse(field, value, "is a range, which is for limits = \"adaptive\"", &fix);
+                return (1, 1);
+            }
+            _ => {
+                let limit = self.whole(field, 1..=LIMIT_MAX, None);
+                return (limit, limit);
+            }
+        };
+        let prefix =
+            if field == "total_active_users" { "total_active_users." } else { "new_users_per_minute." };
+        self.within(prefix, Some(fields), |range| {
+            range.unknown(&RANGE_FIELDS);
+            let least = range.whole("min", 1..=LIMIT_MAX, None);
+            let most = range.whole("max", 1..=LIMIT_MAX, None);
+            if least > most {
+                let fix = "set min to at most max";
+                range.refuse("min", &Value::from(least), format!("is more than max, {most}"), fix);
+            }
+            (least.min(most), most)
+        })
+    }
+
+    fn origin_guard(&mut self) -> Option<OriginGuard> {
+        let field = "origin_guard";
+        match self.get(field)? {
+            Value::Object(fields) => Some(self.within("origin_guard.", Some(fields), Self::guard_fields)),
+            other => {
+                let fix = "write origin_guard = { strategy = \"position\", max = 200 }, or remove it";
+                self.refuse(field, other, "must be a table", fix);
+                None
+            }
+        }
+    }
+
+    fn guard_fields(&mut self) -> OriginGuard {
+        self.unknown(&GUARD_FIELDS);
+        let strategies = [
+            ("newest_first", GuardStrategy::NewestFirst),
+            ("basic", GuardStrategy::Basic),
+            ("static", GuardStrategy::Static),
+        ];
+        let settings = GuardSettings {
+            strategy: self.choice("strategy", ("position", GuardStrategy::Position), &strategies, &[]),
+            min: self.whole("min", WINDOW, Some(2)),
+            max: self.whole("max", WINDOW, Some(1_000)),
+            at_once: self.get("at_once").is_some().then(|| self.whole("at_once", WINDOW, Some(1))),
+            timeout_ms: u64::from(self.whole("timeout", 1..=100, Some(30))) * 1_000,
+            hold_ms: u64::from(self.whole("hold_ms", 0..=10_000, Some(1_000))),
+        };
+        if settings.min > settings.max {
+            let message = format!("is more than max, {}", settings.max);
+            self.refuse("min", &Value::from(settings.min), message, "set min to at most max");
+        }
+        let admitted = self.choice("admitted", ("retry", WhenFull::Retry), &[("pass", WhenFull::Pass)], &[]);
+        OriginGuard { settings, admitted }
+    }
+
+    /// The names of the checks that speak for the room.
+    fn health_checks(&mut self) -> Vec<String> {
+        let field = "health_checks";
+        let Some(value) = self.get(field) else { return Vec::new() };
+        let names: Option<Vec<String>> = value
+            .as_array()
+            .map(|names| names.iter().map(|name| name.as_str().map(str::to_owned)).collect())
+            .unwrap_or_default();
+        match names {
+            Some(names)
+                if names.len() <= CHECKS_MAX
+                    && names.iter().all(|name| (1..=CHECK_NAME_MAX).contains(&name.len())) =>
+            {
+                names
+            }
+            _ => {
+                let message = format!(
+                    "must be a list of at most {CHECKS_MAX} names of checks, 1 to {CHECK_NAME_MAX} bytes each"
+                );
+                self.refuse(
+                    field,
+                    value,
+                    message,
+                    "write health_checks = [\"origin\"] for [vars.CHECK_ORIGIN]",
+                );
+                Vec::new()
+            }
+        }
+    }
+
+    /// Reads a table within this one.
+    fn within<T>(
+        &mut self,
+        prefix: &'static str,
+        fields: Option<&'a Map<String, Value>>,
+        read: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let errors = std::mem::take(&mut self.errors);
+        let mut inner = Table { part: self.part, name: self.name.clone(), prefix, fields, errors };
+        let done = read(&mut inner);
+        self.errors = inner.errors;
+        done
     }
 
     /// `true` or `false`, by default `false`.
@@ -544,21 +700,21 @@ impl<'a> Table<'a> {
                 None
             }
         };
-        let errors = std::mem::take(&mut self.errors);
-        let mut inner =
-            Table { part: self.part, name: self.name.clone(), prefix: "cookie_attributes.", fields, errors };
-        inner.unknown(&COOKIE_FIELDS);
+        self.within("cookie_attributes.", fields, Self::cookie_fields)
+    }
+
+    fn cookie_fields(&mut self) -> CookieAttributes {
+        self.unknown(&COOKIE_FIELDS);
         let samesites = [("lax", SameSite::Lax), ("none", SameSite::None), ("strict", SameSite::Strict)];
         let secures = [("always", Secure::Always), ("never", Secure::Never)];
-        let samesite = inner.choice("samesite", ("auto", SameSite::Auto), &samesites, &[]);
-        let secure = inner.choice("secure", ("auto", Secure::Auto), &secures, &[]);
+        let samesite = self.choice("samesite", ("auto", SameSite::Auto), &samesites, &[]);
+        let secure = self.choice("secure", ("auto", Secure::Auto), &secures, &[]);
         if samesite == SameSite::None && secure == Secure::Never {
             let message =
                 "conflicts with samesite = \"none\": browsers drop such a cookie unless it is Secure";
             let fix = "set secure to \"auto\" or \"always\", or samesite to \"lax\"";
-            inner.refuse("secure", &Value::from("never"), message, fix);
+            self.refuse("secure", &Value::from("never"), message, fix);
         }
-        self.errors = inner.errors;
         CookieAttributes { samesite, secure }
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use worker::{Env, Request, Response, Result, SqlStorage, SqlStorageValue as Sql, State};
 
 use super::super::no_such_route;
-use crate::edge::calls::{HEALTH, answer, message, unreadable, wake};
+use crate::edge::calls::{GLOBAL, HEALTH, answer, call, message, unreadable, wake};
 use crate::edge::clock::now;
 use crate::edge::platform::log_error;
 use crate::edge::settings::Settings;
@@ -24,12 +24,17 @@ use crate::health::observer::{Post, TEND, WAKE};
 use crate::health::page;
 use crate::health::view::{ChangeView, CheckRow, CheckView, ResultView, Status, SumRow, View};
 use crate::health::{ProbeResult, Reason, Source, StateChange};
+use crate::pipeline::messages::{ORIGIN_HEALTH, OriginHealth};
 use crate::pipeline::wire;
 
 /// The observers that are not heard of are woken so often, in milliseconds.
 const TEND_MS: u64 = 30_000;
 /// An observer is waited for so long, in milliseconds; it begins though it takes longer.
 const WAKE_DEADLINE_MS: u64 = 2_000;
+/// A room's Global gets so long to hear how its origin is, in milliseconds.
+const TELL_DEADLINE_MS: u64 = 2_000;
+/// One that did not is told again after so long, in milliseconds.
+const TELL_AGAIN_MS: u64 = 5_000;
 const DAY_MS: u64 = 86_400_000;
 /// The alarm rings so often, in milliseconds.
 const PRUNE_MS: u64 = 3_600_000;
@@ -48,9 +53,9 @@ const MAX_SHOWN: usize = 16;
 /// Results further ahead than this are not believed, in milliseconds.
 const AHEAD_MS: u64 = 600_000;
 
-/// Checks, their changes of state, single results, sums of results, and what observers agree on. A `WITHOUT ROWID`
+/// Checks, their changes of state, single results, sums of results, what observers agree on, and what rooms were told. A `WITHOUT ROWID`
 /// table lies in the order of its key.
-const TABLES: [&str; 5] = [
+const TABLES: [&str; 6] = [
     "CREATE TABLE IF NOT EXISTS checks (id TEXT PRIMARY KEY, name TEXT NOT NULL, healthy INTEGER, reason TEXT NOT NULL, \
      since INTEGER NOT NULL, at INTEGER NOT NULL, expected TEXT NOT NULL, actual INTEGER, heard INTEGER NOT NULL, \
      floor INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID",
@@ -62,6 +67,8 @@ const TABLES: [&str; 5] = [
      region TEXT NOT NULL, healthy INTEGER NOT NULL, total INTEGER NOT NULL, detail BLOB NOT NULL, \
      PRIMARY KEY (id, size, start, region)) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS agreements (id TEXT PRIMARY KEY, detail BLOB NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS told (room TEXT NOT NULL, id TEXT NOT NULL, healthy INTEGER NOT NULL, \
+     since INTEGER NOT NULL, PRIMARY KEY (room, id)) WITHOUT ROWID",
 ];
 
 pub struct Keeper {
@@ -96,12 +103,14 @@ impl Keeper {
                 let Notify { name, change, .. } = message(&mut request).await?;
                 self.wake().await?;
                 self.change(&name, &change)?;
+                self.tell_rooms().await?;
                 answer(&Stored { v: VERSION })
             }
             RECORD => {
                 let Record { results, .. } = message(&mut request).await?;
                 self.wake().await?;
                 self.record(&results)?;
+                self.tell_rooms().await?;
                 self.tend().await?;
                 answer(&Stored { v: VERSION })
             }
@@ -111,6 +120,7 @@ impl Keeper {
                 answer(&Told { v: VERSION, body: self.show(ask)? })
             }
             TEND => {
+                self.tell_rooms().await?;
                 self.tend().await?;
                 answer(&())
             }
@@ -129,7 +139,47 @@ impl Keeper {
                 log_error(&error.to_string());
             }
         }
+        self.tell_rooms().await?;
         Response::empty()
+    }
+
+    /// Tells rooms whose origin a check speaks for how it is, if they have not heard it yet. A room that does not answer is
+    /// told again by the alarm.
+    async fn tell_rooms(&self) -> Result<()> {
+        let settings = Settings::of(&self.env);
+        let mut unheard = false;
+        for room in settings.rooms.iter() {
+            for check in &room.health_checks {
+                let news = self.rows(
+                    "SELECT checks.id, checks.healthy, checks.since FROM checks LEFT JOIN told \
+                     ON told.id = checks.id AND told.room = ?1 WHERE lower(checks.name) = lower(?2) \
+                     AND checks.healthy IS NOT NULL \
+                     AND (checks.healthy, checks.since) IS NOT (told.healthy, told.since)",
+                    vec![room.name.as_str().into(), check.as_str().into()],
+                )?;
+                for row in news {
+                    let (id, healthy, since) = (row.text(0), row.number(1), row.number(2));
+                    let told =
+                        OriginHealth { v: VERSION, check: check.clone(), healthy: healthy != 0, at: since };
+                    match call::<_, ()>(&self.env, GLOBAL, &room.name, ORIGIN_HEALTH, &told, TELL_DEADLINE_MS)
+                        .await
+                    {
+                        Ok(()) => self.run(
+                            "INSERT OR REPLACE INTO told VALUES (?, ?, ?, ?)",
+                            vec![room.name.as_str().into(), id.into(), number(healthy), number(since)],
+                        )?,
+                        Err(error) => {
+                            log_error(&error.to_string());
+                            unheard = true;
+                        }
+                    }
+                }
+            }
+        }
+        if unheard {
+            self.state.storage().set_alarm(Duration::from_millis(TELL_AGAIN_MS)).await?;
+        }
+        Ok(())
     }
 
     fn make_tables(&self) -> Result<()> {
@@ -227,7 +277,7 @@ impl Keeper {
 
     /// Removes all that is kept of a check.
     fn forget(&self, id: &str) -> Result<()> {
-        for table in ["checks", "events", "results", "sums", "agreements"] {
+        for table in ["checks", "events", "results", "sums", "agreements", "told"] {
             self.run(&format!("DELETE FROM {table} WHERE id = ?"), vec![id.into()])?;
         }
         Ok(())
