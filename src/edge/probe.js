@@ -19,9 +19,10 @@ const CUT = 3;
  * @param {boolean} secure Over TLS: the certificate must be for `host`, the platform knows no other way.
  * @param {string} request Empty: the connection is all that is asked for.
  * @param {string} url The same for `fetch()`.
+ * @param {string} cookie For `fetch()` alone, which may lead through the waiting room; may be empty.
  * @param {number} timeout In milliseconds.
  */
-export async function probe(host, port, secure, request, url, timeout) {
+export async function probe(host, port, secure, request, url, cookie, timeout) {
   const began = Date.now();
   const result = await timed(timeout, (seen) => overSocket(host, port, secure, request, seen));
   // The platform closes its own addresses, behind which proxied hosts are, to sockets, and says so in these words; so
@@ -29,7 +30,7 @@ export async function probe(host, port, secure, request, url, timeout) {
   if (!request || result.ended !== FAILED || !/specified address|TCP Loop|using fetch/i.test(result.message))
     return asList(result);
   const left = timeout - (Date.now() - began);
-  return asList(await timed(Math.max(left, 1), (seen) => overFetch(url, request, seen)), true);
+  return asList(await timed(Math.max(left, 1), (seen) => overFetch(url, request, cookie, seen)), true);
 }
 
 function asList({ ended, tcp, tls, first, total, received, kept }, byFetch = false) {
@@ -100,7 +101,7 @@ async function overSocket(hostname, port, secure, request, seen) {
   return read(socket.readable.getReader(), seen, new Whole(request));
 }
 
-async function overFetch(url, request, seen) {
+async function overFetch(url, request, cookie, seen) {
   const [first, ...lines] = request.trimEnd().split("\r\n");
   const headers = new Headers();
   for (const line of lines) {
@@ -108,6 +109,7 @@ async function overFetch(url, request, seen) {
     const name = line.slice(0, colon);
     if (!/^(host|connection|accept-encoding)$/i.test(name)) headers.append(name, line.slice(colon + 2));
   }
+  if (cookie) headers.append("cookie", cookie);
   const stop = new AbortController();
   seen.close = () => stop.abort();
   const method = first.split(" ", 1)[0];

@@ -91,11 +91,12 @@ pub fn slot(at: u64, size_ms: u64) -> u64 {
     at - at % size_ms.max(1)
 }
 
-/// For so long slots of a size are kept, in milliseconds; `days` is how long the largest are.
+/// For so long slots of a size are kept, in milliseconds: as long as a range needs them, and the largest for `days`; none
+/// for longer than that.
 pub fn kept_ms(size_ms: u64, days: u64) -> u64 {
     let needed = Range::ALL.into_iter().filter(|range| range.slot_ms() == size_ms).map(Range::ms).max();
-    let [.., largest] = SLOTS_MS;
-    if size_ms == largest { days * DAY_MS + size_ms } else { needed.unwrap_or(0) + size_ms }
+    let ([.., largest], all) = (SLOTS_MS, days * DAY_MS);
+    size_ms + if size_ms == largest { all } else { needed.unwrap_or(0).min(all) }
 }
 
 /// How much of something was healthy: of results, or of milliseconds.

@@ -208,9 +208,14 @@ impl Check {
         self.interval_ms().max(u64::from((1 + self.retries) * self.timeout_ms()))
     }
 
+    /// Whether a URL is on the server that it looks at.
+    pub fn is_own(&self, url: &Url) -> bool {
+        matches!(&self.target, Target::Http(own) if own.is_beside(url))
+    }
+
     /// The headers that go to a URL: none of them go to another server that an answer leads to.
     fn headers(&self, url: &Url) -> impl Iterator<Item = &(String, String)> {
-        let own = matches!(&self.target, Target::Http(own) if own.is_beside(url));
+        let own = self.is_own(url);
         self.http.headers.iter().filter(move |_| own)
     }
 

@@ -32,6 +32,10 @@ pub struct Plan {
     pub request: String,
     /// The same as a URL; empty too.
     pub url: String,
+    /// Its path with query; empty too.
+    pub path: String,
+    /// Whether it is the check's own server, and not one that an answer leads to.
+    pub own: bool,
     /// How long it may take, in milliseconds.
     pub timeout_ms: u32,
 }
@@ -67,6 +71,8 @@ impl<'a> Look<'a> {
                 secure: false,
                 request: String::new(),
                 url: String::new(),
+                path: String::new(),
+                own: true,
                 timeout_ms,
             },
             Target::Http(url) => Plan {
@@ -75,6 +81,8 @@ impl<'a> Look<'a> {
                 secure: url.secure,
                 request: self.post.check.request(url, &self.post.who()),
                 url: url.to_string(),
+                path: url.path.clone(),
+                own: self.post.check.is_own(url),
                 timeout_ms,
             },
         }

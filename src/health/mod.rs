@@ -15,6 +15,7 @@ pub mod look;
 pub mod observer;
 pub mod page;
 mod parse;
+mod tables;
 pub mod view;
 pub mod webhook;
 

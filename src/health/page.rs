@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 
 use askama::Template;
 
-use super::Reason;
 use super::analytics::{Percentiles, Range};
+use super::tables::Tables;
 use super::view::{self, ResultView, Status, View};
+use super::{Reason, Waterfall};
 use crate::answer::Answer;
 
 /// The style as `build.rs` compacted it; its hash was taken from these bytes.
@@ -27,10 +28,11 @@ const MOMENTS: [&str; 4] = ["TCP connect", "TLS handshake", "First byte", "Total
 
 /// The page; `script` is the address of its script.
 pub fn page(view: &View, script: &str) -> String {
+    let status = view.status;
     let (summary, as_of) = (summary(view), view::time(view.at));
-    let page = Page { style: STYLE, script, view, summary, as_of, sections: sections(view) };
+    let page = Page { style: STYLE, script, status, summary, as_of, content: content(view) };
     // Only a template that fails in the midst could get here, and ours holds nothing that can.
-    page.render().unwrap_or_else(|_| view.status.text().to_owned())
+    page.render().unwrap_or_else(|_| status.text().to_owned())
 }
 
 /// The same for programs.
@@ -69,79 +71,29 @@ fn headers(content_type: &str) -> Vec<(&'static str, String)> {
 struct Page<'a> {
     style: &'static str,
     script: &'a str,
-    view: &'a View,
+    status: Status,
     summary: String,
     as_of: String,
-    sections: Vec<Section>,
-}
-
-impl Page<'_> {
-    /// The ranges to choose from: address, title, and whether it is the one that is shown.
-    fn ranges(&self) -> [(String, &'static str, bool); 4] {
-        Range::ALL.map(|range| (address(range, &self.view.selected), range.title(), range == self.view.range))
-    }
-
-    /// The page of all checks.
-    fn all_checks(&self) -> String {
-        address(self.view.range, "")
-    }
-}
-
-/// A part of the page: a table under a title.
-struct Section {
-    /// Unique on the page.
-    id: &'static str,
-    title: String,
-    note: &'static str,
-    /// Titles of the columns.
-    head: Vec<String>,
-    /// So many columns hold texts; numbers follow.
-    texts: usize,
-    rows: Vec<Vec<Cell>>,
-}
-
-/// A cell of a table.
-enum Cell {
-    /// A text or a number.
-    Plain(String),
-    /// The row's title.
-    Title(String),
-    /// The row's title, and a link to an address.
-    Link(String, String),
-    Status(Status),
-    /// The stages of a waterfall as parts of a bar that is 1,000 wide: class, beginning, width.
-    Bar(Vec<(&'static str, u32, u32)>),
-}
-
-impl Cell {
-    /// A text; of an empty one, a dash.
-    fn text(text: &str) -> Self {
-        Self::Plain(if text.is_empty() { "–" } else { text }.to_owned())
-    }
-
-    /// A number, or a dash.
-    fn number(number: Option<u64>) -> Self {
-        Self::text(&number.map_or_else(String::new, |number| number.to_string()))
-    }
-
-    /// A time, or a dash for 0.
-    fn time(at: u64) -> Self {
-        Self::text(&if at == 0 { String::new() } else { view::time(at) })
-    }
+    /// HTML.
+    content: String,
 }
 
 /// What a screen reader is told when it changes.
 fn summary(view: &View) -> String {
-    let bad: Vec<&str> = view
-        .checks
-        .iter()
-        .filter(|check| check.status == Status::Unhealthy)
-        .map(|check| check.name.as_str())
-        .collect();
-    match (view.status, view.checks.len()) {
+    let all = view.checks.len();
+    let mut bad = 0;
+    let mut names = String::new();
+    for check in view.checks.iter().filter(|check| check.status == Status::Unhealthy) {
+        if bad > 0 {
+            names.push_str(", ");
+        }
+        names.push_str(&check.name);
+        bad += 1;
+    }
+    match (view.status, all) {
         (_, 0) => "Nothing has been reported yet".to_owned(),
-        (Status::Unhealthy, 1) => format!("{} is unhealthy", bad.join(", ")),
-        (Status::Unhealthy, all) => format!("{} of {all} checks unhealthy: {}", bad.len(), bad.join(", ")),
+        (Status::Unhealthy, 1) => names + " is unhealthy",
+        (Status::Unhealthy, all) => format!("{bad} of {all} checks unhealthy: {names}"),
         (Status::Healthy, 1) => "The check is healthy".to_owned(),
         (Status::Healthy, all) => format!("All {all} checks are healthy"),
         (Status::Unknown, _) => "Not every check has reported yet".to_owned(),
@@ -165,165 +117,211 @@ fn address(range: Range, check: &str) -> String {
     address
 }
 
-/// All tables, in their order; before the first check, none but the first.
-fn sections(view: &View) -> Vec<Section> {
-    let has_results = view.checks.iter().any(|check| !check.regions.is_empty());
-    let mut sections = vec![checks(view)];
+/// All below the page's head: before the first check, little.
+fn content(view: &View) -> String {
+    let mut tables = Tables::default();
+    if view.checks.is_empty() {
+        tables.put("<p>This page shows the platform's health checks once their first notification has come, and checks of your own once they have run.</p>");
+    } else {
+        choice(&mut tables, view);
+    }
+    checks(&mut tables, view);
     if !view.checks.is_empty() {
-        sections.extend([availability(view), course(view), errors(view)]);
+        let has_results = view.checks.iter().any(|check| !check.regions.is_empty());
+        availability(&mut tables, view);
+        course(&mut tables, view);
+        errors(&mut tables, view);
         if has_results {
-            sections.push(regions(view));
+            regions(&mut tables, view);
         }
-        sections.push(changes(view));
+        changes(&mut tables, view);
         if has_results {
-            sections.push(results(view));
+            results(&mut tables, view);
         }
     }
-    sections
+    tables.into_html()
 }
 
-/// A section whose first columns hold texts, the others numbers.
-fn section(
-    id: &'static str,
-    title: &str,
-    texts: &[&str],
-    numbers: &[&str],
-    rows: impl Iterator<Item = Vec<Cell>>,
-) -> Section {
-    let head = texts.iter().chain(numbers).map(|&title| title.to_owned()).collect();
-    Section { id, title: title.to_owned(), note: "", head, texts: texts.len(), rows: rows.collect() }
+/// Links to other ranges, and to all checks.
+fn choice(tables: &mut Tables, view: &View) {
+    tables.put("<nav aria-label=\"Range\"><p>Look back: ");
+    for range in Range::ALL {
+        let current = if range == view.range { " aria-current=\"page\"" } else { "" };
+        tables.link(range.title(), &address(range, &view.selected), current);
+    }
+    tables.put("</p>");
+    if !view.selected.is_empty() {
+        tables.put("<p>");
+        tables.link("Show all checks", &address(view.range, ""), "");
+        tables.put("</p>");
+    }
+    tables.put("</nav>");
 }
 
-fn checks(view: &View) -> Section {
-    let rows = view.checks.iter().map(|check| {
-        vec![
-            Cell::Link(check.name.clone(), address(view.range, &check.id)),
-            Cell::Status(check.status),
-            Cell::text(&check.reason),
-            Cell::time(check.since),
-        ]
-    });
-    section("checks", "Checks", &["Check", "Status", "Failure reason", "Since"], &[], rows)
+fn checks(tables: &mut Tables, view: &View) {
+    tables.open("checks", "Checks", "");
+    tables.head(&["Check", "Status", "Failure reason", "Since"], &[]);
+    for check in &view.checks {
+        tables.row();
+        tables.title_link(&check.name, &address(view.range, &check.id));
+        tables.status(check.status);
+        tables.cell(&check.reason);
+        tables.time(check.since);
+    }
+    tables.close("");
 }
 
-fn availability(view: &View) -> Section {
-    let rows = view.checks.iter().map(|check| {
-        let mut row = vec![Cell::Title(check.name.clone())];
-        row.extend(check.availability.iter().map(|availability| Cell::text(&availability.percent)));
-        row
-    });
-    section("availability", "Availability", &["Check"], &Range::ALL.map(Range::title), rows)
+fn availability(tables: &mut Tables, view: &View) {
+    tables.open("availability", "Availability", "");
+    tables.head(&["Check"], &Range::ALL.map(Range::title));
+    for check in &view.checks {
+        tables.row();
+        tables.title(&check.name);
+        for availability in &check.availability {
+            tables.cell(&availability.percent);
+        }
+    }
+    tables.close("");
 }
 
 /// The slots of the range, and what each check says of them. The script draws it.
-fn course(view: &View) -> Section {
+fn course(tables: &mut Tables, view: &View) {
     let checks = view.checks.get(..DRAWN_CHECKS).unwrap_or(&view.checks);
-    let mut head = vec!["From".to_owned()];
+    let title = format!("The last {}", view.range.title().trim_start_matches("1 "));
+    tables.open(
+        "course",
+        &title,
+        "<figure id=\"availability-chart\" class=\"chart\" hidden><figcaption>Availability, %</figcaption></figure>\
+         <figure id=\"total-chart\" class=\"chart\" hidden><figcaption>Total time of a probe, median, ms</figcaption>\
+         </figure><details><summary>As a table</summary>",
+    );
+    tables.column("From", false);
     for check in checks {
-        head.extend([format!("{}, %", check.name), format!("{}, ms", check.name)]);
+        tables.column(&format!("{}, %", check.name), true);
+        tables.column(&format!("{}, ms", check.name), true);
     }
-    let mut rows = Vec::new();
     for (index, slot) in checks.first().map_or(&[][..], |check| &check.slots).iter().enumerate() {
-        let mut row = vec![Cell::time(slot.at)];
+        tables.row();
+        tables.time(slot.at);
         for check in checks {
             let slot = check.slots.get(index).filter(|slot| slot.tally.total > 0);
             let percent = slot.map_or_else(String::new, |slot| slot.tally.percent());
-            row.push(Cell::text(percent.trim_end_matches(" %")));
-            row.push(Cell::number(slot.and_then(|slot| slot.total).map(|total| total.p50.into())));
+            tables.cell(percent.trim_end_matches(" %"));
+            tables.number(slot.and_then(|slot| slot.total).map(|total| total.p50.into()));
         }
-        rows.push(row);
     }
-    let title = format!("The last {}", view.range.title().trim_start_matches("1 "));
-    Section { id: "course", title, note: "", head, texts: 1, rows }
+    tables.close("</details>");
 }
 
-fn errors(view: &View) -> Section {
-    let mut rows = Vec::new();
+fn errors(tables: &mut Tables, view: &View) {
+    tables.open("errors", "Errors by reason", "");
+    tables.head(&["Check", "Failure reason"], &["Times"]);
     for check in &view.checks {
-        let mut row = |reason: &str, count| {
-            rows.push(vec![Cell::Title(check.name.clone()), Cell::text(reason), Cell::number(Some(count))]);
-        };
-        if check.errors.is_empty() {
-            row(Reason::NoFailures.text(), 0);
-        }
         for error in &check.errors {
-            row(&error.reason, error.count);
+            tables.row();
+            tables.title(&check.name);
+            tables.cell(&error.reason);
+            tables.number(Some(error.count));
+        }
+        if check.errors.is_empty() {
+            tables.row();
+            tables.title(&check.name);
+            tables.cell(Reason::NoFailures.text());
+            tables.number(Some(0));
         }
     }
-    section("errors", "Errors by reason", &["Check", "Failure reason"], &["Times"], rows.into_iter())
+    tables.close("");
 }
 
-fn regions(view: &View) -> Section {
-    let mut rows = Vec::new();
+fn regions(tables: &mut Tables, view: &View) {
+    tables.open(
+        "regions",
+        "Regions",
+        "<p class=\"quiet\">Milliseconds from the start of a probe: half of the probes / 90 % / 99 % took no longer.</p>",
+    );
+    tables.head(&["Check", "Region"], &["Results", "Available"]);
+    for title in MOMENTS {
+        tables.column(title, true);
+    }
     for check in &view.checks {
         for region in &check.regions {
-            let mut row = vec![
-                Cell::Title(check.name.clone()),
-                Cell::text(&region.region),
-                Cell::number(Some(region.tally.total)),
-                Cell::text(&region.tally.percent()),
-            ];
-            row.extend(region.moments.iter().map(|moment| {
+            tables.row();
+            tables.title(&check.name);
+            tables.cell(&region.region);
+            tables.number(Some(region.tally.total));
+            tables.cell(&region.tally.percent());
+            for moment in region.moments {
                 let text = |Percentiles { p50, p90, p99 }: Percentiles| format!("{p50} / {p90} / {p99}");
-                Cell::text(&moment.map_or_else(String::new, text))
-            }));
-            rows.push(row);
+                tables.cell(&moment.map_or_else(String::new, text));
+            }
         }
     }
-    let [tcp, tls, first, total] = MOMENTS;
-    let numbers = ["Results", "Available", tcp, tls, first, total];
-    let note = "Milliseconds from the start of a probe: half of the probes / 90 % / 99 % took no longer.";
-    Section { note, ..section("regions", "Regions", &["Check", "Region"], &numbers, rows.into_iter()) }
+    tables.close("");
 }
 
-fn changes(view: &View) -> Section {
-    let rows = view.changes.iter().map(|change| {
-        vec![
-            Cell::time(change.at),
-            Cell::text(&change.check),
-            Cell::Status(change.status),
-            Cell::text(&change.reason),
-            Cell::text(&change.expected_codes),
-            Cell::number(change.actual_code.map(u64::from)),
-        ]
-    });
-    let texts = ["Time", "Check", "Status", "Failure reason"];
-    section("changes", "Changes", &texts, &["Expected", "Received"], rows)
+fn changes(tables: &mut Tables, view: &View) {
+    tables.open("changes", "Changes", "");
+    tables.head(&["Time", "Check", "Status", "Failure reason"], &["Expected", "Received"]);
+    for change in &view.changes {
+        tables.row();
+        tables.time(change.at);
+        tables.cell(&change.check);
+        tables.status(change.status);
+        tables.cell(&change.reason);
+        tables.cell(&change.expected_codes);
+        tables.number(change.actual_code.map(u64::from));
+    }
+    tables.close("");
 }
 
-fn results(view: &View) -> Section {
-    let moments = view.results.iter().flat_map(|result| result.waterfall.moments());
-    let longest = moments.flatten().max().unwrap_or(0).max(1);
-    let rows = view.results.iter().map(|result| {
-        let mut row = vec![
-            Cell::time(result.at),
-            Cell::text(&result.check),
-            Cell::text(&format!("{} {}", result.region, result.observer)),
-            Cell::text(&result.reason),
-            Cell::text(&result.expected_codes),
-            Cell::number(result.actual_code.map(u64::from)),
-        ];
-        row.extend(result.waterfall.moments().map(|moment| Cell::number(moment.map(u64::from))));
-        row.push(Cell::Bar(stages(result, longest)));
-        row
-    });
-    let texts = ["Time", "Check", "Region", "Failure reason"];
-    let [tcp, tls, first, total] = MOMENTS;
-    let numbers = ["Expected", "Received", tcp, tls, first, total, "Waterfall"];
-    let note = "The newest results. Milliseconds from the start of a probe.";
-    Section { note, ..section("results", "Event log", &texts, &numbers, rows) }
+fn results(tables: &mut Tables, view: &View) {
+    tables.open(
+        "results",
+        "Event log",
+        "<p class=\"quiet\">The newest results. Milliseconds from the start of a probe; in the bar \
+         <span class=\"key tcp\"></span> TCP connect, <span class=\"key tls\"></span> TLS handshake, \
+         <span class=\"key first\"></span> wait for the first byte, <span class=\"key total\"></span> download.</p>",
+    );
+    tables.head(&["Time", "Check", "Region", "Failure reason"], &["Expected", "Received"]);
+    for title in MOMENTS {
+        tables.column(title, true);
+    }
+    tables.column("Waterfall", true);
+    let longest = view.results.iter().map(|result| end(&result.waterfall)).max().unwrap_or(0);
+    for result in &view.results {
+        tables.row();
+        tables.time(result.at);
+        tables.cell(&result.check);
+        tables.cell(&format!("{} {}", result.region, result.observer));
+        tables.cell(&result.reason);
+        tables.cell(&result.expected_codes);
+        tables.number(result.actual_code.map(u64::from));
+        for moment in result.waterfall.moments() {
+            tables.number(moment.map(u64::from));
+        }
+        bar(tables, result, longest);
+    }
+    tables.close("");
 }
 
-/// A waterfall's stages as parts of a bar that is 1,000 wide for the longest probe.
-fn stages(result: &ResultView, longest: u32) -> Vec<(&'static str, u32, u32)> {
+/// When the last of a probe's stages was over, in milliseconds.
+fn end(waterfall: &Waterfall) -> u32 {
+    waterfall.moments().into_iter().flatten().max().unwrap_or(0)
+}
+
+/// A waterfall as a bar, 1,000 wide for the longest probe of those that are shown.
+fn bar(tables: &mut Tables, result: &ResultView, longest: u32) {
+    tables.put(
+        "<td><svg class=\"fall\" viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\">",
+    );
     let mut begin = 0;
-    let mut stages = Vec::new();
     for (class, moment) in ["tcp", "tls", "first", "total"].into_iter().zip(result.waterfall.moments()) {
         if let Some(ms) = moment {
-            let end = (u64::from(ms) * 1_000 / u64::from(longest)) as u32;
-            stages.push((class, begin, end.saturating_sub(begin)));
+            let end = u64::from(ms) * 1_000 / u64::from(longest.max(1));
+            let width = end.saturating_sub(begin);
+            tables.put(&format!("<rect class=\"{class}\" x=\"{begin}\" width=\"{width}\" height=\"10\"/>"));
             begin = end.max(begin);
         }
     }
-    stages
+    tables.put("</svg></td>");
 }

@@ -27,6 +27,7 @@ const trusted = certificate("trusted");
 const untrusted = certificate("untrusted");
 // Miniflare reads it when it is loaded, and workerd trusts what is in it.
 process.env.NODE_EXTRA_CA_CERTS = trusted.path;
+const { Miniflare } = await import("miniflare");
 const { eventually, room, sleep, startWorld } = await import("./world.mjs");
 
 /** The shortest interval that there is. */
@@ -78,6 +79,85 @@ function pour(socket, start, more) {
   socket.on("drain", write);
   write();
 }
+
+describe("a probe of an address that is closed to sockets", () => {
+  const words = "proxy request failed, cannot connect to the specified address";
+  let miniflare;
+  let origin;
+  before(async () => {
+    origin = await serve(() =>
+      createHttp(({ url, headers }, response) => {
+        if (url === "/hang") return;
+        response.writeHead(url === "/moved" ? 302 : 203, { location: "/there" });
+        response.end(`${headers["x-key"]} ${headers.cookie} ${"x".repeat(url === "/long" ? 2_000_000 : 1)}`);
+      }),
+    );
+    // What the platform's connect() does there; no local runtime closes an address.
+    const connect = `const connect = () => {
+      const failed = Promise.reject(new Error("${words}"));
+      return { opened: failed, closed: failed, close: async () => {} };
+    };`;
+    const source = readFileSync(join(import.meta.dirname, "../../src/edge/probe.js"), "utf8");
+    const probe = source.replace(/^import .*"cloudflare:sockets";$/m, connect);
+    assert.notEqual(probe, source);
+    const entry = `import { probe } from "./probe.js";
+      export default {
+        async fetch(request) {
+          const found = await probe(...(await request.json()));
+          found[7] = new TextDecoder().decode(found[7]);
+          return Response.json(found);
+        },
+      };`;
+    miniflare = new Miniflare({
+      compatibilityDate: "2026-07-01",
+      modules: [
+        { type: "ESModule", path: "entry.js", contents: entry },
+        { type: "ESModule", path: "probe.js", contents: probe },
+      ],
+    });
+  });
+  after(async () => {
+    await miniflare?.dispose();
+    await origin?.down();
+  });
+
+  const probe = async (path, timeout = 5_000) => {
+    const url = `http://127.0.0.1:${origin.port}${path}`;
+    const request = `GET ${path} HTTP/1.1\r\nHost: other\r\nX-Key: secret\r\nConnection: close\r\n\r\n`;
+    const body = JSON.stringify(["127.0.0.1", origin.port, false, request, url, "ticket=1", timeout]);
+    const answer = await miniflare.dispatchFetch("http://probe/", { method: "POST", body });
+    const [ended, byFetch, tcp, tls, first, total, received, text] = await answer.json();
+    return {
+      ended: ["complete", "timed out", "failed", "cut"][ended],
+      byFetch,
+      tcp,
+      tls,
+      first,
+      total,
+      received,
+      text,
+    };
+  };
+
+  test("is made by fetch(), and what cannot be measured is absent", async () => {
+    const found = await probe("/");
+    assert.deepEqual([found.ended, found.byFetch, found.tcp, found.tls], ["complete", true, null, null]);
+    assert.ok(found.first <= found.total, JSON.stringify(found));
+    assert.match(found.text, /^HTTP\/1\.1 203 \r\n(.*\r\n)*\r\nsecret ticket=1 x$/);
+  });
+
+  test("does not follow redirects, and is bounded in time and size", async () => {
+    assert.match((await probe("/moved")).text, /^HTTP\/1\.1 302 \r\nlocation: \/there\r\n/);
+    const hanging = await probe("/hang", 300);
+    assert.deepEqual([hanging.ended, hanging.byFetch, hanging.first], ["timed out", true, null]);
+    await eventually("its connection is closed", () => origin.sockets.size === 0);
+    const long = await probe("/long");
+    assert.deepEqual([long.ended, long.text.length], ["cut", 65_536]);
+    await origin.down();
+    assert.deepEqual([(await probe("/")).ended, (await probe("/")).first], ["failed", null]);
+    await origin.up();
+  });
+});
 
 describe("checks of our own", () => {
   let world;

@@ -185,6 +185,45 @@ describe("the origin's health", () => {
     assert.match(body, /10 \/ 10 \/ 10/);
   });
 
+  test("a check keeps its newest results, and what has gone is not counted again", async () => {
+    const results = Array.from({ length: 20_100 }, (_, index) => ({
+      check: "staging",
+      region: "WEU",
+      at: Date.now() - 120_000 - index * 1_000,
+      code: 200,
+    }));
+    const send = async (part) => {
+      const { status, body } = await world.tell("Health", "health", "/record", record(part));
+      assert.equal(status, 200, body);
+    };
+    for (let from = 0; from < results.length; from += 5_000) await send(results.slice(from, from + 5_000));
+    const counted = async () => (await check("staging")).availability.at(-1).tally.total;
+    assert.equal(await counted(), 20_150);
+    await world.ring("Health", "health");
+    assert.deepEqual(await rows("SELECT count(*) AS kept FROM results"), [{ kept: 20_000 }]);
+    await send(results.slice(-300));
+    assert.equal(await counted(), 20_150);
+  });
+
+  test("one check more than there is room for takes the place of the one silent for longest", async () => {
+    const [first] = await rows(
+      "SELECT id, name FROM checks WHERE id LIKE 'webhook/%' ORDER BY heard LIMIT 1",
+    );
+    const [{ known }] = await rows("SELECT count(*) AS known FROM checks");
+    for (let number = known; number <= 200; number += 1) {
+      const answer = await notify(
+        notification({ name: `many-${number}`, health_check_id: `many-${number}` }),
+      );
+      assert.equal(answer.status, 200, answer.body);
+    }
+    assert.deepEqual(await rows("SELECT count(*) AS known FROM checks"), [{ known: 200 }]);
+    assert.ok(!(await view()).checks.some(({ id }) => id === first.id));
+    assert.deepEqual(await rows(`SELECT * FROM events WHERE id = '${first.id}'`), []);
+    assert.equal((await page("?range=7d")).status, 200);
+    await rows("DELETE FROM checks WHERE name LIKE 'many-%'");
+    await rows("DELETE FROM events WHERE id LIKE 'webhook/many-%'");
+  });
+
   test("what is older than may be kept goes, and the newest news of a check stays", async () => {
     const old = Date.now() - 40 * DAY_MS;
     for (const [time, status] of [

@@ -1,7 +1,9 @@
 //! What the objects say to each other and keep in storage, pinned: during a deploy old and new code talk to each
 //! other, and a deployed object must still read its storage. When one of these fails, the change needs a new version.
 
+use anteroom::health::agree::Agreement;
 use anteroom::health::analytics::{Range, Sum};
+use anteroom::health::check::parse_check;
 use anteroom::health::messages::{Ask, Notify, Record, Stored, Told};
 use anteroom::health::{ProbeResult, Reason, StateChange, Waterfall};
 use anteroom::pipeline::messages::{
@@ -247,6 +249,7 @@ fn telling_of_the_origins_health() {
             total_ms: Some(302),
         },
     };
+    let told = result.clone();
     let mut sum = Sum::default();
     sum.add(&result);
     sum.add(&ProbeResult { reason: Reason::Other("odd".to_owned()), ..result.clone() });
@@ -273,5 +276,16 @@ fn telling_of_the_origins_health() {
     );
     pinned(&Told { v: 1, body: Some("{}".to_owned()) }, "0101027b7d");
     // Kept in storage.
+    let vars = serde_json::json!({ "url": "https://origin.example.com/", "regions": "WEU" });
+    let check = parse_check("CHECK_ORIGIN", &vars).unwrap();
+    let mut agreement = Agreement::default();
+    for observer in [1, 2] {
+        agreement.hear(&check, &ProbeResult { region: "WEU".to_owned(), observer, ..told.clone() }, NOW);
+    }
+    pinned(
+        &agreement,
+        "02066f726967696e0357455501b0aab8bef23000040332787801f70301290001de0101ae02010100066f726967696e035745550\
+         2b0aab8bef23000040332787801f70301290001de0101ae020101000103574555000100b0aab8bef230",
+    );
     pinned(&sum, "02040108036f6464010129020001af010201cb0102");
 }

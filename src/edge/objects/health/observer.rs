@@ -11,7 +11,7 @@ use worker::{Env, Request, Response, Result, SqlStorageValue as Sql, State};
 
 use super::super::no_such_route;
 use crate::edge::calls::{HEALTH, answer, call, unreadable};
-use crate::edge::clock::now;
+use crate::edge::clock::{now, random, random_id};
 use crate::edge::platform::log_error;
 use crate::edge::settings::Settings;
 use crate::health::judge::{Ended, Raw};
@@ -20,6 +20,8 @@ use crate::health::messages::{KEEPER, RECORD, Record, Stored, VERSION};
 use crate::health::observer::{Post, WAKE, remember};
 use crate::health::{ProbeResult, Reason, Waterfall};
 use crate::pipeline::wire;
+use crate::queue::minute_of;
+use crate::ticket::Ticket;
 
 /// The keeper may take so long, in milliseconds: it may be on another continent.
 const KEEPER_DEADLINE_MS: u64 = 5_000;
@@ -30,8 +32,15 @@ const LATE_ALARM_MS: u64 = 60_000;
 extern "C" {
     /// `probe.js` says what it takes and gives.
     #[wasm_bindgen(js_name = probe)]
-    fn start_probe(host: &str, port: u16, secure: bool, request: &str, url: &str, timeout_ms: u32)
-    -> Promise;
+    fn start_probe(
+        host: &str,
+        port: u16,
+        secure: bool,
+        request: &str,
+        url: &str,
+        cookie: &str,
+        timeout_ms: u32,
+    ) -> Promise;
 }
 
 /// One observer; its object's name says which.
@@ -80,7 +89,7 @@ impl Observer {
         };
         // Set again first: whatever happens to this look, another one follows.
         storage.set_alarm(Duration::from_millis(post.next_in(now()))).await?;
-        let result = look(post).await;
+        let result = look(post, &settings).await;
         let mut results = self.untold()?;
         let had_untold = !results.is_empty();
         remember(&mut results, result);
@@ -118,12 +127,14 @@ impl Observer {
 }
 
 /// Looks at the origin, with as many probes as that takes.
-async fn look(post: Post<'_>) -> ProbeResult {
+async fn look(post: Post<'_>, settings: &Settings) -> ProbeResult {
     let mut look = Look::new(post, now());
     loop {
         let plan = look.plan(now());
-        let Plan { host, port, secure, request, url, timeout_ms } = &plan;
-        let found = JsFuture::from(start_probe(host, *port, *secure, request, url, *timeout_ms)).await;
+        let Plan { host, port, secure, request, url, timeout_ms, .. } = &plan;
+        let cookie = ticket(settings, &plan).unwrap_or_default();
+        let probe = start_probe(host, *port, *secure, request, url, &cookie, *timeout_ms);
+        let found = JsFuture::from(probe).await;
         let result = match found.ok().and_then(raw) {
             Some(raw) => look.take(&raw, now(), lead),
             None => {
@@ -134,6 +145,22 @@ async fn look(post: Post<'_>) -> ProbeResult {
             return result;
         }
     }
+}
+
+/// Where a probe has to go by `fetch()`, it may lead through a room of ours: then it goes as an active user, whom nobody
+/// counts. Else a full room would be taken for a healthy origin, and each probe be a new visitor.
+fn ticket(settings: &Settings, plan: &Plan) -> Option<String> {
+    let path = plan.path.split('?').next().unwrap_or_default();
+    let room = settings.rooms.cover(&plan.host, path).filter(|_| plan.own)?;
+    let time = now();
+    let ticket = Ticket {
+        id: random_id().ok()?,
+        bucket: minute_of(time),
+        accepted_at: Some(time),
+        last_check_in: time,
+    };
+    let sealed = settings.keys.as_ref()?.seal(&room.name, &ticket, random().ok()?);
+    Some(format!("{}={sealed}", room.cookie_name()))
 }
 
 /// Where an answer leads, read by the platform as browsers do.
