@@ -19,8 +19,11 @@ import {
   WORKER_BUILD,
 } from "./toolchain.mjs";
 
-/** Far below every limit of the platform; it is there so that growth is noticed. In bytes, gzip -9. */
-const LARGEST_GZIP = 300_000;
+/**
+ * Far below every limit of the platform; it is there so that growth is noticed. In bytes, gzip -9. docs/decisions.md says
+ * what it was before, and for what it grew.
+ */
+const LARGEST_GZIP = 350_000;
 
 /** What the Worker is made of. Cargo.lock stands for the dependencies and for wasm-bindgen's command. */
 const SOURCES = [

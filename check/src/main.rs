@@ -1,4 +1,4 @@
-//! Validates the rooms of a wrangler.toml and says what each will do.
+//! Validates the rooms and checks of a wrangler.toml and says what each will do.
 
 mod project;
 mod sentences;
@@ -11,7 +11,7 @@ use clap::Parser;
 
 use crate::project::Project;
 
-/// Validates the waiting rooms of a wrangler.toml and says in plain words what each will do.
+/// Validates the waiting rooms and health checks of a wrangler.toml and says in plain words what each will do.
 ///
 /// A room is one table of vars; its name is what follows ROOM_, in lower case. Run this before every deploy: a room
 /// with an error is switched off at run time, and its visitors go to the origin without waiting.
@@ -41,6 +41,9 @@ const HELP: &str = r#"A room in wrangler.toml:
   path = "/sale"                    and everything below it; "/" if left out
   total_active_users = 1000         users at once, 1 to 2147483647; required
   new_users_per_minute = 200        1 to 2147483647; required
+  limits = "fixed"                  or "adaptive": they follow the origin; a limit is then a range,
+                                    total_active_users = { min = 200, max = 1000 }
+  origin_slow_ms = 800              of adaptive: slower than this is too slow; left out: 3 times as long as usual
   rate_window = "minute"            or "sliding": in any 60 seconds, of leases
   session_duration = 5              minutes a user stays active, 1 to 30
   queueing_method = "fifo"          oldest first
@@ -49,11 +52,37 @@ const HELP: &str = r#"A room in wrangler.toml:
   slot_strategy = "leases"          or "counters", "adapted_worker_slots", "worker_slots"
   curve_factor = 1.0                of adapted_worker_slots, 0.1 to 10
   on_error = "admit"                or "queue": new users when nothing answers
+  origin_guard = { strategy = "position", min = 2, max = 1000, timeout = 30, admitted = "retry" }
+                                    requests of a worker at the origin; strategy: position, newest_first, basic,
+                                    static; admitted: retry, pass; also at_once and hold_ms
+  health_checks = ["origin"]        checks that speak for the room's origin
+  on_unhealthy = "ignore"           or "hold": new users wait while the origin is unhealthy
   cookie_suffix = "shop"            the cookie is then __anteroom_shop
   cookie_attributes = { samesite = "auto", secure = "auto" }
                                     samesite: auto, lax, none, strict; secure: auto, always, never
   queueing_status_code = 200        of the waiting page: 200, 202 or 429
   refresh_interval_seconds = 20     between two refreshes of the waiting page, 5 to 60
+
+A check of the origin's health:
+
+  [vars.CHECK_ORIGIN]
+  url = "https://origin.example.com/health"
+                                    or tcp = "origin.example.com:5432"; one is required
+  method = "GET"                    or "HEAD"
+  interval = 60                     seconds, 5 to 3600
+  timeout = 5                       seconds, 1 to 10, less than the interval
+  retries = 2                       of what takes too long, at once, 0 to 5
+  consecutive_fails = 1             in a row until it is unhealthy, 1 to 10
+  consecutive_successes = 1         in a row until it is healthy, 1 to 10
+  expected_codes = ["200"]          or classes: ["2xx", "302"]
+  expected_body = "Welcome"         in the first 10 KB; left out: any body
+  follow_redirects = false          true: to where the answer leads
+  header = { Host = "shop.example.com" }
+                                    texts or lists of texts
+  regions = ["WEU"]                 WNAM, ENAM, WEU, EEU, NSAM, SSAM, OC, ME, NAF, SAF, IN, SEAS, NEAS
+                                    or ALL_REGIONS; three observers in each
+  suspended = false                 true: nothing is asked
+  description = ""
 
 Exit status: 0 when everything is valid (there may be warnings), 1 when there are errors, 2 for wrong arguments.
 
@@ -75,6 +104,14 @@ fn print_sentences(project: &Project) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     for room in project.rooms.iter() {
         let mut sentences = sentences::of_room(room).into_iter();
+        writeln!(out, "{}", sentences.next().unwrap_or_default())?;
+        for sentence in sentences {
+            writeln!(out, "  {sentence}")?;
+        }
+        writeln!(out)?;
+    }
+    for check in project.checks.iter() {
+        let mut sentences = sentences::of_check(check).into_iter();
         writeln!(out, "{}", sentences.next().unwrap_or_default())?;
         for sentence in sentences {
             writeln!(out, "  {sentence}")?;
@@ -108,6 +145,7 @@ fn print_json(project: &Project) -> std::io::Result<()> {
         "config": project.place,
         "origin": project.origin,
         "rooms": rooms,
+        "checks": project.checks.iter().map(sentences::check_as_json).collect::<Vec<_>>(),
         "warnings": project.warnings,
         "errors": errors,
     });

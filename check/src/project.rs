@@ -3,7 +3,8 @@
 use std::fmt;
 use std::path::Path;
 
-use anteroom::config::{ConfigError, Room, Rooms, Secure, SlotStrategy};
+use anteroom::config::{ConfigError, Part, Room, Rooms, Secure, SlotStrategy};
+use anteroom::health::check::{Check, Checks, Target};
 use serde_json::{Number, Value as Json};
 use toml::{Table, Value as Toml};
 
@@ -28,6 +29,8 @@ pub struct Project {
     pub place: String,
     /// The rooms that work.
     pub rooms: Rooms,
+    /// The checks that work.
+    pub checks: Checks,
     /// `ORIGIN`, if it is valid.
     pub origin: Option<String>,
     /// What is probably not meant, in sentences.
@@ -36,11 +39,11 @@ pub struct Project {
     pub problems: Vec<Problem>,
 }
 
-/// One error: of a room, or of the configuration around the rooms.
+/// One error: of a room or a check, or of the configuration around them.
 #[derive(Debug)]
 pub enum Problem {
-    /// A room's.
-    Room(ConfigError),
+    /// A room's or a check's.
+    Part(ConfigError),
     /// Anything else's.
     File {
         /// Where it is, such as `vars.ORIGIN`.
@@ -57,7 +60,7 @@ pub enum Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Room(error) => error.fmt(formatter),
+            Self::Part(error) => error.fmt(formatter),
             Self::File { field, value, message, fix } => {
                 write!(formatter, "{field} = {value}: {message}. Fix: {fix}.")
             }
@@ -66,15 +69,23 @@ impl fmt::Display for Problem {
 }
 
 impl Problem {
-    /// The parts under their names; `room` is null for what is not a room's.
+    /// The parts under their names; `room` is null for what is not a room's, `check` for what is not a check's.
     pub fn as_json(&self) -> Json {
-        let (room, field, value, message, fix) = match self {
-            Self::Room(ConfigError { room, field, value, message, fix }) => {
-                (Some(room), field, value, message, fix)
+        let (owner, field, value, message, fix) = match self {
+            Self::Part(ConfigError { part, name, field, value, message, fix }) => {
+                (Some((*part, name)), field, value, message, fix)
             }
             Self::File { field, value, message, fix } => (None, field, value, message, fix),
         };
-        serde_json::json!({ "room": room, "field": field, "value": value, "message": message, "fix": fix })
+        let of = |part| owner.filter(|(of, _)| *of == part).map(|(_, name)| name);
+        serde_json::json!({
+            "room": of(Part::Room),
+            "check": of(Part::Check),
+            "field": field,
+            "value": value,
+            "message": message,
+            "fix": fix,
+        })
     }
 }
 
@@ -144,7 +155,7 @@ impl Project {
         // wrangler passes migrations on to environments, unlike vars and bindings.
         let migrations = chosen.get("migrations").or_else(|| top.get("migrations"));
         self.judge_migrations(migrations);
-        for key in chosen.keys().filter(|key| looks_like_room(key)) {
+        for key in chosen.keys().filter(|key| looks_like(key).is_some()) {
             self.warn(format!(
                 "{prefix}{key} is not among the vars and does nothing. Write [{prefix}vars.{key}]."
             ));
@@ -185,10 +196,13 @@ impl Project {
                     "{name} is a secret, and vars are not: anyone who reads this file has it. Remove it here and \
                      run `npx wrangler secret put {name}`."
                 ));
-            } else if looks_like_room(name) && !name.starts_with("ROOM_") {
+            } else if let Some(part) = looks_like(name)
+                && !name.starts_with(part.var_prefix())
+            {
                 let upper = name.to_ascii_uppercase().replace('-', "_");
+                let (word, prefix) = (part.word(), part.var_prefix());
                 self.warn(format!(
-                    "{name} does nothing: rooms are named ROOM_ and so on. Rename it to {upper}."
+                    "{name} does nothing: {word}s are named {prefix} and so on. Rename it to {upper}."
                 ));
             } else if name.eq_ignore_ascii_case("rooms") {
                 self.warn(format!(
@@ -199,8 +213,10 @@ impl Project {
         if !vars.contains_key("ORIGIN") {
             self.origin = Some(String::new());
         }
+        let (checks, errors) = Checks::from_vars(values.iter().cloned());
+        self.problems.extend(errors.into_iter().map(Problem::Part));
         let (rooms, errors) = Rooms::from_vars(values.into_iter());
-        self.problems.extend(errors.into_iter().map(Problem::Room));
+        self.problems.extend(errors.into_iter().map(Problem::Part));
         if rooms.is_empty() && rooms.broken().is_empty() {
             self.warn(format!(
                 "There are no rooms: every request goes to the origin. Write [{prefix}vars.ROOM_SHOP]."
@@ -209,6 +225,10 @@ impl Project {
         for room in rooms.iter() {
             self.warnings.extend(warnings_of(room));
         }
+        for check in checks.iter() {
+            self.warnings.extend(warnings_of_check(check, &rooms));
+        }
+        self.checks = checks;
         self.rooms = rooms;
     }
 
@@ -354,10 +374,70 @@ fn warnings_of(room: &Room) -> Vec<String> {
     warnings
 }
 
-/// Whether a name looks like a room's: `ROOM_SHOP`, `room_shop`, `Room-Shop`.
-fn looks_like_room(name: &str) -> bool {
-    let start = name.get(..5).unwrap_or_default();
-    start.eq_ignore_ascii_case("room_") || start.eq_ignore_ascii_case("room-")
+/// What is valid in a check but probably not meant.
+fn warnings_of_check(check: &Check, rooms: &Rooms) -> Vec<String> {
+    let name = &check.name;
+    let mut warnings = Vec::new();
+    if check.suspended {
+        warnings.push(format!("Check {name} is suspended: nothing is looked at."));
+    }
+    let host = match &check.target {
+        Target::Http(url) => &url.host,
+        Target::Tcp { host, .. } => host,
+    };
+    if is_private(host) {
+        warnings.push(format!(
+            "Check {name} looks at {host}, which is on this machine or in a private network: the platform lets nobody \
+             connect to that. It works in local trials alone."
+        ));
+    }
+    if let Some(room) = rooms.iter().find(|room| room.host.as_ref() == Some(host)) {
+        warnings.push(format!(
+            "Check {name} looks at {host}, which room {} covers: it would see the platform instead of the origin. Name \
+             the origin's own address, and the host as header = {{ Host = \"{host}\" }}.",
+            room.name
+        ));
+    }
+    let mut shared: Vec<&str> = Vec::new();
+    for region in &check.regions {
+        let alike = || check.regions.iter().filter(|other| other.hint == region.hint);
+        if alike().count() > 1 && !shared.contains(&region.hint) {
+            shared.push(region.hint);
+            let names: Vec<&str> = alike().map(|region| region.name).collect();
+            warnings.push(format!(
+                "Check {name} looks from {} for which the platform knows one location ({}): their observers may be \
+                 in one place.",
+                names.join(" and "),
+                region.hint
+            ));
+        }
+    }
+    warnings
+}
+
+/// Whether a host is out of the platform's reach.
+fn is_private(host: &str) -> bool {
+    use std::net::{Ipv4Addr, Ipv6Addr};
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    if let Ok(address) = bare.parse::<Ipv4Addr>() {
+        return address.is_loopback()
+            || address.is_private()
+            || address.is_link_local()
+            || address.is_unspecified();
+    }
+    if let Ok(address) = bare.parse::<Ipv6Addr>() {
+        return address.is_loopback() || address.is_unique_local() || address.is_unspecified();
+    }
+    let last = bare.rsplit('.').next().unwrap_or_default();
+    ["localhost", "local", "internal"].contains(&last)
+}
+
+/// What a name looks like the name of: `ROOM_SHOP`, `room_shop`, `Room-Shop`, `check_origin`.
+fn looks_like(name: &str) -> Option<Part> {
+    [Part::Room, Part::Check].into_iter().find(|part| {
+        let prefix = part.var_prefix();
+        name.get(..prefix.len()).is_some_and(|start| start.replace('-', "_").eq_ignore_ascii_case(prefix))
+    })
 }
 
 /// Whether this is empty, or a scheme, a host and perhaps a port.

@@ -1,6 +1,12 @@
 //! What a room will do, in plain words and as JSON.
 
-use anteroom::config::{OnError, RateWindow, Room, SameSite, Secure, SlotStrategy};
+use std::fmt::Write as _;
+
+use anteroom::config::{
+    OnError, OnUnhealthy, OriginGuard, RateWindow, Room, SameSite, Secure, SlotStrategy, WhenFull,
+};
+use anteroom::health::check::{Check, OBSERVERS, SEARCHED_BODY, Target};
+use anteroom::origin::GuardStrategy;
 
 /// One headline and the sentences below it.
 pub fn of_room(room: &Room) -> Vec<String> {
@@ -25,6 +31,7 @@ pub fn of_room(room: &Room) -> Vec<String> {
         },
         count(room.total_active_users.into(), "active user", "active users"),
     ));
+    sentences.extend(of_health(room));
     sentences.push(format!(
         "A user stays active for {} after the last request.",
         count(room.session_duration.into(), "minute", "minutes")
@@ -69,6 +76,153 @@ pub fn of_room(room: &Room) -> Vec<String> {
     sentences
 }
 
+/// What the room does about its origin's health.
+fn of_health(room: &Room) -> Vec<String> {
+    let mut sentences = Vec::new();
+    if let Some(range) = room.adaptive {
+        let slow = match range.slow_ms {
+            Some(slow_ms) => format!("{slow_ms} ms to its first byte"),
+            None => "three times as long as usual".to_owned(),
+        };
+        sentences.push(format!(
+            "These limits follow the origin's health, down to {} in a minute and {} at once: they shrink when more than 2 % \
+             of requests fail or the origin takes {slow}.",
+            count(range.least_new_users.into(), "new user", "new users"),
+            count(range.least_active_users.into(), "active user", "active users"),
+        ));
+    }
+    let checks = room.health_checks.join(", ");
+    match (room.on_unhealthy, room.health_checks.is_empty()) {
+        (OnUnhealthy::Ignore, true) => {}
+        (OnUnhealthy::Ignore, false) => sentences.push(format!(
+            "Its health checks ({checks}) are shown, and change nothing (on_unhealthy = \"ignore\")."
+        )),
+        (OnUnhealthy::Hold, true) => sentences.push(
+            "While the origin fails nearly every request, nobody new enters; when it is back, few at first."
+                .to_owned(),
+        ),
+        (OnUnhealthy::Hold, false) => sentences.push(format!(
+            "While the origin is unhealthy ({checks}) or fails nearly every request, nobody new enters; when it is back, \
+             few at first."
+        )),
+    }
+    sentences.extend(room.origin_guard.as_ref().map(of_guard));
+    sentences
+}
+
+fn of_guard(guard: &OriginGuard) -> String {
+    let settings = &guard.settings;
+    let window = match settings.strategy {
+        GuardStrategy::Static => format!("at most {} at once", settings.max),
+        GuardStrategy::Basic | GuardStrategy::Position => {
+            format!("{} to {} at once, as many as it answers in time", settings.min, settings.max)
+        }
+        GuardStrategy::NewestFirst => format!("the newest of up to {} first", settings.max),
+    };
+    let full = match guard.admitted {
+        WhenFull::Retry => "whoever is in is asked to try again in a moment",
+        WhenFull::Pass => "whoever is in goes on",
+    };
+    format!(
+        "Each worker sends its requests to the origin guarded ({}): {window}, each given up after {}. Beyond it new users \
+         wait, and {full}.",
+        strategy_name(settings.strategy),
+        count(settings.timeout_ms / 1_000, "second", "seconds"),
+    )
+}
+
+fn strategy_name(strategy: GuardStrategy) -> &'static str {
+    match strategy {
+        GuardStrategy::Static => "static",
+        GuardStrategy::Basic => "basic",
+        GuardStrategy::Position => "position",
+        GuardStrategy::NewestFirst => "newest_first",
+    }
+}
+
+/// What a check will do: one headline and the sentences below it.
+pub fn of_check(check: &Check) -> Vec<String> {
+    let name = &check.name;
+    let mut sentences = vec![match &check.target {
+        Target::Http(url) => {
+            format!("Check {name} asks for {url} with {}.", if check.http.head { "HEAD" } else { "GET" })
+        }
+        Target::Tcp { host, port } => format!("Check {name} connects to {host}:{port}."),
+    }];
+    if check.suspended {
+        sentences.push("It is suspended: nothing is asked.".to_owned());
+    }
+    let regions: Vec<&str> = check.regions.iter().map(|region| region.title).collect();
+    let observers = u64::from(OBSERVERS) * regions.len() as u64;
+    sentences.push(format!(
+        "{OBSERVERS} observers in each of {} ({}) do so every {}: about {} an hour.",
+        count(regions.len() as u64, "region", "regions"),
+        regions.join(", "),
+        count(check.interval.into(), "second", "seconds"),
+        count(observers * 3_600 / u64::from(check.interval), "request", "requests"),
+    ));
+    let again = match check.retries {
+        0 => "is not repeated".to_owned(),
+        retries => format!("is repeated at once, up to {}", count(retries.into(), "time", "times")),
+    };
+    sentences.push(format!(
+        "What takes longer than {} {again}.",
+        count(check.timeout.into(), "second", "seconds")
+    ));
+    if let Target::Http(url) = &check.target {
+        let mut healthy = format!("Healthy is an answer with status {}", check.expected_codes());
+        if !check.http.expected_body.is_empty() {
+            let _ = write!(
+                healthy,
+                " and with {:?}, in any case, in the first {SEARCHED_BODY} bytes of its body",
+                check.http.expected_body
+            );
+        }
+        let redirects = if check.http.follow_redirects { "followed" } else { "judged, not followed" };
+        sentences.push(format!("{healthy}; redirects are {redirects}."));
+        if url.secure {
+            sentences.push(format!("The server's certificate must be trusted, and for {}.", url.host));
+        }
+    }
+    let says = |probes: u32| if probes == 1 { String::new() } else { format!(" {probes} times in a row") };
+    sentences.push(format!(
+        "A region's state changes when two of its observers agree that it is unhealthy{} or healthy{}.",
+        says(check.consecutive_fails),
+        says(check.consecutive_successes)
+    ));
+    if regions.len() > 1 {
+        sentences.push("It is unhealthy when at least half of the regions that can tell say so.".to_owned());
+    }
+    sentences
+}
+
+/// The check's settings under the names of its fields, and its sentences.
+pub fn check_as_json(check: &Check) -> serde_json::Value {
+    let (url, tcp) = match &check.target {
+        Target::Http(url) => (Some(url.to_string()), None),
+        Target::Tcp { host, port } => (None, Some(format!("{host}:{port}"))),
+    };
+    serde_json::json!({
+        "name": check.name,
+        "description": check.description,
+        "url": url,
+        "tcp": tcp,
+        "method": if check.http.head { "HEAD" } else { "GET" },
+        "interval": check.interval,
+        "timeout": check.timeout,
+        "retries": check.retries,
+        "consecutive_fails": check.consecutive_fails,
+        "consecutive_successes": check.consecutive_successes,
+        "expected_codes": check.http.expected_codes,
+        "expected_body": check.http.expected_body,
+        "follow_redirects": check.http.follow_redirects,
+        "header": check.http.headers,
+        "regions": check.regions.iter().map(|region| region.name).collect::<Vec<_>>(),
+        "suspended": check.suspended,
+        "sentences": of_check(check),
+    })
+}
+
 /// Where admitted visitors go.
 pub fn of_origin(origin: &str) -> String {
     if origin.is_empty() {
@@ -86,6 +240,27 @@ pub fn as_json(room: &Room) -> serde_json::Value {
         "path": room.path,
         "total_active_users": room.total_active_users,
         "new_users_per_minute": room.new_users_per_minute,
+        "limits": if room.adaptive.is_some() { "adaptive" } else { "fixed" },
+        "least_active_users": room.adaptive.map(|range| range.least_active_users),
+        "least_new_users": room.adaptive.map(|range| range.least_new_users),
+        "origin_slow_ms": room.adaptive.and_then(|range| range.slow_ms),
+        "health_checks": room.health_checks,
+        "on_unhealthy": match room.on_unhealthy {
+            OnUnhealthy::Ignore => "ignore",
+            OnUnhealthy::Hold => "hold",
+        },
+        "origin_guard": room.origin_guard.as_ref().map(|guard| serde_json::json!({
+            "strategy": strategy_name(guard.settings.strategy),
+            "min": guard.settings.min,
+            "max": guard.settings.max,
+            "at_once": guard.settings.at_once,
+            "timeout": guard.settings.timeout_ms / 1_000,
+            "hold_ms": guard.settings.hold_ms,
+            "admitted": match guard.admitted {
+                WhenFull::Retry => "retry",
+                WhenFull::Pass => "pass",
+            },
+        })),
         "rate_window": match room.rate_window {
             RateWindow::Minute => "minute",
             RateWindow::Sliding => "sliding",

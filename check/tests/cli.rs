@@ -120,6 +120,25 @@ fn a_valid_room_is_told_in_sentences() {
 }
 
 #[test]
+fn what_a_room_does_about_its_origin_is_told() {
+    let more = "limits = \"adaptive\"\norigin_guard = { max = 50, timeout = 10 }\nhealth_checks = [\"origin\"]\n\
+                on_unhealthy = \"hold\"\n";
+    let shop = SHOP.replace(
+        "total_active_users = 1000",
+        &format!("{more}total_active_users = {{ min = 100, max = 1000 }}"),
+    );
+    let (status, out, errors) = check(&format!("{shop}{OBJECTS}"), &[]);
+    assert_eq!((status, errors.as_str()), (0, ""));
+    for sentence in [
+        "down to 200 new users in a minute and 100 active users at once",
+        "2 to 50 at once, as many as it answers in time, each given up after 10 seconds",
+        "While the origin is unhealthy (origin) or fails nearly every request, nobody new enters",
+    ] {
+        assert!(out.contains(sentence), "{sentence:?} is not in:\n{out}");
+    }
+}
+
+#[test]
 fn errors_of_rooms_go_to_the_standard_error() {
     let broken = SHOP.replace("200", "0").replace("path", "pth");
     let (status, out, errors) = check(&format!("{broken}{OBJECTS}"), &[]);
@@ -270,6 +289,46 @@ fn what_is_probably_not_meant_is_a_warning() {
 }
 
 #[test]
+fn a_valid_check_is_told_in_sentences() {
+    let text = |more: &str| {
+        format!("{SHOP}[vars.CHECK_ORIGIN]\nurl = \"https://origin.example.com/health\"\n{more}\n{OBJECTS}")
+    };
+    let more =
+        "interval = 10\nexpected_body = \"Welcome\"\nregions = [\"WNAM\", \"SEAS\"]\nconsecutive_fails = 2";
+    let (status, out, errors) = check(&text(more), &[]);
+    assert_eq!((status, errors.as_str()), (0, ""));
+    for sentence in [
+        "Check origin asks for https://origin.example.com/health with GET.",
+        "3 observers in each of 2 regions (Western North America, South East Asia) do so every 10 seconds: about 2160 \
+         requests an hour.",
+        "What takes longer than 5 seconds is repeated at once, up to 2 times.",
+        "Healthy is an answer with status 200 and with \"Welcome\"",
+        "must be trusted, and for origin.example.com",
+        "agree that it is unhealthy 2 times in a row or healthy.",
+        "at least half of the regions",
+    ] {
+        assert!(out.contains(sentence), "{sentence:?} is not in:\n{out}");
+    }
+    assert!(!out.contains("Warning"), "{out}");
+    let (_, out, _) = check(&text(more), &["--json"]);
+    let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(answer["checks"][0]["regions"], serde_json::json!(["WNAM", "SEAS"]));
+
+    let (status, out, _) = check(&text("interval = 1"), &["--json"]);
+    let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((status, &answer["errors"][0]["check"]), (1, &"origin".into()));
+    refused(&text("regions = [\"WUE\"]"), &["check origin: regions = \"WUE\"", "did you mean \"WEU\"?"]);
+    warned(&text("suspended = true"), "Check origin is suspended");
+    warned(&text("regions = [\"IN\", \"NEAS\"]"), "IN and NEAS");
+    let host = |host: &str| text("").replace("origin.example.com", host);
+    warned(&host("localhost:8788"), "looks at localhost");
+    warned(&host("192.168.1.1"), "in a private network");
+    warned(&host("shop.example.com"), "which room shop covers");
+    warned(&text("[vars.check_db]\ntcp = \"a:1\""), "Rename it to CHECK_DB");
+    warned(&text("[CHECK_DB]\ntcp = \"a:1\""), "Write [vars.CHECK_DB]");
+}
+
+#[test]
 fn an_environment_has_vars_and_bindings_of_its_own() {
     let own = SHOP.replace("[vars", "[env.live.vars").replace("shop.example", "live.example")
         + &OBJECTS.replace("[[durable", "[[env.live.durable");
@@ -320,6 +379,8 @@ fn help_teaches_every_field() {
         "path",
         "total_active_users",
         "new_users_per_minute",
+        "limits",
+        "origin_slow_ms",
         "rate_window",
         "session_duration",
         "queueing_method",
@@ -328,10 +389,27 @@ fn help_teaches_every_field() {
         "slot_strategy",
         "curve_factor",
         "on_error",
+        "origin_guard",
+        "health_checks",
+        "on_unhealthy",
         "cookie_suffix",
         "cookie_attributes",
         "queueing_status_code",
         "refresh_interval_seconds",
+        "url",
+        "tcp",
+        "method",
+        "interval",
+        "timeout",
+        "retries",
+        "consecutive_fails",
+        "consecutive_successes",
+        "expected_codes",
+        "expected_body",
+        "follow_redirects",
+        "header",
+        "regions",
+        "description",
         "--env",
         "--json",
         "Exit status",

@@ -8,11 +8,19 @@
 //! - [`table`]: figures of many runs, the worst seed of each, and whether they reach the goals.
 //! - [`report`]: the same as JSON, and as a page with charts.
 //! - [`replay`]: a history recorded in the real runtime, through the same core a second time.
+//! - [`origin`]: an origin that gets slower with load and breaks down; [`pages`]: what visitors ask of it.
+//! - [`guarded`]: a flood of clients in front of it, with `origin_guard` and without; [`guarded_report`]: its figures;
+//!   [`literal_guard`]: the article's limiter as it reads, to compare with.
 //! - [`plan`]: what a day will be like for an owner's room, and what would make it better.
 
 pub mod clockwork;
+pub mod guarded;
+pub mod guarded_report;
 pub mod literal;
+pub mod literal_guard;
 pub mod measure;
+pub mod origin;
+pub mod pages;
 pub mod plan;
 pub mod planet;
 pub mod replay;

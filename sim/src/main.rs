@@ -7,6 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anteroom::config::SlotStrategy;
+use anteroom::origin::GuardStrategy;
+use anteroom_sim::guarded::{self, Guarded, Limiter, Line, Terms};
+use anteroom_sim::guarded_report;
+use anteroom_sim::origin::Setup;
 use anteroom_sim::plan::{Day, find, read_room};
 use anteroom_sim::planet::Planet;
 use anteroom_sim::report;
@@ -45,6 +49,8 @@ enum Command {
     },
     /// Tells what a day will be like for a room of yours, and what would make it better
     Plan(PlanArguments),
+    /// Floods an origin with clients, with each strategy of `origin_guard` and with none, and tells what came of it
+    Guard(GuardArguments),
     /// Puts a history that the tests recorded in the real runtime through the core again; exit status 1 when any answer
     /// is not the same bytes
     Replay {
@@ -57,7 +63,8 @@ enum Command {
 #[derive(Debug, Args)]
 #[command(after_long_help = RUN_HELP)]
 struct RunArguments {
-    /// Names of shipped scenarios (see `list`), TOML files, or `all`
+    /// Names of shipped scenarios (see `list`), TOML files, `all`, or `origins`: those with an origin that
+    /// has limits
     #[arg(required = true, value_name = "SCENARIO")]
     scenarios: Vec<String>,
 
@@ -127,6 +134,87 @@ struct PlanArguments {
     html: Option<PathBuf>,
 }
 
+#[derive(Debug, Args)]
+#[command(after_long_help = GUARD_HELP)]
+struct GuardArguments {
+    /// Run only this test; give it several times for more. Left out: all of them
+    #[arg(long, value_name = "NAME")]
+    test: Vec<String>,
+
+    /// What stands before the origin; give it several times to compare. Left out: all of them
+    #[arg(long, value_name = "LIMITER")]
+    limiter: Vec<LimiterName>,
+
+    /// Where requests wait that the origin cannot serve at once. Left out: in the workers, then in the origin
+    #[arg(long, value_name = "PLACE")]
+    line: Vec<LinePlace>,
+
+    /// The smallest window of a worker, in requests
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    min: u32,
+
+    /// The largest window of a worker; fixed with static, the stack of `newest_first`
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    max: u32,
+
+    /// How long a client waits for its answer, in milliseconds; timeout and hold of the guard
+    #[arg(long, value_name = "MS", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(10..=600_000))]
+    patience: u64,
+
+    /// How often a client comes again that was refused, failed or waited in vain
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=100))]
+    retries: u32,
+
+    /// An origin of your own, a TOML file with any of `concurrency`, `service_ms`, `spread`, `sharing`, `contention`, `queue`
+    #[arg(long, value_name = "FILE")]
+    origin: Option<PathBuf>,
+
+    /// Run each with the seeds 1 to N. Goodput and waste are of the worst seed, other figures are means
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000))]
+    seeds: u64,
+
+    /// Write every run with all its figures, second by second, to FILE
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    /// Write one page with the table and a chart per test to FILE; it needs nothing else
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
+    /// Write the table in Markdown to FILE; in a file with the lines `<!-- table begins -->` and
+    /// `<!-- table ends -->`, between them
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+}
+
+/// [`Limiter`] as it is given on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+enum LimiterName {
+    /// Every request is sent at once
+    None,
+    /// The window is max, always
+    Static,
+    /// Ten off the window at each failure, one more after ten successes
+    Basic,
+    /// The article's limiter with positions, as it reads; in the simulator only
+    PositionLiteral,
+    /// A failure at position p shrinks the window to just below p
+    Position,
+    /// No window but a stack: who came last goes first
+    NewestFirst,
+}
+
+/// [`Line`] as it is given on the command line.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+#[value(rename_all = "snake_case")]
+enum LinePlace {
+    /// In the workers: together they send as many at once as the origin works on
+    Worker,
+    /// In the origin: all that the window lets is sent at once
+    Origin,
+}
+
 /// [`SlotStrategy`] as it is given on the command line.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 #[value(rename_all = "snake_case")]
@@ -187,6 +275,29 @@ Examples:
   anteroom-sim plan --config wrangler.toml --env production --room shop --arrivals friday.csv --html plan.html
   anteroom-sim plan --room shop --arrivals ticket_sale    what if that crowd came to my room?";
 
+const GUARD_HELP: &str = "\
+Each test is a minute (x10_long: ten) of clients who come at random, wait a second for their answer and then leave; the origin does their
+work all the same. An origin may queue requests or work on all of them at once, get slower with load, answer 503, hang,
+die or lose half of its capacity.
+
+  goodput     what was completed, of the most that could have been: what the origin can do, or the new clients if fewer
+  worst 5 s   the same of the worst five seconds
+  wasted      what the origin worked on to the end for clients who had left: share of all it worked on, and number
+  timed out   clients who left, from the line or while the origin had their request
+  failed      answers that were errors, 503, or no connection
+  refused     requests beyond the window: the only ones that cost nothing
+  in vain     how long the refused and those who left had waited for it, on the average
+  window      of all workers together
+
+Examples:
+  anteroom-sim guard                                       every test, every limiter
+  anteroom-sim guard --test x10 --test halves --html floods.html
+  anteroom-sim guard --test x10 --limiter static --max 150  a fixed window that fits, by luck
+  anteroom-sim guard --line origin --limiter basic --limiter position --seeds 5
+  printf 'concurrency = 8\\nservice_ms = 250.0\\nsharing = \"cores\"\\n' > mine.toml && anteroom-sim guard --origin mine.toml
+
+docs/guard.md says what the figures mean for a room.";
+
 /// Why nothing came of it, in words for whoever called.
 #[derive(Debug)]
 struct Failure(String);
@@ -203,6 +314,7 @@ fn main() -> ExitCode {
         Command::List => list(),
         Command::Show { name } => show(&name),
         Command::Plan(arguments) => plan(&arguments),
+        Command::Guard(arguments) => guard(&arguments),
         Command::Replay { history } => replay(&history),
     };
     done.unwrap_or_else(|Failure(error)| {
@@ -260,10 +372,11 @@ struct Setting {
 fn settings(arguments: &RunArguments) -> Result<Vec<Setting>, ScenarioError> {
     let mut scenarios = Vec::new();
     for name in &arguments.scenarios {
-        if name == "all" {
+        if name == "all" || name == "origins" {
             for (name, _) in SHIPPED {
                 scenarios.push(shipped(name)?);
             }
+            scenarios.retain(|scenario| scenario.origin.is_some() == (name == "origins"));
         } else {
             scenarios.push(find(name)?);
         }
@@ -402,6 +515,92 @@ fn run_all(settings: &[Setting], seeds: u64) -> Result<(Vec<Run>, f64), Scenario
     bar.finish_and_clear();
     let (runs, seconds): (Vec<Run>, Vec<f64>) = done?.into_iter().unzip();
     Ok((runs, seconds.iter().sum()))
+}
+
+fn guard(arguments: &GuardArguments) -> Result<ExitCode, Failure> {
+    let GuardArguments { min, max, patience, retries, seeds, .. } = *arguments;
+    if min > max {
+        return Err(Failure(format!("--min {min} is above --max {max}; a window is from --min to --max")));
+    }
+    if let Some(file) = &arguments.markdown {
+        with_table(file, "")?;
+    }
+    let mut tests = guarded::tests(&read_origin(arguments.origin.as_deref())?);
+    if let Some(name) = arguments.test.iter().find(|name| tests.iter().all(|test| test.name != **name)) {
+        let names: Vec<&str> = tests.iter().map(|test| test.name).collect();
+        return Err(Failure(format!(
+            "--test {name}: there is none of this name; one of: {}",
+            names.join(", ")
+        )));
+    }
+    tests.retain(|test| arguments.test.is_empty() || arguments.test.iter().any(|name| name == test.name));
+    let wanted = |limiter: &Limiter| {
+        let named =
+            |name: &LimiterName| name.to_possible_value().is_some_and(|it| it.get_name() == limiter.name());
+        arguments.limiter.is_empty() || arguments.limiter.iter().any(named)
+    };
+    let limiters: Vec<Limiter> = Limiter::ALL.into_iter().filter(wanted).collect();
+    let mut lines = vec![Line::Worker, Line::Origin];
+    if !arguments.line.is_empty() {
+        let place = |place: &LinePlace| match place {
+            LinePlace::Worker => Line::Worker,
+            LinePlace::Origin => Line::Origin,
+        };
+        lines = arguments.line.iter().map(place).collect();
+    }
+    let mut jobs = Vec::new();
+    for line in lines {
+        let terms = Terms { line, min, max, patience_ms: patience, retries, ..Terms::default() };
+        for test in &tests {
+            for limiter in &limiters {
+                // Without a line in the worker nothing can be newest first, and at_once says nothing.
+                let needs_line = *limiter == Limiter::Guard(GuardStrategy::NewestFirst) || test.at_once > 1.0;
+                if line == Line::Worker || !needs_line {
+                    jobs.extend((1..=seeds).map(|seed| (test, terms.clone(), *limiter, seed)));
+                }
+            }
+        }
+    }
+    let bar = progress();
+    bar.set_length(jobs.len() as u64);
+    let runs: Vec<Guarded> = jobs
+        .par_iter()
+        .with_max_len(1)
+        .map(|(test, terms, limiter, seed)| {
+            let run = guarded::run(test, terms, *limiter, *seed);
+            bar.inc(1);
+            run
+        })
+        .collect();
+    bar.finish_and_clear();
+    let rows = guarded_report::rows(&runs);
+    print(format_args!("{}\n", guarded_report::text(&rows)));
+    if let Some(file) = &arguments.json {
+        write(file, &guarded_report::json(&runs)?)?;
+    }
+    if let Some(file) = &arguments.html {
+        let lead = [
+            format!("Seeds: {seeds}. Goodput and waste are of the worst one, other figures are means; charts are of seed 1."),
+            "All of it is simulated, with the guard that runs in production. docs/guard.md says what it means.".to_owned(),
+        ];
+        write(file, &guarded_report::page(&rows, &lead)?)?;
+    }
+    if let Some(file) = &arguments.markdown {
+        write(file, &with_table(file, &guarded_report::markdown(&rows))?)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read_origin(file: Option<&Path>) -> Result<Setup, Failure> {
+    let Some(file) = file else { return Ok(Setup::default()) };
+    let wrong = |error: &dyn fmt::Display| Failure(format!("{}: {error}", file.display()));
+    let text = fs::read_to_string(file).map_err(|error| wrong(&format!("cannot be read: {error}")))?;
+    let origin: Setup = toml::from_str(&text).map_err(|error| wrong(&error))?;
+    if !origin.faults.is_empty() {
+        return Err(wrong(&"faults: leave them out, the tests bring their own"));
+    }
+    origin.check().map_err(|error| wrong(&error))?;
+    Ok(origin)
 }
 
 /// A bar on the standard error; it shows on a terminal only.

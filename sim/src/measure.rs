@@ -10,6 +10,7 @@ use anteroom::pipeline::wire;
 use anteroom::queue::{StateKey, minute_of};
 use serde::Serialize;
 
+use crate::pages::Passed;
 use crate::planet::Busiest;
 
 /// A queued visitor's first estimate counts when the wait was longer than this, in milliseconds.
@@ -95,6 +96,9 @@ pub struct Measured {
     pub miscounted: i64,
     /// Simulated events.
     pub events: u64,
+    /// What passed to the origin, where the scenario has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Passed>,
     /// Over time: second, active, waiting, admitted since the point before.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<(u64, u64, u64, u64)>,
@@ -380,6 +384,11 @@ impl Measure {
         self.passed_over += u64::from(younger >= PASSED_BY);
     }
 
+    /// How many are active.
+    pub fn active(&self) -> u64 {
+        self.active.max(0) as u64
+    }
+
     /// One more is active.
     pub fn activated(&mut self, _now: u64) {
         self.active += 1;
@@ -545,6 +554,7 @@ impl Measure {
             wait_seconds: [0.5, 0.95, 1.0].map(|part| quantile(&self.waits, part)),
             miscounted: known.active - self.active,
             events,
+            origin: None,
             series: self.series,
         }
     }

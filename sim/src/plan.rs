@@ -91,7 +91,7 @@ pub fn read_room(
     let (rooms, errors) = Rooms::from_vars(values.into_iter());
     let name = name.to_ascii_lowercase();
     let of_room: Vec<String> =
-        errors.iter().filter(|error| error.room == name).map(ToString::to_string).collect();
+        errors.iter().filter(|error| error.name == name).map(ToString::to_string).collect();
     if !of_room.is_empty() {
         return Err(wrong(of_room.join("\n")));
     }
@@ -338,6 +338,7 @@ fn of_series(file: &Path, room: &toml::Table) -> Result<Scenario, ScenarioError>
         planet: Setup::default(),
         visitors: Behaviour::default(),
         faults: Vec::new(),
+        origin: None,
     })
 }
 

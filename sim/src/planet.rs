@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use anteroom::config::{Room, SlotStrategy};
+use anteroom::origin::{ASK_EVERY_MS, Arrival, Reply, Turn as GuardTurn, Watch};
 use anteroom::pipeline::messages::{ColoReport, Given, WorkerAnswer, WorkerReport};
 use anteroom::pipeline::{
     CheckIn, DataCenter, Global, GlobalMeta, HOLD_TRIES, Outbox, PLACE_MS, SavedDataCenter,
@@ -22,6 +23,8 @@ use rustc_hash::FxHashMap;
 use crate::clockwork::Clockwork;
 use crate::literal::{self, Attempts};
 use crate::measure::{Measure, Measured};
+use crate::origin::OriginAnswer;
+use crate::pages::{Page, Pages};
 use crate::scenario::{Behaviour, Broken, Colos, Planet as Setup, Scenario, ScenarioError};
 
 /// When the world begins: the first millisecond of a minute.
@@ -63,6 +66,8 @@ struct Visitor {
     asking: bool,
     /// Requests that are not answered yet, and hold on to the visitor.
     requests: u8,
+    /// Pages in a row that the origin did not bring.
+    failed: u8,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,6 +102,7 @@ struct Worker {
     requests: FxHashMap<(bool, u64), Request>,
     /// Whom a call is for: places by call.
     calls: FxHashMap<(bool, u64), Vec<u64>>,
+    watch: Watch,
 }
 
 struct Colo {
@@ -233,6 +239,12 @@ enum Event {
         state: Box<StateKey>,
     },
     Fault(u16),
+    /// The origin may have answers.
+    Origin,
+    /// A request in line for the origin asks for its turn.
+    Line(u64),
+    /// Nobody waits for the origin's answer any longer.
+    PageLate(u64),
     Sample,
     Store,
 }
@@ -269,6 +281,7 @@ pub struct Planet {
     /// Parts of visitors that have not come yet, by kind of colo.
     fractions: [f64; 3],
     measure: Measure,
+    pages: Option<Pages>,
     end: u64,
     events: u64,
 }
@@ -300,6 +313,7 @@ impl Planet {
         let mut rng = Rng::with_seed(seed);
         let keeps_stored = scenario.faults.iter().any(|fault| fault.lasts == 0.0);
         let colo_list = (0..setup.colos).map(|index| Self::colo(index, &room, &setup, &mut rng)).collect();
+        let pages = scenario.origin.as_ref().map(|origin| Pages::new(origin, seed));
         let kinds = [Colos::All, Colos::Even, Colos::Odd];
         let weights = kinds.map(|kind| {
             let mut sum = 0.0;
@@ -340,6 +354,7 @@ impl Planet {
             free: Vec::new(),
             fractions: [0.0; 3],
             measure: Measure::new(&room, START),
+            pages,
             end: START + u64::from(scenario.minutes) * 60_000,
             events: 0,
             behaviour: scenario.visitors.clone(),
@@ -373,7 +388,7 @@ impl Planet {
             if setup.skew_ms == 0 { 0 } else { rng.i64(-(setup.skew_ms as i64)..=setup.skew_ms as i64) };
         let start = START.saturating_add_signed(skew);
         Colo {
-            workers: (0..setup.workers).map(|_| Self::worker(setup, rng)).collect(),
+            workers: (0..setup.workers).map(|_| Self::worker(room, setup, rng)).collect(),
             counter: Counter::restore(None, start),
             attempts: Attempts::default(),
             lessor: LeaseCounter::new(rng.u64(1..)),
@@ -396,7 +411,7 @@ impl Planet {
         }
     }
 
-    fn worker(setup: &Setup, rng: &mut Rng) -> Worker {
+    fn worker(room: &Room, setup: &Setup, rng: &mut Rng) -> Worker {
         let id = rng.u64(1..);
         Worker {
             id,
@@ -406,6 +421,7 @@ impl Planet {
             anywhere_desk: Desk::new(setup.deadline_ms * 3 + 100),
             requests: FxHashMap::default(),
             calls: FxHashMap::default(),
+            watch: Watch::new(room),
         }
     }
 
@@ -429,7 +445,9 @@ impl Planet {
             self.step(event);
         }
         let known = self.global.state(&self.room, None, minute_of(self.end), self.end);
-        self.measure.finish(self.end, self.events, &known)
+        let mut measured = self.measure.finish(self.end, self.events, &known);
+        measured.origin = self.pages.map(Pages::finish);
+        measured
     }
 
     fn now(&self) -> u64 {
@@ -479,7 +497,11 @@ impl Planet {
             Event::Renew => self.renew(),
             Event::Renewed { state } => self.renewed(*state),
             Event::Fault(index) => self.fault(usize::from(index)),
+            Event::Origin => self.origin_answers(),
+            Event::Line(number) => self.line(number),
+            Event::PageLate(number) => self.page_late(number),
             Event::Sample => {
+                self.sample_origin();
                 self.measure.sample(self.clockwork.now());
                 self.clockwork.at(self.clockwork.now() + 100, Event::Sample);
             }
@@ -553,6 +575,7 @@ impl Planet {
             bucket: 0,
             asking: false,
             requests: 0,
+            failed: 0,
         };
         if let Some(index) = self.free.pop() {
             self.visitors[index as usize] = visitor;
@@ -638,8 +661,20 @@ impl Planet {
         if !matches!(standing, Standing::Active(_)) {
             self.look_into_cache(colo, worker);
         }
+        if let Some(pages) = &mut self.pages {
+            let here = &self.visitors[visitor as usize];
+            let is_new = standing == Standing::New;
+            pages.lost_places += u64::from(is_new && here.place == Place::Queue && !here.cookieless);
+            pages.thrown_out += u64::from(is_new && true_now < here.active_until && !here.cookieless);
+        }
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
-        let step = if self.literal {
+        let full = self.pages.is_some()
+            && !matches!(standing, Standing::Active(_))
+            && !desk.watch.has_room(true_now);
+        let step = if full {
+            // The origin has enough to do with those who are in.
+            Step::Wait
+        } else if self.literal {
             let state = desk.keeper.state().map(|state| (&state.key, state.global_time(now)));
             literal::judge(&self.room, &standing, ticket.id, state, now)
         } else {
@@ -826,7 +861,7 @@ impl Planet {
             here.place = Place::Inside;
         }
         if !request.twin {
-            self.next_page(request.visitor);
+            self.page(colo, worker, request.visitor);
         }
     }
 
@@ -869,11 +904,9 @@ impl Planet {
             self.clockwork.at(true_now + session, Event::Expiry(request.visitor));
             self.measure.activated(true_now);
         }
-        if here.cookieless && first {
-            // Whoever refuses cookies is a new visitor with the next request.
-            self.next_page(request.visitor);
-        } else if !request.twin {
-            self.next_page(request.visitor);
+        // Whoever refuses cookies is a new visitor with the next request.
+        if (here.cookieless && first) || !request.twin {
+            self.page(colo, worker, request.visitor);
         }
     }
 
@@ -945,6 +978,139 @@ impl Planet {
         } else {
             here.place = Place::Gone;
             self.release(visitor);
+        }
+    }
+
+    // ---- The origin ----
+
+    /// A page is asked for at the origin; the next one follows when it has come.
+    fn page(&mut self, colo: u16, worker: u16, visitor: u32) {
+        let now = self.now();
+        let Some(pages) = &mut self.pages else { return self.next_page(visitor) };
+        self.visitors[visitor as usize].requests += 1;
+        let watch = &mut self.colos[usize::from(colo)].workers[usize::from(worker)].watch;
+        let page = |passage| Page { visitor, colo, worker, passage, at: now };
+        match watch.arrive(now) {
+            Arrival::Go(passage) => self.send_page(page(passage)),
+            Arrival::InLine(passage) => {
+                let number = pages.take(page(passage));
+                self.clockwork.at(now + ASK_EVERY_MS, Event::Line(number));
+            }
+            Arrival::Refused => self.page_refused(visitor),
+        }
+    }
+
+    fn send_page(&mut self, page: Page) {
+        let now = self.now();
+        let patience = (self.behaviour.page_patience_seconds * 1_000.0) as u64;
+        let timeout = self.colos[usize::from(page.colo)].workers[usize::from(page.worker)].watch.timeout_ms();
+        let Some(pages) = &mut self.pages else { return };
+        let number = pages.send(Page { at: now, ..page }, now - START);
+        let waits = timeout.map_or(patience, |timeout| timeout.min(patience));
+        self.clockwork.at(now + waits, Event::PageLate(number));
+        self.schedule_origin();
+    }
+
+    fn schedule_origin(&mut self) {
+        let now = self.now();
+        if let Some(due) = self.pages.as_mut().and_then(|pages| pages.due(now - START)) {
+            self.clockwork.at(START + due, Event::Origin);
+        }
+    }
+
+    fn origin_answers(&mut self) {
+        let now = self.now();
+        let Some(pages) = &mut self.pages else { return };
+        for (page, answer) in pages.answers(now - START) {
+            let reply = match answer {
+                OriginAnswer::Served => Reply::Status(200),
+                OriginAnswer::Error => Reply::Status(500),
+                OriginAnswer::Overloaded => Reply::Status(503),
+                OriginAnswer::Unreachable => Reply::Unreachable,
+            };
+            self.page_came(page, reply);
+        }
+        self.schedule_origin();
+    }
+
+    fn page_came(&mut self, page: Page, reply: Reply) {
+        let now = self.now();
+        let desk = &mut self.colos[usize::from(page.colo)].workers[usize::from(page.worker)];
+        desk.watch.came_back(page.passage, reply, now - page.at, now);
+        if reply.is_trouble() && self.room.follows_origin() {
+            let time = self.worker_time(page.colo, page.worker);
+            let desk = &mut self.colos[usize::from(page.colo)].workers[usize::from(page.worker)];
+            desk.outbox.note_trouble(time);
+            self.announce(page.colo, page.worker);
+        }
+        self.visitors[page.visitor as usize].requests -= 1;
+        if reply.is_trouble() {
+            self.page_failed(page.visitor);
+        } else {
+            self.visitors[page.visitor as usize].failed = 0;
+            self.next_page(page.visitor);
+        }
+    }
+
+    /// The visitor, or the worker's guard, does not wait any longer.
+    fn page_late(&mut self, number: u64) {
+        let now = self.now();
+        let Some(page) = self.pages.as_mut().and_then(|pages| pages.give_up(number)) else { return };
+        let watch = &self.colos[usize::from(page.colo)].workers[usize::from(page.worker)].watch;
+        if watch.timeout_ms().is_some_and(|timeout| now >= page.at + timeout) {
+            self.page_came(page, Reply::TimedOut);
+            return;
+        }
+        // Nobody tells the worker: the platform drops the request together with its visitor.
+        self.visitors[page.visitor as usize].requests -= 1;
+        self.page_failed(page.visitor);
+    }
+
+    fn page_refused(&mut self, visitor: u32) {
+        let now = self.now();
+        if let Some(pages) = &mut self.pages {
+            pages.point.refused += 1;
+        }
+        self.visitors[visitor as usize].requests -= 1;
+        // The page tries again by itself.
+        let again = self.rng.u64(2_000..6_000);
+        self.visit_at(visitor, now + again);
+    }
+
+    fn page_failed(&mut self, visitor: u32) {
+        let now = self.now();
+        let again = self.rng.u64(3_000..10_000);
+        let here = &mut self.visitors[visitor as usize];
+        here.failed = here.failed.saturating_add(1);
+        if u32::from(here.failed) < self.behaviour.page_tries {
+            self.visit_at(visitor, now + again);
+        } else {
+            here.place = Place::Gone;
+            self.release(visitor);
+        }
+    }
+
+    fn line(&mut self, number: u64) {
+        let now = self.now();
+        let Some(page) = self.pages.as_mut().and_then(|pages| pages.in_line(number)) else { return };
+        let watch = &mut self.colos[usize::from(page.colo)].workers[usize::from(page.worker)].watch;
+        match watch.turn(page.passage, now) {
+            GuardTurn::Later => self.clockwork.at(now + ASK_EVERY_MS, Event::Line(number)),
+            turn => {
+                if let Some(pages) = &mut self.pages {
+                    pages.leave(number);
+                }
+                if turn == GuardTurn::Go { self.send_page(page) } else { self.page_refused(page.visitor) }
+            }
+        }
+    }
+
+    fn sample_origin(&mut self) {
+        let now = self.now();
+        let Some(pages) = &mut self.pages else { return };
+        if pages.is_due(now - START) {
+            let status = self.global.origin_status(&self.room, now);
+            pages.sample(now - START, &status, self.measure.active());
         }
     }
 
@@ -1294,7 +1460,10 @@ impl Planet {
             // An earlier report has taken it along.
             return;
         }
-        let report = desk.outbox.report(now);
+        let mut report = desk.outbox.report(now);
+        if self.pages.is_some() {
+            report.origin = desk.watch.report();
+        }
         let late = self.link(self.setup.local_ms) + self.jitter();
         if !self.is_lost() {
             if self.setup.twice > 0.0 && self.rng.f64() < self.setup.twice {

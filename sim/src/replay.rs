@@ -272,6 +272,7 @@ fn global(room: &Room, log: &Log<'_>, replayed: &mut Replayed, heard: &mut Mail)
     let stored = log.loaded.iter().filter(|(key, _)| key.starts_with("colo/"));
     let reports = stored.filter_map(|(_, body)| wire::decode(body).ok()).collect();
     let mut global = Global::restore(room, log.loaded("meta"), reports, log.started()?);
+    global.recall(log.loaded("origin").unwrap_or_default());
     for event in &log.events {
         let (Some((200, was)), readings) = (event.answer, event.readings()) else { continue };
         let (Some(first), Some(last)) = (readings.first().copied(), readings.last().copied()) else {

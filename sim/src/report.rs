@@ -9,6 +9,7 @@ use jiff::civil::DateTime;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::prelude::*;
 use plotters::style::RGBColor;
+use serde::Serialize;
 
 use crate::table::{Row, Run, cells};
 
@@ -65,7 +66,11 @@ fn failed(error: impl fmt::Display) -> ReportError {
 /// # Errors
 /// When a figure cannot be written.
 pub fn json(runs: &[Run]) -> Result<String, ReportError> {
-    serde_json::to_string_pretty(runs).map(|text| text + "\n").map_err(failed)
+    any_json(runs)
+}
+
+pub(crate) fn any_json(value: &(impl Serialize + ?Sized)) -> Result<String, ReportError> {
+    serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(failed)
 }
 
 /// A chart with all that stands beside it.
@@ -176,10 +181,69 @@ fn style() -> String {
 /// When the page cannot be written.
 pub fn page(title: &str, lead: &[String], rows: &[Row<'_>], charts: &[Chart]) -> Result<String, ReportError> {
     let (titles, lines) = cells(rows);
+    page_with(title, lead, &titles, lines, charts)
+}
+
+/// A page with charts, and with a table of its own if it has lines. Titles are in two parts with `|` between.
+///
+/// # Errors
+/// When the page cannot be written.
+pub(crate) fn page_with(
+    title: &str,
+    lead: &[String],
+    titles: &[&str],
+    lines: Vec<Vec<String>>,
+    charts: &[Chart],
+) -> Result<String, ReportError> {
     let titles = titles.iter().map(|title| title.replace('|', " ")).collect();
     let summary = (!lines.is_empty()).then_some(Cells { titles, lines });
     Page { title, lead, style: style(), summary, charts }.render().map_err(failed)
 }
+
+/// Panels of lines by the second, the n-th line of each in the n-th colour. A line is its name, its values, and whether
+/// it is dashed; the table beside them has the first panel.
+///
+/// # Errors
+/// When it cannot be drawn.
+pub(crate) fn by_second(
+    title: &str,
+    desc: &str,
+    panels: Vec<(&'static str, Vec<SecondsLine>)>,
+) -> Result<Chart, ReportError> {
+    let table: Vec<SecondsLine> = panels.first().map(|(_, lines)| lines.clone()).unwrap_or_default();
+    let seconds = table.iter().map(|(_, values, _)| values.len()).max().unwrap_or(1).max(1);
+    let line = |(index, (name, values, dashed)): (usize, SecondsLine)| Line {
+        name,
+        colour: if dashed { INK } else { IN_TURN[index % IN_TURN.len()] },
+        dashed,
+        points: (0..).map(|second| f64::from(second) + 0.5).zip(values).collect(),
+    };
+    let panels: Vec<Panel> = panels
+        .into_iter()
+        .map(|(label, lines)| Panel { label, lines: lines.into_iter().enumerate().map(line).collect() })
+        .collect();
+    let end = seconds as f64;
+    let apart = if seconds > 120 { 60 } else { 10 };
+    let marks: Vec<f64> = (0..=seconds / apart).map(|mark| (mark * apart) as f64).collect();
+    let step = seconds.div_ceil(LINES).max(1);
+    let lines = (0..seconds).step_by(step).map(|second| {
+        let value = |values: &[f64]| values.get(second).map_or_else(String::new, |value| thousands(*value));
+        std::iter::once(second.to_string()).chain(table.iter().map(|(_, values, _)| value(values))).collect()
+    });
+    Ok(Chart {
+        title: title.to_owned(),
+        desc: desc.to_owned(),
+        svg: draw_lines(title, desc, &panels, end, &marks, &|second| format!("{second:.0} s"))?,
+        legend: legend(panels.iter().flat_map(|panel| &panel.lines)),
+        columns: std::iter::once("second".to_owned())
+            .chain(table.iter().map(|(name, ..)| (*name).to_owned()))
+            .collect(),
+        lines: lines.collect(),
+    })
+}
+
+/// A line of [`by_second`]: its name, its value in each second, whether it is dashed.
+pub(crate) type SecondsLine = (&'static str, Vec<f64>, bool);
 
 /// The page of `run`: the figures, each row over time by its first seed, the strategies beside each other.
 ///

@@ -7,6 +7,8 @@ use anteroom::config::{Room, Rooms, SlotStrategy};
 use jiff::civil::{DateTime, date};
 use serde::{Deserialize, Serialize};
 
+use crate::origin;
+
 /// The longest scenario: ten weeks.
 const MINUTES_MAX: f64 = 100_000.0;
 /// The most visitors in a minute.
@@ -39,6 +41,8 @@ pub struct Scenario {
     /// What goes wrong, and when.
     #[serde(default)]
     pub faults: Vec<Fault>,
+    /// The origin. Left out: one that serves everybody at once.
+    pub origin: Option<origin::Setup>,
 }
 
 /// New visitors in a span of time: a rate, a ramp or a recorded series.
@@ -274,6 +278,10 @@ pub struct Behaviour {
     pub parallel: f64,
     /// Share of visitors who come back for another visit some minutes after their last one.
     pub returning: f64,
+    /// With an origin: how long a visitor waits for a page before asking again, in seconds.
+    pub page_patience_seconds: f64,
+    /// With an origin: after so many pages in a row that did not come, a visitor leaves.
+    pub page_tries: u32,
 }
 
 impl Default for Behaviour {
@@ -287,6 +295,8 @@ impl Default for Behaviour {
             roaming: 0.0,
             parallel: 0.0,
             returning: 0.0,
+            page_patience_seconds: 30.0,
+            page_tries: 10,
         }
     }
 }
@@ -400,6 +410,9 @@ impl Scenario {
             arrivals.check().map_err(|error| ScenarioError(format!("arrivals {index}: {error}")))?;
         }
         self.check_ranges()?;
+        if let Some(origin) = &self.origin {
+            origin.check()?;
+        }
         self.room(None).map(|_| ())
     }
 
@@ -455,6 +468,7 @@ impl Scenario {
             ("visitors: visit_seconds", visitors.visit_seconds),
             ("visitors: gap_seconds", visitors.gap_seconds),
             ("visitors: patience_seconds", visitors.patience_seconds),
+            ("visitors: page_patience_seconds", visitors.page_patience_seconds),
             ("planet: zipf", planet.zipf),
         ];
         for (field, mean) in means {
@@ -524,6 +538,7 @@ pub const SHIPPED: &[(&str, &str)] = shipped!(
     "small" "ramp" "over20" "spike3" "spike3_sliding" "lowspike" "flash50" "flash50_sliding" "overshift" "nupmramp" "sd60" "sd300" "big" "million"
     "ticket_sale" "shop_week" "abandon30" "bots20" "parallel_roaming"
     "clocks5" "loss30" "pool_outage" "restarts" "dying_colo"
+    "hidden_capacity" "halved_capacity" "sale_slow" "sale_errors" "sale_hangs" "sale_flaps" "sale_dies"
 );
 
 /// The recorded series that shipped scenarios name.

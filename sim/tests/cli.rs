@@ -315,3 +315,69 @@ fn a_plan_refuses_with_file_field_and_fix() {
         &["no.csv: cannot be read"],
     );
 }
+
+#[test]
+fn floods_are_told_per_limiter_as_a_table_json_and_a_page() {
+    let place = Place::new("guard");
+    place.write("mine.toml", "concurrency = 2\nservice_ms = 50.0\nsharing = \"cores\"\n");
+    let guard = |json: &str| {
+        place.prints(&[
+            "guard",
+            "--origin",
+            "mine.toml",
+            "--test",
+            "x2",
+            "--test",
+            "x10_unknown",
+            "--max",
+            "50",
+            "--json",
+            json,
+            "--html",
+            "page.html",
+        ])
+    };
+    let table = guard("one.json");
+    let lines: Vec<Vec<&str>> = table
+        .lines()
+        .filter(|line| line.starts_with('x'))
+        .map(|line| line.split_whitespace().take(3).collect())
+        .collect();
+    let limiters = ["none", "static", "basic", "position_literal", "position", "newest_first"];
+    let expected: Vec<Vec<&str>> = [("x2", "worker", 6), ("x10_unknown", "worker", 6), ("x2", "origin", 5)]
+        .iter()
+        .flat_map(|(test, line, count)| {
+            limiters[..*count].iter().map(move |limiter| vec![*test, *limiter, *line])
+        })
+        .collect();
+    assert_eq!(lines, expected);
+    assert_eq!(table, guard("two.json"));
+    assert_eq!(place.read("one.json"), place.read("two.json"));
+    let runs: Vec<serde_json::Value> = serde_json::from_str(&place.read("one.json")).unwrap();
+    assert_eq!(runs.len(), 17);
+    let page = place.read("page.html");
+    assert_eq!(page.matches("<figure>").count(), 3);
+    assert_says(&page, &["x2, line in the workers", "completed per second", "The same as a table"]);
+}
+
+#[test]
+fn floods_that_cannot_be_are_refused_with_what_to_change() {
+    let place = Place::new("guard_errors");
+    let refuses = |arguments: &[&str], parts: &[&str]| {
+        assert_says(&place.refuses(&[&["guard"], arguments].concat()), parts);
+    };
+    refuses(&["--test", "x3"], &["--test x3: there is none", "x2", "halves"]);
+    refuses(&["--min", "20", "--max", "10"], &["--min 20 is above --max 10"]);
+    refuses(&["--limiter", "newest"], &["--limiter", "newest_first"]);
+    refuses(&["--origin", "no.toml"], &["no.toml: cannot be read"]);
+    let origin = |text: &str, parts: &[&str]| {
+        place.write("mine.toml", text);
+        assert_says(&place.refuses(&["guard", "--origin", "mine.toml"]), parts);
+    };
+    origin("concurency = 1\n", &["mine.toml: ", "concurency", "`concurrency`"]);
+    origin("concurrency = 0\n", &["mine.toml: origin: concurrency = 0; it must be from 1"]);
+    origin(
+        "[[faults]]\nat = 1.0\nlasts = 1.0\nwhat = \"hang\"\n",
+        &["mine.toml: faults: leave them out, the tests bring their own"],
+    );
+}

@@ -24,6 +24,9 @@ pub const WAITING_HEADER: &str = "anteroom";
 /// A longer address is left out of the `Refresh` header, in bytes.
 const LONGEST_REFRESH_URL: usize = 2_000;
 
+/// After so many seconds a visitor whose origin did not answer tries again.
+const UNREACHABLE_SECONDS: u32 = 10;
+
 /// What is known about a waiting visitor at the moment of the request.
 #[derive(Debug, Clone, Copy)]
 pub struct WaitingView<'a> {
@@ -37,6 +40,8 @@ pub struct WaitingView<'a> {
     pub people_ahead: Option<u64>,
     /// Nobody new enters at present.
     pub queue_all: bool,
+    /// Nobody new enters because the origin is unhealthy.
+    pub held: bool,
     /// Seconds to the next check-in, already spread out so that a crowd does not check in at once.
     pub refresh_seconds: u32,
     /// The time of this answer, in milliseconds since 1970.
@@ -87,7 +92,7 @@ fn refresh(view: &WaitingView) -> String {
 /// The status of a visitor who waits, for the page's script. Its status code is 200 whatever the room's own is: the
 /// question was answered.
 pub fn waiting_status(view: &WaitingView) -> Answer {
-    let wait = Wait::new(view.estimate, view.queue_all);
+    let wait = Wait::new(view.estimate, view.queue_all, view.held);
     let mut answer = status(&WaitingStatus {
         admitted: false,
         wait_known: wait.seconds.is_some(),
@@ -113,7 +118,7 @@ pub fn admitted_status() -> Answer {
 
 /// The answer to a path of our own that does not exist.
 pub fn not_found() -> Answer {
-    message(404, "Page not found", "There is nothing at this address.", false)
+    message(404, "Page not found", "There is nothing at this address.", false, None)
 }
 
 /// The answer to a path that one reader takes for one page and another for a different one.
@@ -123,17 +128,56 @@ pub fn bad_path() -> Answer {
         "Address not understood",
         "This address can be read in more than one way. Please follow a link or type it anew.",
         false,
+        None,
     )
 }
 
-/// The answer when the origin cannot be reached: for an admitted visitor, so nothing in it reloads by itself.
-pub fn origin_unreachable() -> Answer {
+/// The answer to an admitted visitor when the origin cannot be reached. A page asks again by itself, and that keeps the
+/// visitor's session; what was sent with another method than `GET` is for the visitor to send again.
+pub fn origin_unreachable(method: &str) -> Answer {
     message(
         502,
         "The site does not answer",
-        "It was your turn, but the site behind this page could not be reached. Please try again in a moment.",
+        "You are in, but the site behind this page could not be reached. Please try again in a moment.",
         true,
+        Some(Again::after(UNREACHABLE_SECONDS, method)),
     )
+}
+
+/// The answer to an admitted visitor when the origin takes too long (`origin_guard`).
+pub fn origin_late(method: &str) -> Answer {
+    message(
+        504,
+        "The site takes too long",
+        "You are in, but the site behind this page has not answered in time. Please try again in a moment.",
+        true,
+        Some(Again::after(UNREACHABLE_SECONDS, method)),
+    )
+}
+
+/// The answer to an admitted visitor when the origin has too much to do to be asked (`origin_guard`).
+pub fn origin_busy(seconds: u32, method: &str) -> Answer {
+    message(
+        503,
+        "The site is busy",
+        "You are in, and you stay in. The site behind this page has too much to do at this moment, so your request was \
+         not sent to it. Please try again in a few seconds.",
+        true,
+        Some(Again::after(seconds, method)),
+    )
+}
+
+/// In how many seconds to try again, and whether a page may do so by itself.
+#[derive(Clone, Copy)]
+struct Again {
+    seconds: u32,
+    by_itself: bool,
+}
+
+impl Again {
+    fn after(seconds: u32, method: &str) -> Self {
+        Self { seconds, by_itself: method == "GET" }
+    }
 }
 
 /// Headers that all answers share: none of them is to be stored, guessed at or listed by a search engine.
@@ -148,10 +192,22 @@ fn common_headers(content_type: &str) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn message(status: u16, title: &'static str, text: &'static str, retry: bool) -> Answer {
+fn message(
+    status: u16,
+    title: &'static str,
+    text: &'static str,
+    retry: bool,
+    again: Option<Again>,
+) -> Answer {
     let mut headers = common_headers("text/html; charset=utf-8");
     headers.push(("content-language", "en".to_owned()));
     headers.push(("content-security-policy", page::MESSAGE_POLICY.to_owned()));
+    if let Some(Again { seconds, by_itself }) = again {
+        headers.push(("retry-after", seconds.to_string()));
+        if by_itself {
+            headers.push(("refresh", seconds.to_string()));
+        }
+    }
     Answer { status, headers, body: Message::new(title, text, retry).to_html() }
 }
 

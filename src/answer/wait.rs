@@ -28,8 +28,9 @@ pub struct Wait {
 }
 
 impl Wait {
-    /// Words for the estimate; while nobody is let in there is none.
-    pub fn new(estimate: Estimate, queue_all: bool) -> Self {
+    /// Words for the estimate; while nobody is let in, by the owner's wish or because the origin is unhealthy, there is
+    /// none.
+    pub fn new(estimate: Estimate, queue_all: bool, held: bool) -> Self {
         match estimate {
             _ if queue_all => Self {
                 seconds: None,
@@ -37,6 +38,13 @@ impl Wait {
                 text: "nobody is let in right now".to_owned(),
                 note: "Your place is kept. This page tells you as soon as people are let in again.",
                 title: "Closed for the moment – waiting room".to_owned(),
+            },
+            _ if held => Self {
+                seconds: None,
+                label: "The site is having trouble",
+                text: "nobody is let in right now".to_owned(),
+                note: "Your place is kept. This page lets you in when the site is well again and it is your turn.",
+                title: "Waiting for the site – waiting room".to_owned(),
             },
             Estimate::Unknown => Self {
                 seconds: None,

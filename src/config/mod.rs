@@ -9,6 +9,10 @@ pub mod path;
 mod room;
 mod rooms;
 
-pub use parse::{ConfigError, parse_room};
-pub use room::{CookieAttributes, OnError, QueueingMethod, RateWindow, Room, SameSite, Secure, SlotStrategy};
+pub use parse::{ConfigError, Part, parse_room};
+pub(crate) use parse::{Table, nearest, shown_text};
+pub use room::{
+    AdaptiveRange, CookieAttributes, Limits, OnError, OnUnhealthy, OriginGuard, QueueingMethod, RateWindow,
+    Room, SameSite, Secure, SlotStrategy, WhenFull,
+};
 pub use rooms::{BrokenRoom, Coverage, MAX_ROOMS, Rooms};

@@ -7,8 +7,10 @@ use serde_json::{Map, Value};
 
 use super::path;
 use super::room::{
-    CookieAttributes, OnError, QueueingMethod, RateWindow, Room, SameSite, Secure, SlotStrategy,
+    AdaptiveRange, CookieAttributes, OnError, OnUnhealthy, OriginGuard, QueueingMethod, RateWindow, Room,
+    SameSite, Secure, SlotStrategy, WhenFull,
 };
+use crate::origin::{GuardSettings, GuardStrategy};
 
 /// What the name of a room's var starts with.
 pub(super) const VAR_PREFIX: &str = "ROOM_";
@@ -23,16 +25,23 @@ const SUFFIX_MAX: usize = 32;
 /// How much of a value an error shows, in characters.
 const SHOWN_MAX: usize = 60;
 const CURVE_FACTOR: RangeInclusive<f64> = 0.1..=10.0;
+/// Requests of one worker at the origin; a worker has at most so many connections and more memory than these need.
+const WINDOW: RangeInclusive<u32> = 1..=10_000;
+const SLOW_MS: RangeInclusive<u32> = 10..=60_000;
+const CHECKS_MAX: usize = 10;
+const CHECK_NAME_MAX: usize = 100;
 const STATUS_CODES: [u16; 3] = [200, 202, 429];
 /// Nothing else may be served below this path: it holds Anteroom's own pages on every covered host.
 const OWN_PATH: &[u8] = b"/__anteroom";
 
 /// Every field of a room's table.
-const FIELDS: [&str; 16] = [
+const FIELDS: [&str; 21] = [
     "host",
     "path",
     "total_active_users",
     "new_users_per_minute",
+    "limits",
+    "origin_slow_ms",
     "rate_window",
     "session_duration",
     "queueing_method",
@@ -41,11 +50,20 @@ const FIELDS: [&str; 16] = [
     "slot_strategy",
     "curve_factor",
     "on_error",
+    "origin_guard",
+    "health_checks",
+    "on_unhealthy",
     "cookie_suffix",
     "cookie_attributes",
     "queueing_status_code",
     "refresh_interval_seconds",
 ];
+
+/// Every field of a limit that is a range.
+const RANGE_FIELDS: [&str; 2] = ["min", "max"];
+
+/// Every field of `origin_guard`.
+const GUARD_FIELDS: [&str; 7] = ["strategy", "min", "max", "at_once", "timeout", "hold_ms", "admitted"];
 
 /// Every field of `cookie_attributes`.
 const COOKIE_FIELDS: [&str; 2] = ["samesite", "secure"];
@@ -63,13 +81,42 @@ const LATER_FIELDS: [&str; 9] = [
     "turnstile_mode",
 ];
 
-/// One thing that is wrong with a room, in words for its owner.
+/// What an owner configures with a table of vars.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// A waiting room, `[vars.ROOM_<NAME>]`.
+    Room,
+    /// A check of the origin's health, `[vars.CHECK_<NAME>]`.
+    Check,
+}
+
+impl Part {
+    /// What the names of its vars start with.
+    pub fn var_prefix(self) -> &'static str {
+        match self {
+            Self::Room => VAR_PREFIX,
+            Self::Check => "CHECK_",
+        }
+    }
+
+    /// As texts for the owner call it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Room => "room",
+            Self::Check => "check",
+        }
+    }
+}
+
+/// One thing that is wrong with a room or a check, in words for its owner.
 ///
 /// Displayed in one line: `room shop: queue_all = "yes": must be true or false. Fix: ...`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
-    /// The room's name, in lower case.
-    pub room: String,
+    /// What is wrong: a room or a check.
+    pub part: Part,
+    /// Its name, in lower case.
+    pub name: String,
     /// The field as it is written in the table (`cookie_attributes.samesite`), `name`, or the var's name when the
     /// var is no table at all.
     pub field: String,
@@ -83,8 +130,8 @@ pub struct ConfigError {
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { room, field, value, message, fix } = self;
-        write!(formatter, "room {room}: {field} = {value}: {message}. Fix: {fix}.")
+        let Self { part, name, field, value, message, fix } = self;
+        write!(formatter, "{} {name}: {field} = {value}: {message}. Fix: {fix}.", part.word())
     }
 }
 
@@ -99,33 +146,16 @@ impl std::error::Error for ConfigError {}
 /// # Errors
 /// Every error of the room: unknown fields, wrong types, values out of range, conflicts, what is missing.
 pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError>> {
-    let name = room_name(var_name);
-    let mut table = Table { room: shown_text(&name), prefix: "", fields: None, errors: Vec::new() };
-    if !is_room_name(var_name, &name) {
-        table.refuse(
-            "name",
-            &Value::from(var_name),
-            format!("must be ROOM_ and 1 to {NAME_MAX} letters, digits, \"_\" or \"-\""),
-            "rename the var, for example to ROOM_SHOP",
-        );
-    }
-    let Some(fields) = value.as_object() else {
-        let fix = match value {
-            Value::Array(_) => format!("write [vars.{var_name}] with single brackets, one table per room"),
-            Value::String(_) => format!("write a table [vars.{var_name}] instead of text"),
-            _ => format!("write a table [vars.{var_name}] with one line per field"),
-        };
-        table.refuse(&shown_text(var_name), value, "must be a table with the room's fields", &fix);
-        return Err(table.errors);
-    };
-    table.fields = Some(fields);
+    let (name, mut table) = Table::open(Part::Room, var_name, value)?;
     table.unknown(&FIELDS);
 
+    let (total_active_users, new_users_per_minute, adaptive) = table.limits();
     let room = Room {
         host: table.host(),
         path: table.path(),
-        total_active_users: table.whole("total_active_users", 1..=LIMIT_MAX, None),
-        new_users_per_minute: table.whole("new_users_per_minute", 1..=LIMIT_MAX, None),
+        total_active_users,
+        new_users_per_minute,
+        adaptive,
         rate_window: table.choice(
             "rate_window",
             ("minute", RateWindow::Minute),
@@ -148,6 +178,14 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
         ),
         curve_factor: table.curve_factor(),
         on_error: table.choice("on_error", ("admit", OnError::Admit), &[("queue", OnError::Queue)], &[]),
+        origin_guard: table.origin_guard(),
+        health_checks: table.health_checks(),
+        on_unhealthy: table.choice(
+            "on_unhealthy",
+            ("ignore", OnUnhealthy::Ignore),
+            &[("hold", OnUnhealthy::Hold)],
+            &[],
+        ),
         cookie_suffix: table.cookie_suffix(),
         cookie_attributes: table.cookie_attributes(),
         queueing_status_code: table.queueing_status_code(),
@@ -165,39 +203,93 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
     if table.errors.is_empty() { Ok(room) } else { Err(table.errors) }
 }
 
-/// What follows `ROOM_`, in lower case.
-pub(super) fn room_name(var_name: &str) -> String {
-    var_name.strip_prefix(VAR_PREFIX).unwrap_or(var_name).to_ascii_lowercase()
+/// What follows `ROOM_` or `CHECK_`, in lower case.
+pub(super) fn name_of(part: Part, var_name: &str) -> String {
+    var_name.strip_prefix(part.var_prefix()).unwrap_or(var_name).to_ascii_lowercase()
 }
 
-fn is_room_name(var_name: &str, name: &str) -> bool {
-    var_name.starts_with(VAR_PREFIX)
+fn is_name(part: Part, var_name: &str, name: &str) -> bool {
+    var_name.starts_with(part.var_prefix())
         && (1..=NAME_MAX).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
 /// A table being read. Each method reads one field, notes what is wrong with it, and returns a value in range in any
 /// case, so that reading goes on to the next error.
-struct Table<'a> {
-    room: String,
+pub(crate) struct Table<'a> {
+    part: Part,
+    name: String,
     /// Goes before a field's name in errors: `cookie_attributes.` or nothing.
     prefix: &'static str,
     fields: Option<&'a Map<String, Value>>,
-    errors: Vec<ConfigError>,
+    pub(crate) errors: Vec<ConfigError>,
 }
 
 impl<'a> Table<'a> {
-    fn get(&self, field: &str) -> Option<&'a Value> {
+    /// The name that a var gives, and its table.
+    ///
+    /// # Errors
+    /// When the var is no table. A wrong name is among the table's errors.
+    pub(crate) fn open(
+        part: Part,
+        var_name: &str,
+        value: &'a Value,
+    ) -> Result<(String, Self), Vec<ConfigError>> {
+        let name = name_of(part, var_name);
+        let (prefix, word) = (part.var_prefix(), part.word());
+        let mut table =
+            Self { part, name: shown_text(&name), prefix: "", fields: value.as_object(), errors: Vec::new() };
+        if !is_name(part, var_name, &name) {
+            let example = match part {
+                Part::Room => "ROOM_SHOP",
+                Part::Check => "CHECK_ORIGIN",
+            };
+            table.refuse(
+                "name",
+                &Value::from(var_name),
+                format!("must be {prefix} and 1 to {NAME_MAX} letters, digits, \"_\" or \"-\""),
+                &format!("rename the var, for example to {example}"),
+            );
+        }
+        if table.fields.is_some() {
+            return Ok((name, table));
+        }
+        let fix = match value {
+            Value::Array(_) => format!("write [vars.{var_name}] with single brackets, one table per {word}"),
+            Value::String(_) => format!("write a table [vars.{var_name}] instead of text"),
+            _ => format!("write a table [vars.{var_name}] with one line per field"),
+        };
+        table.refuse(&shown_text(var_name), value, format!("must be a table with the {word}'s fields"), &fix);
+        Err(table.errors)
+    }
+
+    pub(crate) fn get(&self, field: &str) -> Option<&'a Value> {
         self.fields.and_then(|fields| fields.get(field))
     }
 
-    fn refuse(&mut self, field: &str, value: &Value, message: impl Into<String>, fix: &str) {
+    pub(crate) fn refuse(&mut self, field: &str, value: &Value, message: impl Into<String>, fix: &str) {
         self.refuse_shown(field, shown(value), message.into(), fix);
     }
 
-    fn refuse_shown(&mut self, field: &str, value: String, message: String, fix: &str) {
+    /// Refuses a value in words that are put together only where an owner reads them, in the check before a deploy. The
+    /// Worker says where they are to be had: carrying all of them would make every cold start slower.
+    pub(crate) fn refuse_as(&mut self, field: &str, value: &Value, words: impl FnOnce() -> (String, String)) {
+        #[cfg(target_arch = "wasm32")]
+        {
+            let _ = words;
+            self.refuse(field, value, "is not valid", "run npm run check: it says why");
+        }
+        #[cfg(not(target_arch = "wasm32"))]
+        {
+            let (message, fix) = words();
+            self.refuse(field, value, message, &fix);
+        }
+    }
+
+    pub(crate) fn refuse_shown(&mut self, field: &str, value: String, message: String, fix: &str) {
         self.errors.push(ConfigError {
-            room: self.room.clone(),
+            part: self.part,
+            name: self.name.clone(),
             field: format!("{}{field}", self.prefix),
             value,
             message,
@@ -205,7 +297,7 @@ impl<'a> Table<'a> {
         });
     }
 
-    fn unknown(&mut self, known: &[&str]) {
+    pub(crate) fn unknown(&mut self, known: &[&str]) {
         let Some(fields) = self.fields else { return };
         for (field, value) in fields {
             let shown_field = shown_text(field);
@@ -213,9 +305,19 @@ impl<'a> Table<'a> {
                 continue;
             }
             if field == "name" && self.prefix.is_empty() {
-                let message = "is not a field: a room's name is what follows ROOM_ in its var's name";
-                self.refuse(field, value, message, "remove it, and rename the var to rename the room");
-            } else if LATER_FIELDS.contains(&field.as_str()) && self.prefix.is_empty() {
+                let (word, prefix) = (self.part.word(), self.part.var_prefix());
+                let message =
+                    format!("is not a field: a {word}'s name is what follows {prefix} in its var's name");
+                self.refuse(
+                    field,
+                    value,
+                    message,
+                    &format!("remove it, and rename the var to rename the {word}"),
+                );
+            } else if self.part == Part::Room
+                && LATER_FIELDS.contains(&field.as_str())
+                && self.prefix.is_empty()
+            {
                 self.refuse(field, value, "is not available in Anteroom yet", "remove it");
             } else {
                 let fix = match nearest(field, known) {
@@ -228,7 +330,7 @@ impl<'a> Table<'a> {
     }
 
     /// A whole number. Without a default it is required.
-    fn whole(&mut self, field: &str, range: RangeInclusive<u32>, default: Option<u32>) -> u32 {
+    pub(crate) fn whole(&mut self, field: &str, range: RangeInclusive<u32>, default: Option<u32>) -> u32 {
         let (low, high) = (*range.start(), *range.end());
         let Some(value) = self.get(field) else {
             if default.is_none() {
@@ -254,8 +356,136 @@ impl<'a> Table<'a> {
         low
     }
 
+    /// Both limits: numbers, or with `limits = "adaptive"` ranges.
+    fn limits(&mut self) -> (u32, u32, Option<AdaptiveRange>) {
+        let adapts = self.choice("limits", ("fixed", false), &[("adaptive", true)], &[]);
+        let (least_active_users, most_active_users) = self.limit("total_active_users", adapts);
+        let (least_new_users, most_new_users) = self.limit("new_users_per_minute", adapts);
+        let slow_ms = self.get("origin_slow_ms").map(|value| {
+            if !adapts {
+                let fix = "set limits to \"adaptive\", or remove origin_slow_ms";
+                self.refuse("origin_slow_ms", value, "is for limits = \"adaptive\" only", fix);
+            }
+            self.whole("origin_slow_ms", SLOW_MS, Some(1_000))
+        });
+        let is_range = |field: &str| self.get(field).is_some_and(Value::is_object);
+        if adapts && !is_range("total_active_users") && !is_range("new_users_per_minute") {
+            let fix = "write a range, for example total_active_users = { min = 200, max = 1000 }";
+            self.refuse("limits", &Value::from("adaptive"), "needs a range for at least one limit", fix);
+        }
+        let range = AdaptiveRange { least_active_users, least_new_users, slow_ms };
+        (most_active_users, most_new_users, adapts.then_some(range))
+    }
+
+    /// The least and the most of a limit: the same number, unless it is a range.
+    fn limit(&mut self, field: &'static str, adapts: bool) -> (u32, u32) {
+        let fields = match self.get(field) {
+            Some(Value::Object(fields)) if adapts => fields,
+            Some(value @ Value::Object(_)) => {
+                let fix = format!("set limits to \"adaptive\", or write one number: {field} = 200");
+                self.refuse(field, value, "is a range, which is for limits = \"adaptive\"", &fix);
+                return (1, 1);
+            }
+            _ => {
+                let limit = self.whole(field, 1..=LIMIT_MAX, None);
+                return (limit, limit);
+            }
+        };
+        let prefix =
+            if field == "total_active_users" { "total_active_users." } else { "new_users_per_minute." };
+        self.within(prefix, Some(fields), |range| {
+            range.unknown(&RANGE_FIELDS);
+            let least = range.whole("min", 1..=LIMIT_MAX, None);
+            let most = range.whole("max", 1..=LIMIT_MAX, None);
+            if least > most {
+                let fix = "set min to at most max";
+                range.refuse("min", &Value::from(least), format!("is more than max, {most}"), fix);
+            }
+            (least.min(most), most)
+        })
+    }
+
+    fn origin_guard(&mut self) -> Option<OriginGuard> {
+        let field = "origin_guard";
+        match self.get(field)? {
+            Value::Object(fields) => Some(self.within("origin_guard.", Some(fields), Self::guard_fields)),
+            other => {
+                let fix = "write origin_guard = { strategy = \"position\", max = 200 }, or remove it";
+                self.refuse(field, other, "must be a table", fix);
+                None
+            }
+        }
+    }
+
+    fn guard_fields(&mut self) -> OriginGuard {
+        self.unknown(&GUARD_FIELDS);
+        let strategies = [
+            ("newest_first", GuardStrategy::NewestFirst),
+            ("basic", GuardStrategy::Basic),
+            ("static", GuardStrategy::Static),
+        ];
+        let settings = GuardSettings {
+            strategy: self.choice("strategy", ("position", GuardStrategy::Position), &strategies, &[]),
+            min: self.whole("min", WINDOW, Some(2)),
+            max: self.whole("max", WINDOW, Some(1_000)),
+            at_once: self.get("at_once").is_some().then(|| self.whole("at_once", WINDOW, Some(1))),
+            timeout_ms: u64::from(self.whole("timeout", 1..=100, Some(30))) * 1_000,
+            hold_ms: u64::from(self.whole("hold_ms", 0..=10_000, Some(1_000))),
+        };
+        if settings.min > settings.max {
+            let message = format!("is more than max, {}", settings.max);
+            self.refuse("min", &Value::from(settings.min), message, "set min to at most max");
+        }
+        let admitted = self.choice("admitted", ("retry", WhenFull::Retry), &[("pass", WhenFull::Pass)], &[]);
+        OriginGuard { settings, admitted }
+    }
+
+    /// The names of the checks that speak for the room.
+    fn health_checks(&mut self) -> Vec<String> {
+        let field = "health_checks";
+        let Some(value) = self.get(field) else { return Vec::new() };
+        let names: Option<Vec<String>> = value
+            .as_array()
+            .map(|names| names.iter().map(|name| name.as_str().map(str::to_owned)).collect())
+            .unwrap_or_default();
+        match names {
+            Some(names)
+                if names.len() <= CHECKS_MAX
+                    && names.iter().all(|name| (1..=CHECK_NAME_MAX).contains(&name.len())) =>
+            {
+                names
+            }
+            _ => {
+                let message = format!(
+                    "must be a list of at most {CHECKS_MAX} names of checks, 1 to {CHECK_NAME_MAX} bytes each"
+                );
+                self.refuse(
+                    field,
+                    value,
+                    message,
+                    "write health_checks = [\"origin\"] for [vars.CHECK_ORIGIN]",
+                );
+                Vec::new()
+            }
+        }
+    }
+
+    /// Reads a table within this one.
+    fn within<T>(
+        &mut self,
+        prefix: &'static str,
+        fields: Option<&'a Map<String, Value>>,
+        read: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let errors = std::mem::take(&mut self.errors);
+        let mut inner = Table { part: self.part, name: self.name.clone(), prefix, fields, errors };
+        let done = read(&mut inner);
+        self.errors = inner.errors;
+        done
+    }
+
     /// `true` or `false`, by default `false`.
-    fn flag(&mut self, field: &str) -> bool {
+    pub(crate) fn flag(&mut self, field: &str) -> bool {
         let Some(value) = self.get(field) else { return false };
         if let Some(flag) = value.as_bool() {
             return flag;
@@ -275,7 +505,7 @@ impl<'a> Table<'a> {
     }
 
     /// One of some names. `later` are names that are known but not available yet.
-    fn choice<T: Copy>(
+    pub(crate) fn choice<T: Copy>(
         &mut self,
         field: &str,
         default: (&str, T),
@@ -307,7 +537,7 @@ impl<'a> Table<'a> {
     }
 
     /// Text; `None` when the field is not set, or not text (which is an error).
-    fn text(&mut self, field: &str, example: &str) -> Option<&'a str> {
+    pub(crate) fn text(&mut self, field: &str, example: &str) -> Option<&'a str> {
         let value = self.get(field)?;
         let text = value.as_str();
         if text.is_none() {
@@ -470,20 +700,21 @@ impl<'a> Table<'a> {
                 None
             }
         };
-        let errors = std::mem::take(&mut self.errors);
-        let mut inner = Table { room: self.room.clone(), prefix: "cookie_attributes.", fields, errors };
-        inner.unknown(&COOKIE_FIELDS);
+        self.within("cookie_attributes.", fields, Self::cookie_fields)
+    }
+
+    fn cookie_fields(&mut self) -> CookieAttributes {
+        self.unknown(&COOKIE_FIELDS);
         let samesites = [("lax", SameSite::Lax), ("none", SameSite::None), ("strict", SameSite::Strict)];
         let secures = [("always", Secure::Always), ("never", Secure::Never)];
-        let samesite = inner.choice("samesite", ("auto", SameSite::Auto), &samesites, &[]);
-        let secure = inner.choice("secure", ("auto", Secure::Auto), &secures, &[]);
+        let samesite = self.choice("samesite", ("auto", SameSite::Auto), &samesites, &[]);
+        let secure = self.choice("secure", ("auto", Secure::Auto), &secures, &[]);
         if samesite == SameSite::None && secure == Secure::Never {
             let message =
                 "conflicts with samesite = \"none\": browsers drop such a cookie unless it is Secure";
             let fix = "set secure to \"auto\" or \"always\", or samesite to \"lax\"";
-            inner.refuse("secure", &Value::from("never"), message, fix);
+            self.refuse("secure", &Value::from("never"), message, fix);
         }
-        self.errors = inner.errors;
         CookieAttributes { samesite, secure }
     }
 
@@ -518,14 +749,14 @@ fn whole_meant(value: &Value) -> Option<i64> {
 
 /// In the Worker nobody is there to be helped with spelling; the check has said it before.
 #[cfg(target_arch = "wasm32")]
-fn nearest<'a>(_given: &str, _known: &[&'a str]) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(_given: &str, _known: &[&'a str]) -> Option<&'a str> {
     None
 }
 
 /// The known name that somebody most likely meant: near in spelling, with `totalActiveUsers` read as
 /// `total_active_users`. Long names may differ in three letters, short ones in one.
 #[cfg(not(target_arch = "wasm32"))]
-fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
     let given: String = given.chars().take(SHOWN_MAX).collect();
     let given = given.to_ascii_lowercase().replace('-', "_");
     let (distance, name) = known
@@ -548,12 +779,12 @@ fn one_of(names: &[&str]) -> String {
 }
 
 /// A value as errors show it: JSON in one line, cut to [`SHOWN_MAX`] characters.
-fn shown(value: &Value) -> String {
+pub(crate) fn shown(value: &Value) -> String {
     shown_text(&value.to_string())
 }
 
 /// Text as errors show it: in one line, without anything that a terminal could obey, cut to [`SHOWN_MAX`] characters.
-pub(super) fn shown_text(text: &str) -> String {
+pub(crate) fn shown_text(text: &str) -> String {
     let mut characters = text.chars();
     let mut shown = String::new();
     for character in characters.by_ref().take(SHOWN_MAX) {

@@ -1,5 +1,9 @@
 //! One waiting room, validated and ready to use.
 
+use serde::{Deserialize, Serialize};
+
+use crate::origin::GuardSettings;
+
 /// One waiting room. Built only by the parser, so every value is within its range.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Room {
@@ -9,10 +13,12 @@ pub struct Room {
     pub host: Option<String>,
     /// The path it covers with everything below it, normalised: starts with `/`, ends without one (but `/` itself).
     pub path: String,
-    /// How many users may be active at once, at least 1.
+    /// How many users may be active at once, at least 1; at most so many where the limits adapt.
     pub total_active_users: u32,
-    /// How many new users may enter in a minute, at least 1.
+    /// How many new users may enter in a minute, at least 1; at most so many where the limits adapt.
     pub new_users_per_minute: u32,
+    /// How far the limits follow the origin's health; `None`: they are fixed.
+    pub adaptive: Option<AdaptiveRange>,
     /// Which minutes that holds for.
     pub rate_window: RateWindow,
     /// Minutes that a user stays active after the last request, 1 to 30.
@@ -29,6 +35,12 @@ pub struct Room {
     pub curve_factor: f64,
     /// What happens to new users when neither the objects nor a cached state answer.
     pub on_error: OnError,
+    /// How many requests a worker has at the origin at once; `None`: as many as come.
+    pub origin_guard: Option<OriginGuard>,
+    /// The health checks that speak for the room's origin; none: no check does.
+    pub health_checks: Vec<String>,
+    /// What happens to new users while the origin is unhealthy.
+    pub on_unhealthy: OnUnhealthy,
     /// Appended to the cookie's name after an underscore; may be empty.
     pub cookie_suffix: String,
     /// Attributes of the ticket cookie.
@@ -43,6 +55,19 @@ impl Room {
     /// Whether this room is looked at before another one: longest path first, and with a host before without.
     pub(super) fn comes_before(&self, other: &Self) -> bool {
         (self.path.len(), self.host.is_some()) >= (other.path.len(), other.host.is_some())
+    }
+
+    /// The limits as they are configured: the most there can be, where they adapt.
+    pub fn limits(&self) -> Limits {
+        Limits {
+            total_active_users: self.total_active_users,
+            new_users_per_minute: self.new_users_per_minute,
+        }
+    }
+
+    /// Whether the limits or the entrance depend on the origin's health.
+    pub fn follows_origin(&self) -> bool {
+        self.adaptive.is_some() || self.on_unhealthy == OnUnhealthy::Hold
     }
 
     /// The session duration in milliseconds.
@@ -68,6 +93,15 @@ impl Room {
     pub fn cookie_path(&self) -> String {
         cookie_path(&self.path)
     }
+}
+
+/// The limits of a room that are in force at some moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// How many users may be active at once.
+    pub total_active_users: u32,
+    /// How many new users may enter in a minute; 0: nobody.
+    pub new_users_per_minute: u32,
 }
 
 /// Which minutes `new_users_per_minute` holds for.
@@ -106,6 +140,46 @@ pub enum OnError {
     Admit,
     /// Queue them.
     Queue,
+}
+
+/// How a worker keeps the origin from having more to do than it can (`origin_guard`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OriginGuard {
+    /// The window, and how it follows the origin.
+    pub settings: GuardSettings,
+    /// What happens to users who are in when the window is full.
+    pub admitted: WhenFull,
+}
+
+/// What happens to a request of a user who is in when the guard's window is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhenFull {
+    /// It is answered at once: try again in a moment.
+    Retry,
+    /// It goes to the origin all the same.
+    Pass,
+}
+
+/// What happens to new users while the origin is unhealthy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnUnhealthy {
+    /// They enter as ever.
+    Ignore,
+    /// They wait. When the origin is back they enter slowly at first.
+    Hold,
+}
+
+/// How far the limits of a room follow its origin's health (`limits = "adaptive"`). The most is in
+/// [`Room::total_active_users`] and [`Room::new_users_per_minute`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AdaptiveRange {
+    /// The least that `total_active_users` shrinks to, at least 1.
+    pub least_active_users: u32,
+    /// The least that `new_users_per_minute` shrinks to, at least 1.
+    pub least_new_users: u32,
+    /// An origin that takes longer to its first byte than this is overloaded, in milliseconds; `None`: three times as
+    /// long as when it has little to do.
+    pub slow_ms: Option<u32>,
 }
 
 /// Attributes of the ticket cookie.

@@ -3,7 +3,7 @@
 use litemap::LiteMap;
 use serde_json::Value;
 
-use super::parse::{ConfigError, VAR_PREFIX, parse_room, room_name, shown_text};
+use super::parse::{ConfigError, Part, VAR_PREFIX, name_of, parse_room, shown_text};
 use super::path::{self, Reading};
 use super::room::Room;
 
@@ -65,7 +65,7 @@ impl Rooms {
                     all.rooms.insert(at, room);
                 }
                 Err(errors) => {
-                    let name = shown_text(&room_name(var_name));
+                    let name = shown_text(&name_of(Part::Room, var_name));
                     all.broken.push(BrokenRoom { name, errors });
                 }
             }
@@ -143,7 +143,14 @@ impl Rooms {
     /// What keeps a valid room from joining these.
     fn conflict(&self, new: &Room) -> Option<ConfigError> {
         let error = |field: &str, value: String, message: String, fix: String| {
-            Some(ConfigError { room: new.name.clone(), field: field.to_owned(), value, message, fix })
+            Some(ConfigError {
+                part: Part::Room,
+                name: new.name.clone(),
+                field: field.to_owned(),
+                value,
+                message,
+                fix,
+            })
         };
         if self.get(&new.name).is_some() {
             return error(

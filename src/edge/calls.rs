@@ -34,15 +34,28 @@ pub async fn call<A: Serialize, R: DeserializeOwned>(
     deadline_ms: u64,
 ) -> Result<R> {
     let body = wire::encode(message).map_err(unreadable)?;
-    let bytes = post(env.clone(), binding, name.to_owned(), route, body, deadline_ms).await?;
+    let bytes = post(env.clone(), binding, (name.to_owned(), ""), route, body, deadline_ms).await?;
     wire::decode(&bytes).map_err(unreadable)
+}
+
+/// Calls an object that is made near a location when it is called for the first time. Nothing is told and nothing
+/// answered.
+pub async fn wake(
+    env: &Env,
+    binding: &'static str,
+    name: String,
+    hint: &'static str,
+    route: &'static str,
+    deadline_ms: u64,
+) -> Result<()> {
+    post(env.clone(), binding, (name, hint), route, Vec::new(), deadline_ms).await.map(|_| ())
 }
 
 /// The part of a call that does not depend on the message, compiled once: it is a large part of the Worker otherwise.
 fn post(
     env: Env,
     binding: &'static str,
-    name: String,
+    (name, hint): (String, &'static str),
     route: &'static str,
     body: Vec<u8>,
     deadline_ms: u64,
@@ -54,7 +67,12 @@ fn post(
         let request =
             web_sys::Request::new_with_str_and_init(&format!("https://object{route}"), &init)?.into();
         // A stub that has failed once stays broken, so each call has a new one.
-        let stub = env.durable_object(binding)?.get_by_name(&name)?;
+        let namespace = env.durable_object(binding)?;
+        let stub = if hint.is_empty() {
+            namespace.get_by_name(&name)?
+        } else {
+            namespace.get_by_name_with_location_hint(&name, hint)?
+        };
         let answered = within(deadline_ms, async {
             let mut response = stub.fetch_with_request(request).await?;
             let status = response.status_code();

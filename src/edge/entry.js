@@ -10,10 +10,14 @@ export { Anywhere, Counter, DataCenter, Global, Health };
 globalThis.anteroomHealthScript = healthScript;
 
 // What `src/edge/mod.rs` exports; worker-build puts it there.
-const { decide, origin, unreachable } = Rust.prototype;
+const { decide, origin, patience, returned, tend, unreachable } = Rust.prototype;
 
 /** Where admitted visitors go; empty: the zone's own origin. The same for all requests of an isolate. */
 let elsewhere;
+
+/** What came of a request to the origin that has no status code. */
+const UNREACHABLE = 0;
+const TIMED_OUT = 1;
 
 export default {
   async fetch(request, env, context) {
@@ -28,22 +32,50 @@ export default {
     );
     if (answer instanceof Response) return answer;
     elsewhere ??= origin(env);
-    return toOrigin(elsewhere ? moved(request, elsewhere) : request, answer);
+    const sent = elsewhere ? moved(request, elsewhere) : request;
+    // No room covers it: nothing is counted.
+    if (answer === undefined) return toOrigin(sent);
+    let passage = answer;
+    let cookie = "";
+    if (typeof answer === "string") {
+      const space = answer.indexOf(" ");
+      passage = +answer.slice(0, space);
+      cookie = answer.slice(space + 1);
+    }
+    return toOrigin(sent, cookie, passage, (came, took) =>
+      returned(passage, came, took, request, env, context),
+    );
   },
+  scheduled: (_event, env) => tend(env),
 };
 
 /**
  * To the origin and back, untouched: method, headers and body as they came, redirects not followed.
  * @param {Request} request
  * @param {string} [cookie] Added to the answer, unless empty.
+ * @param {number} [passage] The request's number; below zero: it has only so much time.
+ * @param {(came: number, took: number) => void} [told] What came of it, and after how many milliseconds.
  */
-async function toOrigin(request, cookie = "") {
+async function toOrigin(request, cookie = "", passage = 0, told = undefined) {
+  const began = Date.now();
+  let impatience;
+  let timer;
+  if (passage < 0) {
+    // Only until the first byte: the answer may then take as long as it likes.
+    impatience = new AbortController();
+    timer = setTimeout(() => impatience.abort(), patience(passage));
+  }
   let response;
   try {
-    response = await fetch(request);
+    response = await (impatience ? fetch(request, { signal: impatience.signal }) : fetch(request));
   } catch (error) {
-    return unreachable(`${error}`, cookie);
+    const came = impatience?.signal.aborted ? TIMED_OUT : UNREACHABLE;
+    told?.(came, Date.now() - began);
+    return unreachable(`${error}`, cookie, came === TIMED_OUT, request.method);
+  } finally {
+    clearTimeout(timer);
   }
+  told?.(response.status, Date.now() - began);
   if (!cookie) return response;
   // The headers of a fetched response cannot be changed; one made from it can, and streams the same body. Status text,
   // other headers and WebSocket come along.

@@ -7,21 +7,25 @@ use js_sys::futures::future_to_promise;
 use wasm_bindgen::JsValue;
 use worker::{Context, Env, Result};
 
-use super::clock::{now, random, random_id};
+use super::clock::{now, pause, random, random_id};
+use super::passages::{self, Number, Way};
 use super::platform::{colo, likely_colo};
 use super::room_worker::{Place, time_in};
 use super::settings::Settings;
-use super::{operator, own};
+use super::{health, operator, own};
 use crate::answer::{self, Estimate, WaitingView};
 use crate::config::{Coverage, Room};
+use crate::origin::{ASK_EVERY_MS, Turn};
 use crate::pipeline::{CheckIn, PLACE_MS};
 use crate::queue::{Step, estimated_wait_seconds, likely_ahead, minute_of, next_check_in_seconds};
 use crate::ticket::{KeyRing, Standing, Ticket, find_cookie, set_cookie, standing};
 
 /// Our own paths, on every host that a room covers.
 const OWN_PATHS: &str = "/__anteroom/";
-/// The decision that most requests get: to the origin, and nothing to add to its answer.
-const TO_ORIGIN: JsValue = JsValue::UNDEFINED;
+/// The decision for a request that no room has a say in.
+const NOT_OURS: JsValue = JsValue::UNDEFINED;
+/// Whom the origin is too busy for is asked to try again after so many seconds, and up to so many more.
+const TRY_AGAIN_SECONDS: (u32, u32) = (2, 4);
 
 /// A request, read once.
 pub struct Request {
@@ -38,24 +42,25 @@ pub struct Request {
 /// Decides a request; `edge::decide` says how.
 pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     let settings = Settings::of(&env);
+    health::tend_once(&env, &settings, &context);
     let (https, host, path) = parts(&request.url);
     if path.starts_with(OWN_PATHS) && settings.rooms.covers_host(host) {
         let path = path.to_owned();
         return Ok(later(async move { operator::handle(&request.inner, &path, &env, &settings).await }));
     }
     let room = match settings.rooms.find(host, path) {
-        Coverage::Uncovered => return Ok(TO_ORIGIN),
+        Coverage::Uncovered => return Ok(NOT_OURS),
         Coverage::Covered(room) => room,
         // Which room it means depends on who reads it; no honest client writes such a path.
         Coverage::Contradictory(_) => return own::page(&answer::bad_path(), None),
     };
     // Without keys no ticket can be given, so nobody could ever leave the queue: fail open. It is in the log.
-    let Some(keys) = settings.keys.as_ref().filter(|_| !room.suspended) else { return Ok(TO_ORIGIN) };
+    let Some(keys) = settings.keys.as_ref().filter(|_| !room.suspended) else { return Ok(NOT_OURS) };
     let tickets = tickets(keys, room, &request.cookies);
     let time = time_in(&room.name);
     if let Standing::Active(ticket) = best(&tickets, room, time) {
         if !request.asks_for_status && !has_moved(&ticket, room, time) {
-            return Ok(TO_ORIGIN);
+            return to_origin(&request.inner, room, None);
         }
         // Nobody has to be asked, and whichever colo counts a move, the sum is right.
         let place = Place::new(room, likely_colo(&request.inner), host, &env, &settings);
@@ -67,8 +72,17 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     Ok(later(visit.handle(standing)))
 }
 
+/// The origin is in trouble, and the room must hear of it.
+pub fn tell_of_trouble(room: &str, request: &web_sys::Request, env: &Env, context: &Context) {
+    let settings = Settings::of(env);
+    let Some(room) = settings.rooms.get(room) else { return };
+    let url = request.url();
+    let (_, host, _) = parts(&url);
+    Place::new(room, likely_colo(request), host, env, &settings).note_trouble(context);
+}
+
 /// A decision that takes its time.
-fn later(decision: impl Future<Output = Result<JsValue>> + 'static) -> JsValue {
+pub fn later(decision: impl Future<Output = Result<JsValue>> + 'static) -> JsValue {
     let decision = async move { Ok(decision.await?) };
     future_to_promise(AssertUnwindSafe(decision)).into()
 }
@@ -120,7 +134,12 @@ impl Visit {
                 (Ticket { id, bucket: minute_of(time), accepted_at: None, last_check_in: time }, false)
             }
         };
-        let step = self.place.judge(&standing, ticket.id).await?;
+        let step = if passages::has_room(&self.place.room) {
+            self.place.judge(&standing, ticket.id).await?
+        } else {
+            // The origin has enough to do with those who are in.
+            Step::Wait
+        };
         self.place.refill(&self.context);
         match step {
             Step::Pass => self.pass(ticket),
@@ -158,7 +177,7 @@ impl Visit {
         if self.request.asks_for_status {
             return own::page(&answer::admitted_status(), cookie.as_deref());
         }
-        Ok(cookie.map_or(TO_ORIGIN, JsValue::from))
+        to_origin(&self.request.inner, &self.place.room, cookie)
     }
 
     async fn wait(&self, ticket: Ticket, waited: bool) -> Result<JsValue> {
@@ -182,6 +201,7 @@ impl Visit {
                 .map_or(Estimate::Unknown, |seconds| Estimate::Known { seconds }),
             people_ahead: key.map(|key| likely_ahead(key, ticket.bucket).max(0) as u64),
             queue_all: room.queue_all,
+            held: key.is_some_and(|key| key.held),
             refresh_seconds,
             now_ms: time,
             cookieless: !waited && self.comes_from_itself(),
@@ -207,6 +227,43 @@ impl Visit {
         let referrer = self.request.inner.headers().get("referer").ok().flatten();
         referrer.is_some_and(|referrer| referrer == self.request.url)
     }
+}
+
+/// A request of a user who is in: to the origin, unless that has too much to do.
+fn to_origin(request: &web_sys::Request, room: &Room, cookie: Option<String>) -> Result<JsValue> {
+    match passages::arrive(room) {
+        Way::Open(number) => Ok(go(number, cookie)),
+        Way::InLine(number) => {
+            let method = request.method();
+            Ok(later(async move {
+                loop {
+                    pause(ASK_EVERY_MS).await;
+                    match passages::turn(number) {
+                        Turn::Go => return Ok(go(number, cookie)),
+                        Turn::Later => {}
+                        Turn::Dropped => return busy(&method, cookie.as_deref()),
+                    }
+                }
+            }))
+        }
+        Way::Closed => busy(&request.method(), cookie.as_deref()),
+    }
+}
+
+/// To the origin: the request's number and the cookie to add to the answer.
+fn go(number: Number, cookie: Option<String>) -> JsValue {
+    match cookie {
+        None => JsValue::from(number.value()),
+        Some(cookie) => JsValue::from(format!("{} {cookie}", number.value())),
+    }
+}
+
+/// The origin has too much to do: try again in a moment.
+fn busy(method: &str, cookie: Option<&str>) -> Result<JsValue> {
+    let (least, more) = TRY_AGAIN_SECONDS;
+    let [random] = random::<1>()?;
+    let seconds = least + u32::from(random) * more / 256;
+    own::page(&answer::origin_busy(seconds, method), cookie)
 }
 
 /// Whether a URL is HTTPS, its host and its path. The platform has parsed it already; this only finds the parts.

@@ -1,12 +1,14 @@
 //! The origin's health on our own paths: the webhook of the platform's health checks, the status page, the same as
 //! JSON, and the page's script.
 
+use std::cell::Cell;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use js_sys::futures::JsFuture;
 use js_sys::{JsString, Reflect, Uint8Array};
 use wasm_bindgen::{JsCast, JsValue};
-use worker::{Env, Result};
+use worker::{Context, Env, Result};
 
 use super::calls::{HEALTH, call};
 use super::clock::now;
@@ -16,6 +18,7 @@ use super::settings::{HealthPage, Settings};
 use crate::answer::{self, Answer};
 use crate::health::analytics::Range;
 use crate::health::messages::{Ask, KEEPER, NOTIFY, Notify, Stored, Told, VERSION, VIEW};
+use crate::health::observer::TEND;
 use crate::health::page;
 use crate::health::webhook::{self, LONGEST_BODY, Notice};
 use crate::ticket::same_secret;
@@ -44,6 +47,28 @@ pub async fn handle(
         _ => return Ok(None),
     };
     Ok(Some(own::page(&answer, None)?))
+}
+
+thread_local! {
+    static TENDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Asks the keeper to see to the observers of all checks, once in the life of an isolate: after a deploy there are new
+/// isolates, and there may be new checks. Nobody waits for it.
+pub fn tend_once(env: &Env, settings: &Settings, context: &Context) {
+    if !settings.checks.is_empty() && !TENDED.replace(true) {
+        let env = env.clone();
+        context.wait_until(async move {
+            if let Err(error) = tend(&env).await {
+                log_error(&error.to_string());
+            }
+        });
+    }
+}
+
+/// Asks the keeper to see to the observers of all checks.
+pub async fn tend(env: &Env) -> Result<()> {
+    call(env, HEALTH, KEEPER, TEND, &(), DEADLINE_MS).await
 }
 
 /// Takes a notification in. Whatever is refused leaves no trace.

@@ -11,20 +11,24 @@ mod health;
 mod objects;
 mod operator;
 mod own;
+mod passages;
 mod platform;
 mod room_worker;
 mod settings;
 
-use wasm_bindgen::JsValue;
+use crate::origin::Reply;
 use wasm_bindgen::prelude::wasm_bindgen;
+use wasm_bindgen::{JsCast, JsValue};
 use worker::Env;
 use worker::worker_sys::Context;
 
 /// Decides a request. `url`, `cookies` and `status` are its URL and its headers `Cookie` and `Anteroom-Status`,
 /// empty where there are none.
 ///
-/// Returns `undefined`: to the origin; a text: to the origin, and add this `Set-Cookie` to its answer; a `Response`: the
-/// answer; or a `Promise` of one of these, when others have to be asked.
+/// Returns `undefined`: to the origin, and no room is concerned; a number: to the origin, and tell [`returned`] what came
+/// of it; a text: the same, and after the number and a space the `Set-Cookie` to add to the answer; a `Response`: the
+/// answer; or a `Promise` of one of these, when others have to be asked. A number below zero: [`patience`] says how long
+/// the origin has.
 ///
 /// # Errors
 /// When the platform breaks its word: the visitor then gets the platform's own error page.
@@ -52,12 +56,56 @@ pub fn origin(env: &Env) -> String {
     settings::Settings::of(env).origin.clone().unwrap_or_default()
 }
 
-/// What a visitor gets when the origin cannot be reached; `cookie` may be empty.
+/// How long the origin has for the first byte of a request's answer, in milliseconds.
+#[wasm_bindgen]
+pub fn patience(number: f64) -> f64 {
+    passages::patience_ms(number.into())
+}
+
+/// What came of a request to the origin, after so many milliseconds: a status code, 0: it could not be reached, or 1: it
+/// was given up.
+#[wasm_bindgen]
+pub fn returned(
+    number: f64,
+    came: u16,
+    took_ms: f64,
+    request: &web_sys::Request,
+    env: &Env,
+    context: &Context,
+) {
+    let reply = match came {
+        0 => Reply::Unreachable,
+        1 => Reply::TimedOut,
+        status => Reply::Status(status),
+    };
+    if let Some(room) = passages::came_back(number.into(), reply, took_ms as u64) {
+        gate::tell_of_trouble(
+            &room,
+            request,
+            env,
+            &worker::Context::new(AsRef::<JsValue>::as_ref(context).clone().unchecked_into()),
+        );
+    }
+}
+
+/// Asks the keeper to see to the observers of all checks: for sites without visitors, at the platform's cron.
+/// Returns a `Promise`.
+#[wasm_bindgen]
+pub fn tend(env: Env) -> JsValue {
+    gate::later(async move { health::tend(&env).await.map(|()| JsValue::UNDEFINED) })
+}
+
+/// What a visitor gets when the origin cannot be reached, or takes too long; `cookie` may be empty.
 ///
 /// # Errors
 /// When the platform refuses to build the response.
 #[wasm_bindgen]
-pub fn unreachable(error: &str, cookie: &str) -> Result<JsValue, JsValue> {
-    platform::log_error(&format!("the origin cannot be reached: {error}"));
-    Ok(own::page(&crate::answer::origin_unreachable(), Some(cookie).filter(|cookie| !cookie.is_empty()))?)
+pub fn unreachable(error: &str, cookie: &str, late: bool, method: &str) -> Result<JsValue, JsValue> {
+    let page = if late {
+        crate::answer::origin_late(method)
+    } else {
+        platform::log_error(&format!("the origin cannot be reached: {error}"));
+        crate::answer::origin_unreachable(method)
+    };
+    Ok(own::page(&page, Some(cookie).filter(|cookie| !cookie.is_empty()))?)
 }

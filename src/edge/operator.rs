@@ -9,7 +9,8 @@ use super::clock::now;
 use super::settings::Settings;
 use super::{health, own};
 use crate::answer;
-use crate::pipeline::messages::{STATE, StateAnswer, StateRequest, VERSION};
+use crate::config::Limits;
+use crate::pipeline::messages::{ORIGIN, OriginStatus, STATE, StateAnswer, StateRequest, VERSION};
 use crate::queue::{StateKey, minute_of};
 use crate::ticket::same_secret;
 
@@ -32,7 +33,45 @@ struct RoomStatus {
     suspended: bool,
     queue_all: bool,
     state: Option<StateKey>,
+    origin: Option<Origin>,
     error: Option<String>,
+}
+
+/// What passed through the room to its origin lately.
+#[derive(Serialize)]
+struct Origin {
+    limits: Limits,
+    held: bool,
+    unhealthy_check: Option<String>,
+    unhealthy_since: Option<u64>,
+    /// Of the last 60 seconds.
+    answered: u64,
+    failed: u64,
+    timed_out: u64,
+    refused: u64,
+    first_byte_p50_ms: Option<u64>,
+    first_byte_p95_ms: Option<u64>,
+    in_flight: u64,
+}
+
+impl From<OriginStatus> for Origin {
+    fn from(status: OriginStatus) -> Self {
+        let counts = &status.last_minute;
+        let (unhealthy_check, unhealthy_since) = status.unhealthy.unzip();
+        Self {
+            limits: status.limits,
+            held: status.held,
+            unhealthy_check,
+            unhealthy_since,
+            answered: counts.answered(),
+            failed: counts.failed,
+            timed_out: counts.timed_out,
+            refused: counts.refused,
+            first_byte_p50_ms: counts.quantile_ms(0.5).map(|ms| ms as u64),
+            first_byte_p95_ms: counts.quantile_ms(0.95).map(|ms| ms as u64),
+            in_flight: counts.in_flight,
+        }
+    }
 }
 
 /// Answers a request below `/__anteroom/`.
@@ -66,6 +105,7 @@ pub async fn handle(
             Ok(answer) => (answer.state, None),
             Err(error) => (None, Some(error.to_string())),
         };
+        let origin: Result<OriginStatus> = call(env, GLOBAL, &room.name, ORIGIN, &(), DEADLINE_MS).await;
         rooms.push(RoomStatus {
             name: room.name.clone(),
             path: room.path.clone(),
@@ -75,6 +115,7 @@ pub async fn handle(
             suspended: room.suspended,
             queue_all: room.queue_all,
             state,
+            origin: origin.ok().map(Origin::from),
             error,
         });
     }

@@ -7,12 +7,13 @@ use worker::{Cache, Context, Env, Headers, Response, Result};
 
 use super::calls::{ANYWHERE, COUNTER, DATA_CENTER, LocalBoxFuture, call, unreadable};
 use super::clock::{now, pause, random_id, within};
+use super::passages;
 use super::platform::log_error;
 use super::settings::Settings;
 use crate::config::{Room, SlotStrategy};
 use crate::pipeline::messages::{
     HOLD, HoldSessions, REPORT, STATE, StateAnswer, StateRequest, TAKE, Take, Taken, VERSION, WorkerAnswer,
-    colo_object,
+    WorkerReport, colo_object,
 };
 use crate::pipeline::{CheckIn, HOLD_TRIES, Outbox, wire};
 use crate::queue::{Clocked, Desk, Keeper, NumberAsk, Outcome, StateKey, Step, Turn, Whom, minute_of};
@@ -255,6 +256,19 @@ impl Place {
         }
     }
 
+    /// The origin is in trouble: sees to a report soon, though nobody checks in.
+    pub fn note_trouble(&self, context: &Context) {
+        let time = self.time();
+        let noted = self.with(|worker| {
+            worker.outbox.note_trouble(time);
+            worker.outbox.announce(time)
+        });
+        if let Ok(Some(wait)) = noted {
+            let place = self.clone();
+            context.wait_until(async move { place.report(wait).await });
+        }
+    }
+
     /// Notes a check-in and sees to its report after the response.
     pub fn note(&self, check_in: CheckIn, context: &Context) {
         let time = self.time();
@@ -296,6 +310,7 @@ impl Place {
                 // An earlier report has taken it all along.
                 return;
             };
+            let report = WorkerReport { origin: passages::report(&self.room), ..report };
             let name = colo_object(&self.room.name, &self.colo);
             let answer: Result<WorkerAnswer> =
                 call(&self.env, DATA_CENTER, &name, REPORT, &report, REPORT_DEADLINE_MS).await;

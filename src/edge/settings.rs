@@ -9,6 +9,7 @@ use worker::Env;
 
 use super::platform::log_error;
 use crate::config::Rooms;
+use crate::health::check::Checks;
 use crate::ticket::KeyRing;
 
 /// Calls to objects on a visitor's path take no longer than this by default, in milliseconds.
@@ -32,6 +33,8 @@ pub enum HealthPage {
 pub struct Settings {
     /// The rooms that are valid, and those that are not.
     pub rooms: Rooms,
+    /// The checks that are valid.
+    pub checks: Checks,
     /// The keys of the ticket cookies; `None`: missing or invalid, no room can work.
     pub keys: Option<Rc<KeyRing>>,
     /// Where admitted visitors go; `None`: the zone's own origin.
@@ -69,16 +72,15 @@ impl Settings {
     }
 
     fn read(env: &Env) -> Self {
-        let names: Vec<String> = Object::keys(env.unchecked_ref_object())
-            .iter()
-            .filter_map(|name| name.as_string())
-            .filter(|name| name.starts_with("ROOM_"))
-            .collect();
-        let vars = names.into_iter().map(|name| {
-            let value = json_var(env, &name).unwrap_or(serde_json::Value::Null);
-            (name, value)
-        });
-        let (rooms, errors) = Rooms::from_vars(vars);
+        let names: Vec<String> =
+            Object::keys(env.unchecked_ref_object()).iter().filter_map(|name| name.as_string()).collect();
+        let vars = |prefix: &'static str| {
+            let names = names.iter().filter(move |name| name.starts_with(prefix));
+            names.map(|name| (name.clone(), json_var(env, name).unwrap_or(serde_json::Value::Null)))
+        };
+        let (rooms, mut errors) = Rooms::from_vars(vars("ROOM_"));
+        let (checks, errors_of_checks) = Checks::from_vars(vars("CHECK_"));
+        errors.extend(errors_of_checks);
         let mut problems: Vec<String> = errors.iter().map(ToString::to_string).collect();
         let keys = match KeyRing::parse(&text_var(env, "COOKIE_KEYS").unwrap_or_default()) {
             Ok(keys) => Some(Rc::new(keys)),
@@ -125,6 +127,7 @@ impl Settings {
         };
         Self {
             rooms,
+            checks,
             keys,
             webhook_secret: text_var(env, "WEBHOOK_SECRET").filter(|secret| !secret.is_empty()),
             health_page,

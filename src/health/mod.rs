@@ -6,9 +6,15 @@
 //!
 //! Everything here is pure; `edge/objects/health.rs` stores what it says.
 
+pub mod agree;
 pub mod analytics;
+pub mod check;
 pub mod history;
+pub mod judge;
+pub mod look;
+pub mod observer;
 pub mod page;
+mod parse;
 mod tables;
 pub mod view;
 pub mod webhook;

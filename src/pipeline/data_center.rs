@@ -7,6 +7,7 @@ use super::census::Census;
 use super::messages::{ColoReport, Given, VERSION, WorkerAnswer, WorkerReport};
 use super::{CALM_REPORT_MS, CheckIn, LATE_RENEWAL_MS, Trail};
 use crate::config::Room;
+use crate::origin::{OriginCounts, OriginReport};
 use crate::queue::{Clocked, Level, Remembered, StateKey};
 
 /// Pushes to Global are so far apart while there is traffic.
@@ -26,11 +27,13 @@ pub const MAX_WORKERS: usize = 512;
 /// Tickets remembered against double counting, per generation: 100,000 active users in all, about 7 MB.
 const REMEMBERED_TICKETS: usize = 50_000;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Worker {
     applied: u64,
     durable: u64,
     reported_at: u64,
+    /// What it has seen of the origin; `None`: not known, after a restart of the data center.
+    origin: Option<OriginCounts>,
 }
 
 /// What a data center keeps in storage.
@@ -68,6 +71,8 @@ pub struct DataCenter {
     push_by: Option<u64>,
     /// Until when workers may still report slowly, because they were told that the room is calm.
     calm_until: u64,
+    /// What the colo's workers have seen of the origin since this start.
+    origin: OriginCounts,
 }
 
 impl DataCenter {
@@ -92,6 +97,7 @@ impl DataCenter {
             push_by: None,
             // What the instance that has gone told its workers is not known.
             calm_until: now + CALM_REPORT_MS,
+            origin: OriginCounts::default(),
         };
         if let Some(saved) = saved {
             data_center.census = saved.census;
@@ -101,7 +107,7 @@ impl DataCenter {
             // Global still waits for the next push of the instance that has gone.
             data_center.dirty = true;
             for (worker, applied) in saved.workers {
-                data_center.workers.insert(worker, Worker { applied, durable: applied, reported_at: 0 });
+                data_center.workers.insert(worker, Worker { applied, durable: applied, ..Worker::default() });
             }
         }
         data_center
@@ -116,9 +122,17 @@ impl DataCenter {
                 self.workers.remove(&longest);
             }
         }
+        // Of a worker that has just started nothing is missing; of another one, what it told before a restart.
+        let known = (report.first == 1).then(OriginCounts::default);
         let worker =
-            self.workers.entry(report.worker).or_insert(Worker { applied: 0, durable: 0, reported_at: now });
+            self.workers.entry(report.worker).or_insert(Worker { origin: known, ..Worker::default() });
         worker.reported_at = now;
+        if let Some(seen) = report.origin.as_ref().filter(|seen| seen.is_sound()) {
+            let news = seen.since(worker.origin.as_ref().unwrap_or(seen));
+            self.origin.add(&OriginCounts { in_flight: 0, ..news });
+            worker.origin = Some(seen.clone());
+            self.dirty = true;
+        }
         // After a restart, a report that goes on where the lost memory ended is not counted: the answer tells the
         // worker from where to send again.
         let gap = report.instance != self.instance && report.first > worker.applied + 1;
@@ -246,7 +260,15 @@ impl DataCenter {
             workers: self.active_workers(now),
             next_in: self.next_push(room, now).unwrap_or(0),
             late: self.late(room, now),
+            origin: self.origin_report(now),
         }
+    }
+
+    fn origin_report(&self, now: u64) -> Option<OriginReport> {
+        let active = self.workers.values().filter(|worker| now < worker.reported_at + WORKER_MS);
+        let in_flight = active.filter_map(|worker| Some(worker.origin.as_ref()?.in_flight)).sum();
+        let counts = OriginCounts { in_flight, ..self.origin.clone() };
+        (!counts.is_empty()).then_some(OriginReport { since: self.instance, counts })
     }
 
     /// Global did not answer the push: what it carried must go again.

@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Census;
 use super::flow::Flow;
-use super::messages::{ColoReport, Given, VERSION};
-use crate::config::{Room, SlotStrategy};
+use super::messages::{ColoReport, Given, OriginHealth, OriginStatus, VERSION};
+use crate::config::{Limits, Room, SlotStrategy};
+use crate::origin::{Adaptive, Evidence, Hold, OriginCounts, Use};
 use crate::queue::{Level, MinuteShares, Shares, StateKey, minute_of, start_of};
 
 /// At most so many colos are kept apart: a few times as many as the network has.
@@ -94,6 +95,21 @@ pub struct Global {
     /// Colos whose stored reports are to be deleted.
     forgotten: Vec<String>,
     meta_stored: bool,
+    /// What passed through the room lately.
+    evidence: Evidence,
+    origin: OriginMemory,
+    origin_stored: bool,
+}
+
+/// What Global knows of the origin and keeps in storage.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct OriginMemory {
+    /// Format version.
+    pub v: u8,
+    /// The limits that follow it.
+    pub adaptive: Adaptive,
+    /// Whether new users wait for it.
+    pub hold: Hold,
 }
 
 impl Global {
@@ -109,6 +125,9 @@ impl Global {
             flow: Flow::default(),
             forgotten: Vec::new(),
             meta_stored: true,
+            evidence: Evidence::default(),
+            origin: OriginMemory::default(),
+            origin_stored: true,
         };
         let meta = meta.unwrap_or_default();
         for (minute, shares) in meta.shares {
@@ -137,6 +156,38 @@ impl Global {
         global
     }
 
+    /// Takes up what was stored of the origin before a restart.
+    pub fn recall(&mut self, origin: OriginMemory) {
+        self.origin = origin;
+    }
+
+    /// Takes in what a health check says. Returns whether that is news, which must be in storage before it is answered.
+    pub fn origin_health(&mut self, room: &Room, told: &OriginHealth, now: u64) -> bool {
+        let news = self.origin.hold.told(room, &told.check, told.healthy, told.at);
+        self.origin_stored &= !news && !self.origin.hold.look(room, &self.evidence, now);
+        news
+    }
+
+    /// What must be stored of the origin, if it has changed.
+    pub fn origin_to_store(&mut self) -> Option<OriginMemory> {
+        (!std::mem::replace(&mut self.origin_stored, true))
+            .then(|| OriginMemory { v: VERSION, ..self.origin.clone() })
+    }
+
+    /// What is known of the origin, for operators.
+    pub fn origin_status(&self, room: &Room, now: u64) -> OriginStatus {
+        let lately = self.colos.values().filter(|colo| now < colo.received_at + ACTIVE_MS);
+        let in_flight = lately.filter_map(|colo| Some(colo.report.origin.as_ref()?.counts.in_flight)).sum();
+        let unhealthy = self.origin.hold.unhealthy_check(room);
+        OriginStatus {
+            v: VERSION,
+            limits: self.origin.hold.limit(self.origin.adaptive.limits(room), now),
+            held: self.origin.hold.is_held(),
+            unhealthy: unhealthy.map(|(check, since)| (check.to_owned(), since)),
+            last_minute: OriginCounts { in_flight, ..self.evidence.since(now.saturating_sub(60_000)) },
+        }
+    }
+
     /// Takes in a colo's report: the newest counts, an older or repeated one changes nothing. Returns false when the
     /// report was not taken because there is no room for another colo.
     pub fn receive(&mut self, room: &Room, report: ColoReport, now: u64) -> bool {
@@ -144,6 +195,9 @@ impl Global {
             colo.answered_at = now;
             if report.sequence <= colo.report.sequence {
                 return true;
+            }
+            if let Some(origin) = &report.origin {
+                self.evidence.add(&origin.news(colo.report.origin.as_ref()), now);
             }
             if colo.is_cut_off(now.saturating_sub(BACK_MS)) {
                 colo.back = Some((now, colo.received_at));
@@ -162,6 +216,9 @@ impl Global {
                 return false;
             }
             self.merged.merge(&report.census, 1);
+            if let Some(origin) = &report.origin {
+                self.evidence.add(&origin.counts, now);
+            }
             self.tried = None;
             let name = report.colo.clone();
             self.colos
@@ -291,10 +348,15 @@ impl Global {
         let unheard = self.cut_off(room, now).min((i64::from(room.total_active_users) - counted).max(0));
         let active = counted + unheard;
         let foreseen = |ms: u64| (counted - merged.active_at(room, counted_at + ms)).max(0) as u32;
+        let (expiring_refresh, expiring_minute) = (foreseen(room.refresh_ms()), foreseen(60_000));
         let waiting = merged.waiting_at(room, now);
         let entering = self.entering(now);
         let present = merged.present_at(room, &waiting, now);
-        let level = level(room, active, entering, present.iter().all(|users| *users == 0));
+        let nobody_waits = present.iter().all(|users| *users == 0);
+        let used = Use { active, entering: f64::from(entering) / 10.0, waiting: !nobody_waits };
+        let limits = self.limits(room, used, now);
+        let merged = &self.merged;
+        let level = level(room, limits, active, entering, nobody_waits);
         let pools = room.slot_strategy == SlotStrategy::Leases && colo.is_none();
         let recent = (here.saturating_sub(RECENT_MINUTES)..=here + 1)
             .filter(|_| pools)
@@ -309,8 +371,8 @@ impl Global {
             active,
             step,
             expiring,
-            expiring_refresh: foreseen(room.refresh_ms()),
-            expiring_minute: foreseen(60_000),
+            expiring_refresh,
+            expiring_minute,
             admitted: merged.admitted_in(this),
             admitted_next: merged.admitted_in(this + 1),
             unnumbered: merged.unnumbered_in(this),
@@ -325,10 +387,22 @@ impl Global {
             level,
             covered,
             recent,
-            leaving: self.flow.leaving(i64::from(room.total_active_users)),
+            leaving: self.flow.leaving(i64::from(limits.total_active_users)),
             giving_up: self.flow.giving_up(),
             present,
+            limits: (limits != room.limits()).then_some(limits),
+            held: self.origin.hold.is_held(),
         }
+    }
+
+    /// The limits in force: moved by what passed through the room, where the owner gave a range.
+    fn limits(&mut self, room: &Room, used: Use, now: u64) -> Limits {
+        let before = self.origin.adaptive.limits(room);
+        self.origin.adaptive.step(room, &self.evidence, used, now);
+        let limits = self.origin.adaptive.limits(room);
+        let held = self.origin.hold.look(room, &self.evidence, now);
+        self.origin_stored &= limits == before && !held;
+        self.origin.hold.limit(limits, now)
     }
 
     /// Everything before this time is in the counts, unless a colo lies about how late its reports are.
@@ -483,8 +557,10 @@ fn expiry_lag_ms(room: &Room) -> u64 {
 }
 
 /// How near a room is to its limits. `entering`: users admitted per ten minutes.
-fn level(room: &Room, active: i64, entering: u32, nobody_waits: bool) -> Level {
-    let level = Level::of(room, active, entering.into(), nobody_waits);
-    // Only a pool is exact whatever has been reported; the others need to know soon.
-    if room.slot_strategy == SlotStrategy::Leases { level } else { level.max(Level::Busy) }
+fn level(room: &Room, limits: Limits, active: i64, entering: u32, nobody_waits: bool) -> Level {
+    let level = Level::of(limits, active, entering.into(), nobody_waits);
+    // Only a pool is exact whatever has been reported; the others need to know soon. So does a room that follows its
+    // origin's health: what it must hear and say cannot wait for half a minute.
+    let may_be_calm = room.slot_strategy == SlotStrategy::Leases && !room.follows_origin();
+    if may_be_calm { level } else { level.max(Level::Busy) }
 }

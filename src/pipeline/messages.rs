@@ -7,6 +7,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Census, CheckIn};
+use crate::config::Limits;
+use crate::origin::{OriginCounts, OriginReport};
 #[cfg(doc)]
 use crate::queue::LeaseAnswer;
 use crate::queue::{LeaseAsk, Ledger, Lent, LoanAsk, NumberAsk, Outcome, StateKey};
@@ -30,6 +32,12 @@ pub const REPORT: &str = "/report";
 pub const STATE: &str = "/state";
 /// Global: a data center's report. [`ColoReport`] → [`StateAnswer`].
 pub const PUSH: &str = "/push";
+
+/// Global: a health check's state. [`OriginHealth`] → empty.
+pub const ORIGIN_HEALTH: &str = "/origin-health";
+
+/// Global: what it knows of the origin. Empty → [`OriginStatus`].
+pub const ORIGIN: &str = "/origin";
 
 /// The name of a colo's objects (Counter, `DataCenter`) of a room.
 pub fn colo_object(room: &str, colo: &str) -> String {
@@ -113,7 +121,7 @@ impl Given {
 }
 
 /// A worker's report: check-ins since the last one that is known to be in storage.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct WorkerReport {
     /// Format version.
     pub v: u8,
@@ -128,6 +136,9 @@ pub struct WorkerReport {
     /// Some check-ins must be known everywhere at once: sessions renewed in their last seconds.
     #[serde(default)]
     pub urgent: bool,
+    /// What the worker has seen of the origin since it started; `None`: no news.
+    #[serde(default)]
+    pub origin: Option<OriginCounts>,
 }
 
 /// A data center's answer to a worker.
@@ -167,6 +178,37 @@ pub struct ColoReport {
     /// What happened longer ago than this, in milliseconds, is in some report.
     #[serde(default)]
     pub late: u64,
+    /// What the colo's workers have seen of the origin.
+    #[serde(default)]
+    pub origin: Option<OriginReport>,
+}
+
+/// What a health check says of an origin.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OriginHealth {
+    /// Format version.
+    pub v: u8,
+    /// The check's name, as the rooms' owners write it in `health_checks`.
+    pub check: String,
+    /// Whether it is healthy.
+    pub healthy: bool,
+    /// Since when, in milliseconds since the epoch. What is told late never unsays what is newer.
+    pub at: u64,
+}
+
+/// What the room knows of its origin.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OriginStatus {
+    /// Format version.
+    pub v: u8,
+    /// The limits in force.
+    pub limits: Limits,
+    /// Whether new users wait because it is unhealthy.
+    pub held: bool,
+    /// The check that says that it is unhealthy, and since when, in milliseconds since the epoch.
+    pub unhealthy: Option<(String, u64)>,
+    /// What passed through the room in the last 60 seconds.
+    pub last_minute: OriginCounts,
 }
 
 /// Asks Global for the state key.

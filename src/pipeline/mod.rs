@@ -23,7 +23,7 @@ pub mod wire;
 pub use census::Census;
 pub use check_in::CheckIn;
 pub use data_center::{DataCenter, SavedDataCenter};
-pub use global::{Global, GlobalMeta, MAX_COLOS};
+pub use global::{Global, GlobalMeta, MAX_COLOS, OriginMemory};
 pub use outbox::Outbox;
 pub use slots::SlotCounts;
 pub use trail::Trail;

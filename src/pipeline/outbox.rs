@@ -39,6 +39,8 @@ pub struct Outbox {
     due: Option<u64>,
     announced: Option<u64>,
     dropped: u64,
+    /// The origin is in trouble, and that is not reported yet.
+    trouble: bool,
 }
 
 impl Outbox {
@@ -55,6 +57,7 @@ impl Outbox {
             due: None,
             announced: None,
             dropped: 0,
+            trouble: false,
         }
     }
 
@@ -88,6 +91,13 @@ impl Outbox {
         self.due = Some(self.due.map_or(due, |earlier| earlier.min(due)));
     }
 
+    /// The origin is in trouble: the room must know within a second, though no visitor checks in.
+    pub fn note_trouble(&mut self, now: u64) {
+        self.trouble = true;
+        let due = (self.reported_at + REPORT_MS).max(now);
+        self.due = Some(self.due.map_or(due, |earlier| earlier.min(due)));
+    }
+
     /// The number of the last check-in.
     fn last(&self) -> u64 {
         self.first + self.check_ins.len() as u64 - 1
@@ -96,7 +106,7 @@ impl Outbox {
     /// Whether a request must see to the next report, and in how many milliseconds it must leave. One request at a
     /// time takes it upon itself; when it vanishes, another does.
     pub fn announce(&mut self, now: u64) -> Option<u64> {
-        let due = if self.last() > self.applied {
+        let due = if self.last() > self.applied || self.trouble {
             // What was reported before and is not counted yet goes again.
             let again = if self.urgent > self.applied { URGENT_AGAIN_MS } else { REPORT_MS };
             self.due.unwrap_or(self.reported_at + again).max(now)
@@ -114,11 +124,12 @@ impl Outbox {
 
     /// Whether the announced report is due. An earlier one may have taken its check-ins along.
     pub fn is_due(&self, now: u64) -> bool {
-        !self.is_empty() && self.announced.is_some_and(|announced| announced <= now + EARLY_MS)
+        (self.trouble || !self.is_empty())
+            && self.announced.is_some_and(|announced| announced <= now + EARLY_MS)
     }
 
     /// The report to send now: all that the data center has not counted yet; nothing, where it is only asked whether
-    /// it still has what it had.
+    /// it still has what it had. What the worker has seen of the origin is for the caller to add.
     pub fn report(&mut self, now: u64) -> WorkerReport {
         self.reported_at = now;
         self.announced = None;
@@ -130,7 +141,8 @@ impl Outbox {
             instance: self.instance,
             first: self.first + skip as u64,
             check_ins: self.check_ins.iter().skip(skip).take(REPORT_CAPACITY).copied().collect(),
-            urgent: self.urgent > self.applied,
+            urgent: std::mem::take(&mut self.trouble) || self.urgent > self.applied,
+            origin: None,
         }
     }
 

@@ -91,6 +91,10 @@ pub fn decide(room: &Room, standing: &Standing, state: Option<&Clocked>, now: u6
     if room.queue_all {
         return Decision::Wait;
     }
+    // However old the word is: whoever enters sees errors. Its successor comes with the next report.
+    if state.is_some_and(|state| state.key.held && state.age(now) <= FALLBACK_USABLE_MS) {
+        return Decision::Wait;
+    }
     let bucket = waiting_in.unwrap_or(minute);
     let Some((key, time, budget)) = state.filter(|state| state.age(now) <= FRESH_MS).and_then(|state| {
         let time = state.global_time(now);
@@ -141,7 +145,7 @@ fn own_slots(room: &Room, state: Option<&Clocked>, waiting_in: Option<u32>, now:
     let (colo, anywhere) = key.split_by_traffic(budget);
     Some(match room.slot_strategy {
         SlotStrategy::AdaptedWorkerSlots => {
-            let utilisation = key.active_at(time) as f64 / f64::from(room.total_active_users);
+            let utilisation = key.active_at(time) as f64 / key.most_active(room).max(1) as f64;
             adapted_worker_slots(
                 colo,
                 key.colo_workers,
@@ -207,9 +211,9 @@ impl Fallback {
         };
         let minute = minute_of(now);
         let seconds = now.saturating_sub(start_of(minute)) / 1_000;
-        let rate_left = i64::from(room.new_users_per_minute) - key.admitted_in(minute) - key.unnumbered;
+        let rate_left = key.most_new(room) - key.admitted_in(minute) - key.unnumbered;
         let paced = rate_left * (seconds as i64 + 1) / 60;
-        let free = (i64::from(room.total_active_users) - key.active_at(time) - key.carry).min(paced)
+        let free = (key.most_active(room) - key.active_at(time) - key.carry).min(paced)
             - key.protected(room, ahead(key, waiting_in));
         let (colo, anywhere) = key.split_by_traffic(free / FALLBACK_PART);
         Some(worker_slots(colo, f64::from(key.colo_workers), anywhere, f64::from(key.all_workers)))

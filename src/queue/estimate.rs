@@ -51,10 +51,10 @@ fn whole_bucket(key: &StateKey, bucket: u32) -> Option<i64> {
 
 /// Seconds until so many users have entered and there is a slot for one more.
 fn wait_seconds(room: &Room, key: &StateKey, ahead: i64, time: u64) -> Option<f64> {
-    if room.queue_all {
+    if room.queue_all || key.held || key.most_new(room) == 0 {
         return None;
     }
-    let limit = f64::from(room.new_users_per_minute);
+    let limit = key.most_new(room) as f64;
     let entering = f64::from(key.entering) / 10.0;
     // How fast users leave is known from the last minutes; before that, from how fast they enter and whose session
     // seems to end.
@@ -62,7 +62,7 @@ fn wait_seconds(room: &Room, key: &StateKey, ahead: i64, time: u64) -> Option<f6
         0 => entering.max(f64::from(key.expiring_minute)),
         leaving => (f64::from(leaving) / 10.0).max(entering * LEAST_OF_ENTERING),
     };
-    let free = i64::from(room.total_active_users) - key.active_at(time);
+    let free = key.most_active(room) - key.active_at(time);
     // The visitor needs a slot too.
     let to_leave = ahead + 1 - free.max(0);
     let by_limit = seconds_by_limit(room, key, ahead + 1, time);
@@ -78,7 +78,7 @@ fn wait_seconds(room: &Room, key: &StateKey, ahead: i64, time: u64) -> Option<f6
 
 /// Seconds until so many more may have entered by `new_users_per_minute`: what is left of this minute first.
 fn seconds_by_limit(room: &Room, key: &StateKey, users: i64, time: u64) -> f64 {
-    let limit = i64::from(room.new_users_per_minute);
+    let limit = key.most_new(room);
     let minute = minute_of(time);
     let left =
         (limit - key.admitted_in(minute) - if minute == key.minute { key.unnumbered } else { 0 }).max(0);

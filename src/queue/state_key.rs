@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Level, MinuteShares, share_of_slots, start_of};
-use crate::config::Room;
+use crate::config::{Limits, Room};
 
 /// Expiries are foreseen for so long. A session that seems to end may have been renewed since the state was made:
 /// who is to be let in for it must be judged by a newer state.
@@ -74,6 +74,12 @@ pub struct StateKey {
     /// free for them.
     #[serde(default)]
     pub present: Vec<u32>,
+    /// The limits in force, where they are not those that are configured.
+    #[serde(default)]
+    pub limits: Option<Limits>,
+    /// Nobody new enters: the origin is unhealthy.
+    #[serde(default)]
+    pub held: bool,
 }
 
 /// A state key and when it was received, by the holder's own clock.
@@ -104,6 +110,21 @@ impl Clocked {
 }
 
 impl StateKey {
+    /// The limits in force.
+    pub fn limits(&self, room: &Room) -> Limits {
+        self.limits.unwrap_or_else(|| room.limits())
+    }
+
+    /// The most active users.
+    pub fn most_active(&self, room: &Room) -> i64 {
+        self.limits(room).total_active_users.into()
+    }
+
+    /// The most new users in a minute.
+    pub fn most_new(&self, room: &Room) -> i64 {
+        self.limits(room).new_users_per_minute.into()
+    }
+
     /// Active users at a time, from what was known: expiries are foreseen, arrivals are not.
     pub fn active_at(&self, time: u64) -> i64 {
         let steps = (time.saturating_sub(self.taken_at) / self.step.max(1)) as usize;
@@ -128,7 +149,7 @@ impl StateKey {
     }
 
     fn bounded(&self, room: &Room, minute: u32, time: u64, careful: bool) -> Option<i64> {
-        let total = i64::from(room.total_active_users);
+        let total = self.most_active(room);
         let foreseen = if careful { time.min(self.taken_at + FORESIGHT_MS) } else { time };
         let free = total - self.active_at(foreseen);
         let by_active = if minute == self.minute {
@@ -136,7 +157,7 @@ impl StateKey {
         } else if minute == self.minute + 1 {
             // What the last minute's owners may have given since: as much as the limits let them, no more.
             let end = start_of(minute);
-            let unused = (i64::from(room.new_users_per_minute) - self.admitted).max(0);
+            let unused = (self.most_new(room) - self.admitted).max(0);
             let unknown = (total - self.active_at(end.min(time))).max(0).min(self.carry + unused);
             self.admitted_next + free - if careful { unknown } else { 0 }
         } else {
@@ -153,7 +174,7 @@ impl StateKey {
     }
 
     fn paced(&self, room: &Room, minute: u32, time: u64) -> i64 {
-        let limit = i64::from(room.new_users_per_minute);
+        let limit = self.most_new(room);
         if self.nobody_waits() {
             limit
         } else {
@@ -223,7 +244,7 @@ impl StateKey {
     /// next refresh will not serve. Without it the oldest bucket wins only by luck.
     pub fn protected(&self, room: &Room, ahead: i64) -> i64 {
         let refresh = i64::from(room.refresh_interval_seconds);
-        let by_rate = i64::from(room.new_users_per_minute) * refresh / 60;
+        let by_rate = self.most_new(room) * refresh / 60;
         // A quarter more than foreseen: users also leave, and a slot kept for nobody is worse than a close call.
         let freeing = by_rate.min(i64::from(self.expiring_refresh)) * 5 / 4;
         let next_polls = (ahead * 2 + refresh - 1) / refresh;

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 
-import { notification, platformTime, record, WEBHOOK, WEBHOOK_SECRET } from "./health.mjs";
+import { notification, platformTime, record, unobserved, WEBHOOK, WEBHOOK_SECRET } from "./health.mjs";
 import { ADMIN_TOKEN, room, startWorld } from "./world.mjs";
 
 const PAGE = "/__anteroom/health";
@@ -14,7 +14,7 @@ describe("the origin's health", () => {
   before(async () => {
     world = await startWorld({
       rooms: { shop: room("/") },
-      vars: { WEBHOOK_SECRET, HEALTH_PAGE: "public" },
+      vars: { WEBHOOK_SECRET, HEALTH_PAGE: "public", ...unobserved("staging", "gone") },
       colos: { AMS: 2 },
     });
   });

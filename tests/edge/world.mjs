@@ -337,7 +337,7 @@ function modules(entry) {
  * @property {Buffer} [bytes] The body.
  * @property {string} body The same as text.
  * @property {boolean} fromOrigin Whether the origin's own header is there.
- * @property {boolean} waiting Whether it is a waiting page: it tells when to come again.
+ * @property {boolean} waiting Whether it is a waiting page or status.
  * @property {{ seconds: number, url?: string } | undefined} refresh
  * @property {number} sent
  * @property {number} received When its headers arrived.
@@ -463,6 +463,11 @@ class World {
     return room ? status.rooms.find(({ name }) => name === room) : status;
   }
 
+  /** The bucket of a ticket: whose place in line is kept keeps it. */
+  bucket(room, value) {
+    return openTicket(room, value).bucket;
+  }
+
   async #control(message) {
     const { hostname, port } = this.#urls.get("objects");
     const answer = await fetch(`http://${hostname}:${port}/`, {
@@ -540,7 +545,7 @@ function answerOf(stream, sent) {
     setCookie,
     body: "",
     fromOrigin: "x-origin" in headers,
-    waiting: "refresh" in headers,
+    waiting: headers.anteroom === "waiting",
     refresh: parseRefresh(headers.refresh),
     sent,
     received: Date.now(),
@@ -681,13 +686,34 @@ export function openTicket(room, value, key = KEY) {
 async function startOrigin() {
   /** @type {{ method: string, url: string, headers: import("node:http").IncomingHttpHeaders }[]} */
   const requests = [];
-  /** @type {Set<() => void>} */
+  /** @type {Set<{ part: string, finish: () => void }>} */
   const held = new Set();
+  /** @type {Map<string, { status?: number, delay?: number, hang?: boolean, breaks?: boolean }>} */
+  const moods = new Map();
+  /** @type {Map<string, { now: number, most: number }>} */
+  const underway = new Map();
   // Cookie headers may be large: what is too much is not for the origin to say here.
   const server = createServer({ maxHeaderSize: 1 << 20 }, (request, response) => {
     const { method, url, headers } = request;
     requests.push({ method, url, headers });
+    const part = `/${url.split(/[/?]/, 2)[1]}`;
+    const busy = underway.get(part) ?? { now: 0, most: 0 };
+    underway.set(part, busy);
+    busy.now += 1;
+    busy.most = Math.max(busy.most, busy.now);
+    response.on("close", () => {
+      busy.now -= 1;
+    });
+    const { status, delay, hang, breaks } = moods.get(part) ?? {};
+    if (breaks) return request.socket.destroy();
     response.setHeader("x-origin", "yes");
+    const answer = () => {
+      response.writeHead(status ?? 200, { "content-type": "text/plain" });
+      response.end(`${method} ${url}`);
+    };
+    if (hang) return held.add({ part, finish: answer });
+    if (delay) return setTimeout(answer, delay);
+    if (status) return answer();
     const send = (status, text, more = {}) => {
       response.writeHead(status, text, more);
       response.end(`${method} ${url}`);
@@ -703,7 +729,7 @@ async function startOrigin() {
       case "stream":
         response.writeHead(200, { "content-type": "text/plain" });
         response.write("first\n");
-        return held.add(() => response.end("last\n"));
+        return held.add({ part, finish: () => response.end("last\n") });
       case "redirect":
         return send(302, "Found", { location: "/elsewhere" });
       case "unchanged":
@@ -756,10 +782,22 @@ async function startOrigin() {
     /** The requests that it got for a path and what is below it. */
     below: (path) =>
       requests.filter(({ url }) => url === path || url.startsWith(`${path}/`) || url.startsWith(`${path}?`)),
-    /** Sends the rest of all held answers. */
-    release: () => {
-      for (const finish of held) finish();
-      held.clear();
+    /** How it answers from now on what comes for a first part of a path; nothing: as ever. */
+    behave: (part, mood = {}) => moods.set(part, mood),
+    /** The most requests for a part that it had at once, from now on. */
+    most: (part) => {
+      const busy = underway.get(part) ?? { now: 0, most: 0 };
+      const { most } = busy;
+      busy.most = busy.now;
+      return most;
+    },
+    /** Sends the rest of the held answers; `part`: only of those for a first part of a path. */
+    release: (part) => {
+      for (const one of held) {
+        if (part !== undefined && one.part !== part) continue;
+        held.delete(one);
+        one.finish();
+      }
     },
     close,
   };

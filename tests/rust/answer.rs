@@ -7,7 +7,7 @@ use anteroom::answer::{
     waiting_page, waiting_status,
 };
 use anteroom::config::{
-    CookieAttributes, OnError, QueueingMethod, RateWindow, Room, SameSite, Secure, SlotStrategy,
+    CookieAttributes, OnError, OnUnhealthy, QueueingMethod, RateWindow, Room, SameSite, Secure, SlotStrategy,
 };
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -29,6 +29,10 @@ fn room() -> Room {
         slot_strategy: SlotStrategy::Counters,
         curve_factor: 1.0,
         on_error: OnError::Queue,
+        adaptive: None,
+        health_checks: Vec::new(),
+        on_unhealthy: OnUnhealthy::Ignore,
+        origin_guard: None,
         cookie_suffix: String::new(),
         cookie_attributes: CookieAttributes { samesite: SameSite::Auto, secure: Secure::Auto },
         queueing_status_code: 202,
@@ -43,6 +47,7 @@ fn view(room: &Room) -> WaitingView<'_> {
         estimate: Estimate::Known { seconds: 120 },
         people_ahead: Some(60),
         queue_all: false,
+        held: false,
         refresh_seconds: 19,
         // 2026-07-01 14:03:22 UTC
         now_ms: 1_782_914_602_000,
@@ -114,7 +119,7 @@ fn no_answer_is_stored_guessed_at_or_listed() {
         waiting_status(&view(&room)),
         admitted_status(),
         not_found(),
-        origin_unreachable(),
+        origin_unreachable("GET"),
     ] {
         assert_eq!(header(&answer, "cache-control"), Some("private, no-store"));
         assert_eq!(header(&answer, "x-content-type-options"), Some("nosniff"));
@@ -158,17 +163,16 @@ fn the_policy_allows_exactly_the_script_and_style_of_the_page() {
 
 #[test]
 fn a_message_page_runs_no_script() {
-    for answer in [not_found(), origin_unreachable()] {
+    for answer in [not_found(), origin_unreachable("GET")] {
         let policy = header(&answer, "content-security-policy").expect("a policy");
         assert!(policy.starts_with("default-src 'none'; "));
         assert!(policy.contains(&format!("style-src {};", hash(content_of(&answer.body, "style")))));
         assert!(!policy.contains("script-src"));
         assert!(!answer.body.contains("<script"));
-        assert_eq!(header(&answer, "refresh"), None);
         assert!(answer.body.contains("<html lang=\"en\">"));
     }
-    assert_eq!(not_found().status, 404);
-    assert_eq!(origin_unreachable().status, 502);
+    assert_eq!((not_found().status, header(&not_found(), "refresh")), (404, None));
+    assert_eq!(origin_unreachable("GET").status, 502);
 }
 
 #[test]
@@ -367,7 +371,7 @@ fn pages_to_look_at() {
         ("closed", waiting_page(&WaitingView { queue_all: true, people_ahead: Some(1_204), ..known })),
         ("cookieless", waiting_page(&WaitingView { cookieless: true, ..known })),
         ("not-found", not_found()),
-        ("origin-unreachable", origin_unreachable()),
+        ("origin-unreachable", origin_unreachable("GET")),
         ("status", waiting_status(&known)),
     ] {
         let headers: serde_json::Map<String, Value> =

@@ -111,6 +111,7 @@ fn report(colo: &str, census: Census) -> ColoReport {
         workers: 1,
         next_in: 0,
         late: 0,
+        origin: None,
     }
 }
 

@@ -13,7 +13,7 @@ fn enter(id: u64, at: u64) -> CheckIn {
 }
 
 fn report(worker: u64, instance: u64, first: u64, check_ins: Vec<CheckIn>) -> WorkerReport {
-    WorkerReport { v: VERSION, worker, instance, first, check_ins, urgent: false }
+    WorkerReport { v: VERSION, worker, instance, first, check_ins, urgent: false, origin: None }
 }
 
 fn active(data_center: &mut DataCenter, room: &anteroom::config::Room, now: u64) -> i64 {
@@ -44,6 +44,7 @@ fn one_colo_more_than_fit_is_turned_away_until_another_has_long_been_silent() {
         workers: 1,
         next_in: 0,
         late: 0,
+        origin: None,
     };
     for index in 0..MAX_COLOS {
         assert!(global.receive(&room, from(format!("C{index}"), 1), NOW));

@@ -6,9 +6,10 @@ use std::borrow::Cow;
 
 use anteroom::config::path::{is_below, normalise, read};
 use anteroom::config::{
-    ConfigError, Coverage, MAX_ROOMS, OnError, QueueingMethod, RateWindow, Room, Rooms, SameSite, Secure,
-    SlotStrategy, parse_room,
+    AdaptiveRange, ConfigError, Coverage, MAX_ROOMS, OnError, OnUnhealthy, QueueingMethod, RateWindow, Room,
+    Rooms, SameSite, Secure, SlotStrategy, WhenFull, parse_room,
 };
+use anteroom::origin::GuardStrategy;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -44,6 +45,8 @@ fn defaults() {
     assert_eq!((room.total_active_users, room.new_users_per_minute, room.session_duration), (1000, 200, 5));
     assert_eq!((room.queueing_method, room.rate_window), (QueueingMethod::Fifo, RateWindow::Minute));
     assert_eq!((room.queue_all, room.suspended), (false, false));
+    assert_eq!((room.adaptive, &room.origin_guard, room.on_unhealthy), (None, &None, OnUnhealthy::Ignore));
+    assert!(room.health_checks.is_empty());
     assert_eq!((room.slot_strategy, room.on_error), (SlotStrategy::Leases, OnError::Admit));
     assert!((room.curve_factor - 1.0).abs() < f64::EPSILON);
     assert_eq!((room.cookie_suffix.as_str(), room.cookie_name().as_str()), ("", "__anteroom"));
@@ -147,6 +150,15 @@ fn every_invalid_value_is_refused_with_room_field_value_and_fix() {
         ("cookie_suffix", json!(long_suffix), "1 to 32 letters", "cookie_suffix = \"sss"),
         ("cookie_suffix", json!(5), "text in quotes", "cookie_suffix = \"shop\""),
         ("cookie_attributes", json!("lax"), "a table", "samesite = \"auto\""),
+        ("limits", json!("adapt"), "\"fixed\" or \"adaptive\"", "leave it out"),
+        ("limits", json!("adaptive"), "a range for at least one limit", "{ min = 200, max = 1000 }"),
+        ("total_active_users", json!({ "min": 1, "max": 5 }), "limits = \"adaptive\"", "or write one number"),
+        ("origin_slow_ms", json!(500), "limits = \"adaptive\" only", "remove origin_slow_ms"),
+        ("on_unhealthy", json!("wait"), "\"ignore\" or \"hold\"", "leave it out"),
+        ("health_checks", json!("origin"), "a list of at most 10 names", "health_checks = [\"origin\"]"),
+        ("health_checks", json!([""]), "1 to 100 bytes each", "[vars.CHECK_ORIGIN]"),
+        ("health_checks", json!([5]), "names of checks", "[vars.CHECK_ORIGIN]"),
+        ("origin_guard", json!("position"), "a table", "strategy = \"position\""),
         ("host", json!(""), "not be empty", "leave host out"),
         ("host", json!("https://shop.example/sale"), "without a scheme", "host = \"shop.example\""),
         ("host", json!("*.shop.example"), "wildcards", "one room per host"),
@@ -180,7 +192,7 @@ fn every_invalid_value_is_refused_with_room_field_value_and_fix() {
         assert_eq!(errors.len(), 1, "{field} = {value}: {errors:?}");
         let error = &errors[0];
         let line = error.to_string();
-        assert_eq!((error.room.as_str(), error.field.as_str()), ("shop", field), "{line}");
+        assert_eq!((error.name.as_str(), error.field.as_str()), ("shop", field), "{line}");
         assert!(line.starts_with(&format!("room shop: {field} = ")) && !line.contains('\n'), "{line}");
         let start: String = value.to_string().chars().take(60).collect();
         assert!(error.value.starts_with(&start) && error.value.chars().count() <= 61, "{line}");
@@ -223,6 +235,76 @@ fn cookie_attributes_are_refused_by_their_full_names() {
         assert_eq!(errors.len(), 1, "{errors:?}");
         assert_eq!(errors[0].field, format!("cookie_attributes.{field}"));
         assert!(errors[0].fix.contains(fix), "{}", errors[0]);
+    }
+}
+
+#[test]
+fn limits_that_adapt_are_ranges() {
+    let adaptive = |changes: Value| {
+        let mut fields = json!({ "limits": "adaptive" });
+        fields.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+        parse_room("ROOM_SHOP", &table(&fields))
+    };
+    let room = adaptive(json!({ "total_active_users": { "min": 100, "max": 1_000 }, "origin_slow_ms": 800 }))
+        .unwrap();
+    let range = AdaptiveRange { least_active_users: 100, least_new_users: 200, slow_ms: Some(800) };
+    assert_eq!(
+        (room.total_active_users, room.new_users_per_minute, room.adaptive),
+        (1_000, 200, Some(range))
+    );
+    for (changes, field, message) in [
+        (json!({ "total_active_users": { "max": 10 } }), "total_active_users.min", "required"),
+        (json!({ "total_active_users": { "min": 0, "max": 10 } }), "total_active_users.min", "from 1 to"),
+        (
+            json!({ "total_active_users": { "min": 20, "max": 10 } }),
+            "total_active_users.min",
+            "more than max, 10",
+        ),
+        (
+            json!({ "new_users_per_minute": { "min": 1, "most": 9, "max": 9 } }),
+            "new_users_per_minute.most",
+            "knows",
+        ),
+        (
+            json!({ "new_users_per_minute": { "min": 1, "max": 9 }, "origin_slow_ms": 5 }),
+            "origin_slow_ms",
+            "10 to 60000",
+        ),
+    ] {
+        let errors = adaptive(changes.clone()).unwrap_err();
+        assert_eq!(errors.len(), 1, "{changes}: {errors:?}");
+        assert_eq!(errors[0].field, field);
+        assert!(errors[0].message.contains(message), "{}", errors[0]);
+    }
+}
+
+#[test]
+fn a_guard_has_a_strategy_and_a_window() {
+    let guard = |fields: Value| room(&json!({ "origin_guard": fields })).origin_guard.unwrap();
+    let usual = guard(json!({}));
+    assert_eq!((usual.settings.strategy, usual.admitted), (GuardStrategy::Position, WhenFull::Retry));
+    assert_eq!((usual.settings.min, usual.settings.max, usual.settings.at_once), (2, 1_000, None));
+    assert_eq!((usual.settings.timeout_ms, usual.settings.hold_ms), (30_000, 1_000));
+    let set = guard(json!({
+        "strategy": "newest_first", "min": 5, "max": 50, "at_once": 4, "timeout": 10, "hold_ms": 0, "admitted": "pass"
+    }));
+    assert_eq!((set.settings.strategy, set.admitted), (GuardStrategy::NewestFirst, WhenFull::Pass));
+    assert_eq!((set.settings.min, set.settings.max, set.settings.at_once), (5, 50, Some(4)));
+    assert_eq!((set.settings.timeout_ms, set.settings.hold_ms), (10_000, 0));
+    for (fields, field, message) in [
+        (json!({ "strategy": "positions" }), "strategy", "\"position\""),
+        (json!({ "min": 9, "max": 5 }), "min", "more than max, 5"),
+        (json!({ "max": 0 }), "max", "from 1 to 10000"),
+        (json!({ "at_once": 0 }), "at_once", "from 1 to 10000"),
+        (json!({ "timeout": 0.5 }), "timeout", "from 1 to 100"),
+        (json!({ "hold_ms": 60_000 }), "hold_ms", "from 0 to 10000"),
+        (json!({ "admitted": true }), "admitted", "\"retry\" or \"pass\""),
+        (json!({ "window": 5 }), "window", "knows"),
+    ] {
+        let errors = refused(&json!({ "origin_guard": fields }));
+        // The least window of 2 is more than a window of nothing.
+        let error = errors.iter().find(|error| error.field == format!("origin_guard.{field}"));
+        assert!(error.is_some_and(|error| error.message.contains(message)), "{fields}: {errors:?}");
     }
 }
 
@@ -497,9 +579,9 @@ fn the_later_of_two_equal_rooms_is_an_error() {
     ];
     let (forward, errors) = rooms(&vars);
     assert_eq!(errors.len(), 2, "{errors:?}");
-    assert_eq!((errors[0].room.as_str(), errors[0].field.as_str()), ("b", "path"));
+    assert_eq!((errors[0].name.as_str(), errors[0].field.as_str()), ("b", "path"));
     assert!(errors[0].message.contains("room a"), "{}", errors[0]);
-    assert_eq!((errors[1].room.as_str(), errors[1].field.as_str()), ("c", "name"));
+    assert_eq!((errors[1].name.as_str(), errors[1].field.as_str()), ("c", "name"));
     assert_eq!(covering(&forward, "shop.example", "/sale"), Some("a"));
     assert_eq!(covering(&forward, "x.example", "/sale"), Some("c"));
     // The order in which the platform lists vars changes nothing.
@@ -519,7 +601,7 @@ fn rooms_are_bounded() {
     assert_eq!((full.len(), errors.len()), (MAX_ROOMS, 0));
     let (bounded, errors) = Rooms::from_vars(vars(MAX_ROOMS + 2));
     assert_eq!((bounded.len(), errors.len()), (MAX_ROOMS, 2));
-    assert_eq!((errors[0].room.as_str(), errors[0].field.as_str()), ("064", "name"));
+    assert_eq!((errors[0].name.as_str(), errors[0].field.as_str()), ("064", "name"));
     assert!(
         errors[0].message.contains("at most 64") && errors[0].fix.contains("remove a room"),
         "{}",

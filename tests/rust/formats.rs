@@ -55,6 +55,7 @@ fn report() -> ColoReport {
         workers: 2,
         next_in: 2_000,
         late: 3_500,
+        origin: None,
     }
 }
 
@@ -153,8 +154,9 @@ fn reports_of_workers() {
                 CheckIn::Move { id: 1, from: NOW + 1, at: NOW + 2 },
             ],
             urgent: true,
+            origin: None,
         },
-        "0109080303000180feac0d00b0aab8bef2300000010180feac0db0aab8bef230b1aab8bef23080feac0d01020100b1aab8bef230b2aab8bef230000001",
+        "0109080303000180feac0d00b0aab8bef2300000010180feac0db0aab8bef230b1aab8bef23080feac0d01020100b1aab8bef230b2aab8bef23000000100",
     );
     pinned(&WorkerAnswer { v: 1, instance: 8, applied: 5, durable: 3, state: None }, "0108050300");
 }
@@ -163,7 +165,7 @@ fn reports_of_workers() {
 fn reports_of_data_centers_and_what_they_store() {
     pinned(
         &report(),
-        "0103414d530cfa01f8a0ac8419020002020280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d0100060002d00fac1b",
+        "0103414d530cfa01f8a0ac8419020002020280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d0100060002d00fac1b00",
     );
     pinned(
         &SavedDataCenter { v: 1, census: census(), sequence: 12, workers: vec![(9, 5)] },
@@ -195,7 +197,7 @@ fn the_state_key() {
     let state: StateKey = global.state(&room, Some("AMS"), 28_000_000, NOW);
     pinned(
         &StateAnswer { v: 1, state: Some(state) },
-        "010101b0aab8bef23080feac0d0004fa0101000000020002640d0180feac0d010280feac0d010002415181feac0d0202416702415100c0843d010202848fb8bef2300000820d0101",
+        "010101b0aab8bef23080feac0d0004fa0101000000020002640d0180feac0d010280feac0d010002415181feac0d0202416702415100c0843d010202848fb8bef2300000820d01010000",
     );
     pinned(&StateRequest { v: 1, minute: 28_000_000, given: None }, "0180feac0d00");
 }
@@ -205,7 +207,7 @@ fn what_newer_code_adds_is_ignored_and_what_older_code_leaves_out_is_zero() {
     let mut newer = encode(&StateRequest { v: 2, minute: 28_000_000, given: None }).unwrap();
     newer.extend([7, 8, 9]);
     assert_eq!(decode::<StateRequest>(&newer).unwrap().minute, 28_000_000);
-    let report = ColoReport { next_in: 0, late: 0, ..report() };
+    let report = ColoReport { next_in: 0, late: 0, origin: None, ..report() };
     let older = encode(&report).unwrap();
     assert_eq!(decode::<ColoReport>(&older[..older.len() - 2]).unwrap(), report);
 }

@@ -11,10 +11,13 @@
 mod answer;
 mod articles;
 mod bounds;
+mod checks;
 mod config;
 mod formats;
+mod guard;
 mod health;
 mod limits;
+mod origin;
 mod ticket;
 mod window;
 mod world;

@@ -42,7 +42,7 @@ fn report(room: &Room, worker: u64, users: std::ops::Range<u64>) -> WorkerReport
         })
         .collect();
     assert_eq!(room.session_duration, 5);
-    WorkerReport { v: VERSION, worker, instance: 0, first: 1, check_ins, urgent: false }
+    WorkerReport { v: VERSION, worker, instance: 0, first: 1, check_ins, urgent: false, origin: None }
 }
 
 // One test: the allocator counts for the whole process.

@@ -1,7 +1,7 @@
 //! What a ticket is worth: it keeps its visitor's place and nobody else's, and whatever is not a ticket is nothing.
 
 use anteroom::config::{
-    CookieAttributes, OnError, QueueingMethod, RateWindow, Room, SameSite, Secure, SlotStrategy,
+    CookieAttributes, OnError, OnUnhealthy, QueueingMethod, RateWindow, Room, SameSite, Secure, SlotStrategy,
 };
 use anteroom::ticket::{
     CLOCK_SKEW_MS, KeyError, KeyRing, MAX_KEYS, MAX_VALUE_LENGTH, MAX_WAIT_MINUTES, Standing, Ticket,
@@ -552,6 +552,10 @@ mod answer_header {
             slot_strategy: SlotStrategy::Counters,
             curve_factor: 1.0,
             on_error: OnError::Admit,
+            adaptive: None,
+            health_checks: Vec::new(),
+            on_unhealthy: OnUnhealthy::Ignore,
+            origin_guard: None,
             cookie_suffix: String::new(),
             cookie_attributes: CookieAttributes { samesite, secure },
             queueing_status_code: 200,

@@ -1,4 +1,5 @@
-//! `GLOBAL`: the room as all colos see it. Routes: `POST /push`, `POST /state`. Its alarm stores the colos' reports.
+//! `GLOBAL`: the room as all colos see it. Routes: `POST /push`, `POST /state`,
+//! `POST /origin-health`, `POST /origin`. Its alarm stores the colos' reports.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -9,12 +10,16 @@ use worker::{DurableObject, Env, ListOptions, Request, Response, Result, State, 
 use super::{Home, load, no_such_route, store, stored_value};
 use crate::edge::calls::{answer, message};
 use crate::edge::clock::now;
-use crate::pipeline::messages::{ColoReport, PUSH, STATE, StateAnswer, StateRequest, VERSION};
-use crate::pipeline::{self, GlobalMeta};
+use crate::pipeline::messages::{
+    ColoReport, ORIGIN, ORIGIN_HEALTH, OriginHealth, PUSH, STATE, StateAnswer, StateRequest, VERSION,
+};
+use crate::pipeline::{self, GlobalMeta, OriginMemory};
 use crate::queue::minute_of;
 
 /// The storage key of what is not a colo's report.
 const META: &str = "meta";
+/// The storage key of what is known of the origin.
+const ORIGIN_KEY: &str = "origin";
 /// Storage keys of the colos' reports begin so.
 const COLO: &str = "colo/";
 /// Reports are stored so long after they came, in milliseconds: live colos send newer ones before that is needed.
@@ -42,8 +47,11 @@ impl DurableObject for Global {
             let stored = storage.list_with_options(ListOptions::new().prefix(COLO)).await?;
             let mut reports: Vec<ColoReport> = Vec::new();
             stored.for_each(&mut |report, _| reports.extend(stored_value::<ColoReport>(&report)));
+            let origin: Option<OriginMemory> = load(&storage, ORIGIN_KEY).await?;
             if let Ok(home) = home {
-                *loaded.borrow_mut() = Some(pipeline::Global::restore(&home.room, meta, reports, now()));
+                let mut global = pipeline::Global::restore(&home.room, meta, reports, now());
+                global.recall(origin.unwrap_or_default());
+                *loaded.borrow_mut() = Some(global);
             }
             Ok(())
         });
@@ -78,6 +86,25 @@ impl DurableObject for Global {
                 }
                 self.answer(&home, None, asked.minute).await
             }
+            ORIGIN_HEALTH => {
+                let told: OriginHealth = message(&mut request).await?;
+                let home = Home::of(&self.state, &self.env)?;
+                let news = self
+                    .memory
+                    .borrow_mut()
+                    .as_mut()
+                    .is_some_and(|memory| memory.origin_health(&home.room, &told, now()));
+                if news {
+                    self.store_origin().await?;
+                }
+                answer(&())
+            }
+            ORIGIN => {
+                let home = Home::of(&self.state, &self.env)?;
+                let memory = self.memory.borrow();
+                let Some(memory) = memory.as_ref() else { return Response::error("not ready", 503) };
+                answer(&memory.origin_status(&home.room, now()))
+            }
             path => no_such_route(path),
         }
     }
@@ -96,6 +123,7 @@ impl DurableObject for Global {
                 memory.report_stored(&report.colo, report.sequence);
             }
         }
+        self.store_origin().await?;
         for colo in deleted {
             storage.delete(&format!("{COLO}{colo}")).await?;
         }
@@ -104,6 +132,14 @@ impl DurableObject for Global {
 }
 
 impl Global {
+    async fn store_origin(&self) -> Result<()> {
+        let origin = self.memory.borrow_mut().as_mut().and_then(pipeline::Global::origin_to_store);
+        if let Some(origin) = origin {
+            store(&self.state.storage(), ORIGIN_KEY, &origin).await?;
+        }
+        Ok(())
+    }
+
     /// The state key for a colo, or for Anywhere and operators.
     async fn answer(&self, home: &Home, colo: Option<&str>, minute: u32) -> Result<Response> {
         let made = self

@@ -20,7 +20,7 @@ pub use worker_stock::{Lent, LoanAsk, WorkerStock};
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::Room;
+use crate::config::Limits;
 
 /// Rates are told per so many milliseconds: ten minutes, for colos with few visitors.
 const RATE_MS: u64 = 600_000;
@@ -102,10 +102,10 @@ pub enum Level {
 const CALM_FROM: u64 = 200;
 
 impl Level {
-    /// The level of a room of `leases` with so many active users, `entering` per ten minutes.
-    pub fn of(room: &Room, active: i64, entering: u64, nobody_waits: bool) -> Self {
-        let half_full = active * 2 > i64::from(room.total_active_users)
-            || entering * 2 > u64::from(room.new_users_per_minute) * 10;
+    /// The level of a room of `leases` with such limits, so many active users, `entering` per ten minutes.
+    pub fn of(limits: Limits, active: i64, entering: u64, nobody_waits: bool) -> Self {
+        let half_full = active * 2 > i64::from(limits.total_active_users)
+            || entering * 2 > u64::from(limits.new_users_per_minute) * 10;
         if !nobody_waits {
             Self::Queueing
         } else if half_full || entering < CALM_FROM {

@@ -344,7 +344,7 @@ impl Pool {
         let told_until = state.received_at.saturating_sub(key.age);
         let held = self.held_sessions.iter().filter(|at| **at + HELD_SESSION_MS > told_until).count() as i64;
         let out = (unreported + self.out).max(0) + held;
-        let free = i64::from(room.total_active_users) - key.active_foreseen(state.global_time(now)) - out;
+        let free = key.most_active(room) - key.active_foreseen(state.global_time(now)) - out;
         let used = self.used.get(&minute).copied().unwrap_or(0).max(key.admitted_of(minute));
         let mut rate = key.may_enter(room, minute, now) - used;
         if let Some(booked) = &self.booked {
@@ -353,17 +353,18 @@ impl Pool {
             let untold = lately().map(|of| key.admitted_of(of)).sum::<i64>() - self.used_lately(minute);
             let unnumbered = lately().map(|of| key.unnumbered_of(of)).sum::<i64>();
             let entered = booked.values().sum::<i64>() + untold.max(0) + unnumbered;
-            rate = rate.min(i64::from(room.new_users_per_minute) - entered);
+            rate = rate.min(key.most_new(room) - entered);
         }
         Some((free, rate - self.out))
     }
 
     fn level(&self, room: &Room, key: &StateKey, free: i64) -> Level {
         // What lies in stocks does not fill the room.
-        let filled = i64::from(room.total_active_users) - free - self.out;
+        let filled = key.most_active(room) - free - self.out;
         // Reports of a calm room are old; what Counters say of their traffic is new.
         let entering = self.rates.max(u64::from(key.entering));
-        Level::of(room, filled, entering, key.nobody_waits())
+        let level = Level::of(key.limits(room), filled, entering, key.nobody_waits());
+        if room.follows_origin() { level.max(Level::Busy) } else { level }
     }
 
     /// Answers a colo's call. `None` when no state can tell how many may enter: its visitors fall back.
@@ -514,8 +515,7 @@ impl Pool {
     /// How long it takes until so many more tickets are free, by the expiries of the next refresh and the rate.
     fn wait_ms(room: &Room, key: &StateKey, missing: i64) -> u32 {
         let refresh = i64::from(room.refresh_interval_seconds);
-        let freeing =
-            i64::from(key.expiring_refresh).min(i64::from(room.new_users_per_minute) * refresh / 60);
+        let freeing = i64::from(key.expiring_refresh).min(key.most_new(room) * refresh / 60);
         let wait = missing.clamp(1, 1_000) * refresh * 1_000 / freeing.max(1);
         wait.clamp(i64::from(SHORTEST_WAIT_MS), i64::from(HINT_MS)) as u32
     }

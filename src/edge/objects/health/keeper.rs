@@ -1,5 +1,6 @@
-//! The keeper of all that is known of the origin's health, in `SQLite`. Routes: `POST /notify`, `/record`, `/view`. Its
-//! alarm removes what is too old or too much.
+//! The keeper of all that is known of the origin's health, in `SQLite`. Routes: `POST /notify`, `/record`, `/view`,
+//! `/tend`. Its
+//! alarm removes what is too old or too much, and wakes observers that are not heard of.
 //!
 //! All that one message changes is written without a wait between: the platform stores it as a whole, before the answer
 //! leaves. What is told twice is found by its key, and changes nothing.
@@ -10,17 +11,30 @@ use std::time::Duration;
 use worker::{Env, Request, Response, Result, SqlStorage, SqlStorageValue as Sql, State};
 
 use super::super::no_such_route;
-use crate::edge::calls::{answer, message, unreadable};
+use crate::edge::calls::{GLOBAL, HEALTH, answer, call, message, unreadable, wake};
 use crate::edge::clock::now;
+use crate::edge::platform::log_error;
 use crate::edge::settings::Settings;
+use crate::health::agree::Agreement;
 use crate::health::analytics::{Range, SLOTS_MS, Sum, Tally, kept_ms, slot};
+use crate::health::check::Check;
 use crate::health::history::Known;
 use crate::health::messages::{Ask, NOTIFY, Notify, RECORD, Record, Stored, Told, VERSION, VIEW};
+use crate::health::observer::{Post, TEND, WAKE};
 use crate::health::page;
 use crate::health::view::{ChangeView, CheckRow, CheckView, ResultView, Status, SumRow, View};
 use crate::health::{ProbeResult, Reason, Source, StateChange};
+use crate::pipeline::messages::{ORIGIN_HEALTH, OriginHealth};
 use crate::pipeline::wire;
 
+/// The observers that are not heard of are woken so often, in milliseconds.
+const TEND_MS: u64 = 30_000;
+/// An observer is waited for so long, in milliseconds; it begins though it takes longer.
+const WAKE_DEADLINE_MS: u64 = 2_000;
+/// A room's Global gets so long to hear how its origin is, in milliseconds.
+const TELL_DEADLINE_MS: u64 = 2_000;
+/// One that did not is told again after so long, in milliseconds.
+const TELL_AGAIN_MS: u64 = 5_000;
 const DAY_MS: u64 = 86_400_000;
 /// The alarm rings so often, in milliseconds.
 const PRUNE_MS: u64 = 3_600_000;
@@ -39,9 +53,9 @@ const MAX_SHOWN: usize = 16;
 /// Results further ahead than this are not believed, in milliseconds.
 const AHEAD_MS: u64 = 600_000;
 
-/// Checks, their changes of state, single results, sums of results, and what observers agree on. A `WITHOUT ROWID`
+/// Checks, their changes of state, single results, sums of results, what observers agree on, and what rooms were told. A `WITHOUT ROWID`
 /// table lies in the order of its key.
-const TABLES: [&str; 5] = [
+const TABLES: [&str; 6] = [
     "CREATE TABLE IF NOT EXISTS checks (id TEXT PRIMARY KEY, name TEXT NOT NULL, healthy INTEGER, reason TEXT NOT NULL, \
      since INTEGER NOT NULL, at INTEGER NOT NULL, expected TEXT NOT NULL, actual INTEGER, heard INTEGER NOT NULL, \
      floor INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID",
@@ -53,6 +67,8 @@ const TABLES: [&str; 5] = [
      region TEXT NOT NULL, healthy INTEGER NOT NULL, total INTEGER NOT NULL, detail BLOB NOT NULL, \
      PRIMARY KEY (id, size, start, region)) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS agreements (id TEXT PRIMARY KEY, detail BLOB NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS told (room TEXT NOT NULL, id TEXT NOT NULL, healthy INTEGER NOT NULL, \
+     since INTEGER NOT NULL, PRIMARY KEY (room, id)) WITHOUT ROWID",
 ];
 
 pub struct Keeper {
@@ -61,6 +77,7 @@ pub struct Keeper {
     sql: SqlStorage,
     tables_made: Cell<bool>,
     alarm_set: Cell<bool>,
+    tended_at: Cell<u64>,
     /// What was shown lately, and when: many may look at the same. Forgotten with the next news.
     shown: RefCell<Vec<(Ask, u64, String)>>,
 }
@@ -74,6 +91,7 @@ impl Keeper {
             sql,
             tables_made: Cell::new(false),
             alarm_set: Cell::new(false),
+            tended_at: Cell::new(0),
             shown: RefCell::default(),
         }
     }
@@ -85,17 +103,26 @@ impl Keeper {
                 let Notify { name, change, .. } = message(&mut request).await?;
                 self.wake().await?;
                 self.change(&name, &change)?;
+                self.tell_rooms().await?;
                 answer(&Stored { v: VERSION })
             }
             RECORD => {
                 let Record { results, .. } = message(&mut request).await?;
                 self.wake().await?;
                 self.record(&results)?;
+                self.tell_rooms().await?;
+                self.tend().await?;
                 answer(&Stored { v: VERSION })
             }
             VIEW => {
                 let ask: Ask = message(&mut request).await?;
+                self.tend().await?;
                 answer(&Told { v: VERSION, body: self.show(ask)? })
+            }
+            TEND => {
+                self.tell_rooms().await?;
+                self.tend().await?;
+                answer(&())
             }
             path => no_such_route(path),
         }
@@ -106,7 +133,53 @@ impl Keeper {
         self.state.storage().set_alarm(Duration::from_millis(PRUNE_MS)).await?;
         self.make_tables()?;
         self.prune()?;
+        for (name, hint) in self.silent()? {
+            // The first call makes it, near its location hint.
+            if let Err(error) = wake(&self.env, HEALTH, name, hint, WAKE, WAKE_DEADLINE_MS).await {
+                log_error(&error.to_string());
+            }
+        }
+        self.tell_rooms().await?;
         Response::empty()
+    }
+
+    /// Tells rooms whose origin a check speaks for how it is, if they have not heard it yet. A room that does not answer is
+    /// told again by the alarm.
+    async fn tell_rooms(&self) -> Result<()> {
+        let settings = Settings::of(&self.env);
+        let mut unheard = false;
+        for room in settings.rooms.iter() {
+            for check in &room.health_checks {
+                let news = self.rows(
+                    "SELECT checks.id, checks.healthy, checks.since FROM checks LEFT JOIN told \
+                     ON told.id = checks.id AND told.room = ?1 WHERE lower(checks.name) = lower(?2) \
+                     AND checks.healthy IS NOT NULL \
+                     AND (checks.healthy, checks.since) IS NOT (told.healthy, told.since)",
+                    vec![room.name.as_str().into(), check.as_str().into()],
+                )?;
+                for row in news {
+                    let (id, healthy, since) = (row.text(0), row.number(1), row.number(2));
+                    let told =
+                        OriginHealth { v: VERSION, check: check.clone(), healthy: healthy != 0, at: since };
+                    match call::<_, ()>(&self.env, GLOBAL, &room.name, ORIGIN_HEALTH, &told, TELL_DEADLINE_MS)
+                        .await
+                    {
+                        Ok(()) => self.run(
+                            "INSERT OR REPLACE INTO told VALUES (?, ?, ?, ?)",
+                            vec![room.name.as_str().into(), id.into(), number(healthy), number(since)],
+                        )?,
+                        Err(error) => {
+                            log_error(&error.to_string());
+                            unheard = true;
+                        }
+                    }
+                }
+            }
+        }
+        if unheard {
+            self.state.storage().set_alarm(Duration::from_millis(TELL_AGAIN_MS)).await?;
+        }
+        Ok(())
     }
 
     fn make_tables(&self) -> Result<()> {
@@ -204,7 +277,7 @@ impl Keeper {
 
     /// Removes all that is kept of a check.
     fn forget(&self, id: &str) -> Result<()> {
-        for table in ["checks", "events", "results", "sums", "agreements"] {
+        for table in ["checks", "events", "results", "sums", "agreements", "told"] {
             self.run(&format!("DELETE FROM {table} WHERE id = ?"), vec![id.into()])?;
         }
         Ok(())
@@ -212,10 +285,61 @@ impl Keeper {
 
     /// Counts what observers saw.
     fn record(&self, results: &[ProbeResult]) -> Result<()> {
+        let settings = Settings::of(&self.env);
         for result in results {
-            self.add_result(result)?;
+            // An observer may not know yet that its check is gone.
+            if let Some(check) = settings.checks.get(&result.check)
+                && self.add_result(result)?
+            {
+                self.hear(check, result)?;
+            }
         }
         Ok(())
+    }
+
+    /// Draws the conclusion from what an observer saw.
+    fn hear(&self, check: &Check, result: &ProbeResult) -> Result<()> {
+        let mut agreement = self.agreement(check)?;
+        let change = agreement.hear(check, result, now());
+        let detail = wire::encode(&agreement).map_err(unreadable)?;
+        let id = Source::Check.check_id(&check.name);
+        self.run("INSERT OR REPLACE INTO agreements VALUES (?, ?)", vec![id.into(), detail.into()])?;
+        change.map_or(Ok(()), |change| self.change(&check.name, &change))
+    }
+
+    /// What the observers of a check say.
+    fn agreement(&self, check: &Check) -> Result<Agreement> {
+        let id = Source::Check.check_id(&check.name);
+        let rows = self.rows("SELECT detail FROM agreements WHERE id = ?", vec![id.into()])?;
+        Ok(rows.first().and_then(|row| wire::decode(row.bytes(0)).ok()).unwrap_or_default())
+    }
+
+    /// Rings the alarm now if there is an observer to be woken. Nobody waits for that.
+    async fn tend(&self) -> Result<()> {
+        let time = now();
+        if time < self.tended_at.get() + TEND_MS {
+            return Ok(());
+        }
+        self.tended_at.set(time);
+        if !self.silent()?.is_empty() {
+            self.state.storage().set_alarm(Duration::ZERO).await?;
+        }
+        Ok(())
+    }
+
+    /// The observers that are not heard of: their names and location hints.
+    fn silent(&self) -> Result<Vec<(String, &'static str)>> {
+        let (settings, time) = (Settings::of(&self.env), now());
+        let mut silent = Vec::new();
+        for check in settings.checks.iter() {
+            let agreement = self.agreement(check)?;
+            for post in Post::all(check) {
+                if !agreement.hears(&post, time) {
+                    silent.push((post.name(), post.region.hint));
+                }
+            }
+        }
+        Ok(silent)
     }
 
     /// Counts a result; `false`: it has been counted before, or is too old to tell.
@@ -288,8 +412,14 @@ impl Keeper {
         if rows.is_empty() && !ask.check.is_empty() {
             return Ok(None);
         }
+        let settings = Settings::of(&self.env);
+        // A check of ours that is no longer configured is kept for a while, in case it comes back, but is not shown.
+        let is_configured = |row: &&Row| {
+            Source::of(row.text(0)) == Source::Webhook || settings.checks.get(row.text(1)).is_some()
+        };
         let checks = rows
             .iter()
+            .filter(is_configured)
             .map(|row| {
                 let row = CheckRow {
                     id: row.text(0).to_owned(),

@@ -1,0 +1,115 @@
+//! Requests on their way to the origin, of all rooms of this isolate.
+//!
+//! `entry.js` goes to the origin itself. It gets a number for each request of a visitor who may go, and gives it back
+//! with what came of it.
+
+use std::cell::RefCell;
+
+use super::clock::now;
+use crate::config::Room;
+use crate::origin::{Arrival, OriginCounts, Passage, Reply, Turn, Watch};
+
+/// A number holds the room in its last three digits.
+const ROOMS: f64 = 1_000.0;
+
+thread_local! {
+    static WATCHES: RefCell<Vec<(String, bool, Watch)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A request on its way, as `entry.js` sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct Number(f64);
+
+impl Number {
+    /// The plain number; below zero when the request has only so much time.
+    pub fn value(self) -> f64 {
+        self.0
+    }
+
+    fn room(self) -> usize {
+        (self.0.abs() % ROOMS) as usize
+    }
+
+    fn passage(self) -> Passage {
+        Passage::from_number((self.0.abs() / ROOMS).floor())
+    }
+}
+
+impl From<f64> for Number {
+    fn from(number: f64) -> Self {
+        Self(number)
+    }
+}
+
+/// What becomes of a request of a visitor who may go to the origin.
+pub enum Way {
+    /// It goes now.
+    Open(Number),
+    /// It stands in line: ask with [`turn`].
+    InLine(Number),
+    /// The origin has too much to do.
+    Closed,
+}
+
+/// A request of a visitor who is in arrives.
+pub fn arrive(room: &Room) -> Way {
+    with(room, |place, watch| {
+        let in_time = watch.timeout_ms().is_some();
+        let number = |passage: Passage| {
+            let number = passage.number() * ROOMS + place as f64;
+            Number(if in_time { -number } else { number })
+        };
+        match watch.arrive(now()) {
+            Arrival::Go(passage) => Way::Open(number(passage)),
+            Arrival::InLine(passage) => Way::InLine(number(passage)),
+            Arrival::Refused => Way::Closed,
+        }
+    })
+}
+
+/// Whether somebody new may come.
+pub fn has_room(room: &Room) -> bool {
+    room.origin_guard.is_none() || with(room, |_, watch| watch.has_room(now()))
+}
+
+/// What a request in line does now.
+pub fn turn(number: Number) -> Turn {
+    of(number, |watch| watch.turn(number.passage(), now())).unwrap_or(Turn::Dropped)
+}
+
+/// After how many milliseconds without a first byte a request is given up; 0: never.
+pub fn patience_ms(number: Number) -> f64 {
+    of(number, |watch| watch.timeout_ms()).flatten().unwrap_or(0) as f64
+}
+
+/// A request came back. Returns the room's name when the room must hear of it soon.
+pub fn came_back(number: Number, reply: Reply, took_ms: u64) -> Option<String> {
+    WATCHES.with_borrow_mut(|watches| {
+        let (room, follows, watch) = watches.get_mut(number.room())?;
+        watch.came_back(number.passage(), reply, took_ms, now());
+        (*follows && reply.is_trouble()).then(|| room.clone())
+    })
+}
+
+/// What this worker has to report of a room's origin.
+pub fn report(room: &Room) -> Option<OriginCounts> {
+    with(room, |_, watch| watch.report())
+}
+
+fn with<T>(room: &Room, work: impl FnOnce(usize, &mut Watch) -> T) -> T {
+    WATCHES.with_borrow_mut(|watches| {
+        if let Some((place, (_, _, watch))) =
+            watches.iter_mut().enumerate().find(|(_, (name, ..))| *name == room.name)
+        {
+            return work(place, watch);
+        }
+        let mut watch = Watch::new(room);
+        let done = work(watches.len(), &mut watch);
+        watches.push((room.name.clone(), room.follows_origin(), watch));
+        done
+    })
+}
+
+fn of<T>(number: Number, work: impl FnOnce(&mut Watch) -> T) -> Option<T> {
+    WATCHES.with_borrow_mut(|watches| watches.get_mut(number.room()).map(|(_, _, watch)| work(watch)))
+}

@@ -1,0 +1,133 @@
+//! One look of an observer at the origin: what to ask, whether to ask again, and what came of it.
+
+use super::check::{Target, Url};
+use super::judge::{Ended, Judgement, Raw, judge};
+use super::observer::Post;
+use super::{ProbeResult, Reason, Waterfall};
+
+/// A look goes on from one server to the next so often.
+const REDIRECTS_MAX: u32 = 5;
+
+/// A look that is under way.
+#[derive(Debug, Clone)]
+pub struct Look<'a> {
+    post: Post<'a>,
+    target: Target,
+    /// When the current try began, in milliseconds since the epoch.
+    began: u64,
+    retries_left: u32,
+    redirects_left: u32,
+}
+
+/// What to probe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// A name or an address.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// Over TLS.
+    pub secure: bool,
+    /// What to send; empty: nothing, the connection is all that is looked at.
+    pub request: String,
+    /// The same as a URL; empty too.
+    pub url: String,
+    /// How long it may take, in milliseconds.
+    pub timeout_ms: u32,
+}
+
+impl<'a> Look<'a> {
+    /// A look that begins `now`, in milliseconds since the epoch.
+    pub fn new(post: Post<'a>, now: u64) -> Self {
+        let mut look = Self {
+            post,
+            target: post.check.target.clone(),
+            began: now,
+            retries_left: post.check.retries,
+            redirects_left: 0,
+        };
+        look.begin(now);
+        look
+    }
+
+    fn begin(&mut self, now: u64) {
+        self.began = now;
+        self.target = self.post.check.target.clone();
+        self.redirects_left = REDIRECTS_MAX;
+    }
+
+    /// What to probe now. Servers that answers lead to share the time of one try.
+    pub fn plan(&self, now: u64) -> Plan {
+        let spent = now.saturating_sub(self.began).min(u64::from(u32::MAX)) as u32;
+        let timeout_ms = self.post.check.timeout_ms().saturating_sub(spent).max(1);
+        match &self.target {
+            Target::Tcp { host, port } => Plan {
+                host: host.clone(),
+                port: *port,
+                secure: false,
+                request: String::new(),
+                url: String::new(),
+                timeout_ms,
+            },
+            Target::Http(url) => Plan {
+                host: url.host.clone(),
+                port: url.port,
+                secure: url.secure,
+                request: self.post.check.request(url, &self.post.who()),
+                url: url.to_string(),
+                timeout_ms,
+            },
+        }
+    }
+
+    /// Takes in what a probe found; `None`: there is another one to make. `lead` says to which URL a `Location` leads
+    /// from another URL.
+    pub fn take(
+        &mut self,
+        raw: &Raw,
+        now: u64,
+        lead: impl FnOnce(&str, &str) -> Option<String>,
+    ) -> Option<ProbeResult> {
+        // What takes too long is tried again, at once, as the platform's checks do. Nothing else is.
+        if raw.ended == Ended::TimedOut && self.retries_left > 0 {
+            self.retries_left -= 1;
+            self.begin(now);
+            return None;
+        }
+        let check = self.post.check;
+        let (reason, actual_code) = match judge(check, &self.target, raw) {
+            Judgement::Done { reason, actual_code } => (reason, actual_code),
+            Judgement::Follow { code, .. } if self.redirects_left == 0 => {
+                (Reason::Other("Too many redirects".to_owned()), Some(code))
+            }
+            Judgement::Follow { location, code } => {
+                let url = match &self.target {
+                    Target::Http(url) => lead(&url.to_string(), &location),
+                    Target::Tcp { .. } => None,
+                };
+                if let Some(url) = url.as_deref().and_then(Url::read) {
+                    self.redirects_left -= 1;
+                    self.target = Target::Http(url);
+                    return None;
+                }
+                (Reason::ResponseCodeMismatch, Some(code))
+            }
+        };
+        Some(self.result(reason, actual_code, raw.waterfall))
+    }
+
+    /// What came of it.
+    pub fn result(&self, reason: Reason, actual_code: Option<u16>, waterfall: Waterfall) -> ProbeResult {
+        ProbeResult {
+            check: self.post.check.name.clone(),
+            region: self.post.region.name.to_owned(),
+            observer: self.post.number,
+            at: self.began,
+            healthy: reason == Reason::NoFailures,
+            reason,
+            expected_codes: self.post.check.expected_codes(),
+            actual_code,
+            waterfall,
+        }
+    }
+}

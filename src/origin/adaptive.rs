@@ -1,0 +1,226 @@
+//! Limits that follow what the origin can do: they grow step by step while it answers well, and shrink by a part when it
+//! does not (additive increase, multiplicative decrease), from what all colos together have seen.
+//!
+//! The article's rate limiter learns from a request's *position*: when the hundredth in line times out, a hundred are
+//! too many. Here the position is the number of users who were active when the origin showed that it has too much to do.
+//! Users who are in cannot be sent away, so a limit below that number takes effect as they leave; shrinking it further
+//! every second until then would only empty the site. So a cut is made from the users who are active, not from the limit.
+//!
+//! How deep to cut: while the origin is well, it is learned how many requests an active user makes. When it has too much
+//! to do, it answers as many as it can; divided by that it says how many users it can serve.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Evidence, OriginCounts};
+use crate::config::{AdaptiveRange, Limits, Room};
+
+/// The limits are looked at so often, in milliseconds.
+const STEP_MS: u64 = 2_000;
+/// Judged by the shortest of these times that has [`ENOUGH`] requests, in milliseconds.
+const LOOKS_MS: [u64; 4] = [5_000, 10_000, 20_000, 40_000];
+/// Nothing is judged by a shorter time, in milliseconds.
+const SHORTEST_LOOK_MS: u64 = 4_000;
+/// So many requests tell something.
+const ENOUGH: u64 = 20;
+/// Fewer tell nothing, however long it took.
+const LEAST: u64 = 5;
+/// More troubles than this part of all requests: too much to do.
+const TROUBLES: f64 = 0.02;
+/// One or two troubles may have any reason.
+const LEAST_TROUBLES: u64 = 3;
+/// An origin that takes so many times as long as when it has little to do has too much to do.
+const SLOW_FACTOR: f64 = 3.0;
+/// So much longer is within what networks do, in milliseconds.
+const SLOW_MARGIN_MS: f64 = 30.0;
+/// A cut leaves at most this part of the users who are active.
+const CUT: f64 = 0.94;
+/// And at least this one, where the origin is only slow: how many requests a user makes is not known exactly.
+const DEEP_CUT: f64 = 0.85;
+/// And this one, where it fails, or is [`FAR`] too slow.
+const DEEPEST_CUT: f64 = 0.5;
+/// So many times as slow as it may be.
+const FAR: f64 = 2.0;
+/// Of what the origin can do, this much is used.
+const HEADROOM: f64 = 0.97;
+/// Before the first cut a limit grows by this part of itself each second: 25 % in ten seconds.
+const SLOW_START: f64 = 0.022_6;
+/// After a cut it grows by this part of what it was cut to each second: what [`CUT`] took off comes back in 30 s.
+const GROWTH: f64 = 0.002;
+/// After so long without another cut it grows faster and faster, in milliseconds.
+const PATIENCE_MS: f64 = 45_000.0;
+/// After a cut, what was asked before it is still under way for so long, in milliseconds.
+const SETTLE_MS: u64 = 6_000;
+/// A limit is in use when so much of it is; one that is not in use does not grow, since nothing is learned of it.
+const IN_USE: f64 = 0.9;
+/// What is known of the time that a well origin takes is given up slowly: by this part each second.
+const FORGETTING: f64 = 0.000_5;
+
+/// How the origin is doing, by what passed through the room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Load {
+    /// Too little is known.
+    Unknown,
+    /// It answers as it should.
+    Well,
+    /// It has too much to do.
+    TooMuch,
+}
+
+/// The limits in force, and what they were learned from. Kept in Global's storage.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Adaptive {
+    /// Format version.
+    pub v: u8,
+    active: f64,
+    new: f64,
+    /// What the last cut left; 0: there has been none.
+    active_cut: f64,
+    new_cut: f64,
+    cut_at: u64,
+    looked_at: u64,
+    /// The median time to the first byte of an origin that is well, in milliseconds; 0: not known.
+    usual_ms: f64,
+    /// Requests that an active user makes in a second; 0: not known.
+    per_user: f64,
+}
+
+/// What the limits are judged by, besides the origin.
+#[derive(Debug, Clone, Copy)]
+pub struct Use {
+    /// Active users.
+    pub active: i64,
+    /// Users who enter in a minute, at the rate of lately.
+    pub entering: f64,
+    /// Somebody waits.
+    pub waiting: bool,
+}
+
+impl Adaptive {
+    /// The limits in force now.
+    pub fn limits(&self, room: &Room) -> Limits {
+        let Some(range) = room.adaptive else { return room.limits() };
+        let within = |limit: f64, least: u32, most: u32| (limit as u32).clamp(least, most);
+        Limits {
+            total_active_users: within(self.active, range.least_active_users, room.total_active_users),
+            new_users_per_minute: within(self.new, range.least_new_users, room.new_users_per_minute),
+        }
+    }
+
+    /// How the origin is doing.
+    pub fn load(&self, range: &AdaptiveRange, evidence: &Evidence, now: u64) -> Load {
+        self.judge(range, evidence, now).0
+    }
+
+    /// Looks at the origin and moves the limits, at most every two seconds.
+    pub fn step(&mut self, room: &Room, evidence: &Evidence, used: Use, now: u64) {
+        let Some(range) = room.adaptive else { return };
+        if self.looked_at == 0 {
+            let least = (f64::from(range.least_active_users), f64::from(range.least_new_users));
+            (self.active, self.new, self.looked_at) = (self.active.max(least.0), self.new.max(least.1), now);
+        }
+        let elapsed = now.saturating_sub(self.looked_at);
+        if elapsed < STEP_MS {
+            return;
+        }
+        self.looked_at = now;
+        // What happened while nobody looked is not made up for.
+        let seconds = (elapsed.min(2 * STEP_MS)) as f64 / 1_000.0;
+        let (load, counts, over_ms) = self.judge(&range, evidence, now);
+        match load {
+            Load::Unknown => {}
+            Load::TooMuch => self.cut(&range, &counts, over_ms, used, now),
+            Load::Well => {
+                self.learn(&counts, over_ms, used, seconds);
+                self.grow(room, used, seconds, now);
+            }
+        }
+    }
+
+    fn judge(&self, range: &AdaptiveRange, evidence: &Evidence, now: u64) -> (Load, OriginCounts, u64) {
+        let mut looked = (OriginCounts::default(), 0);
+        for look in LOOKS_MS {
+            // What was counted before the last cut had settled says nothing of what came of it.
+            let from =
+                now.saturating_sub(look).max(if self.cut_at == 0 { 0 } else { self.cut_at + SETTLE_MS });
+            looked = evidence.between(from, now);
+            if looked.0.ended() >= ENOUGH || from + look > now {
+                break;
+            }
+        }
+        let (counts, over_ms) = looked;
+        // Reports come every two seconds: a shorter time has too few of them, or too many.
+        if counts.ended() < LEAST || over_ms < SHORTEST_LOOK_MS {
+            return (Load::Unknown, counts, over_ms);
+        }
+        let slow = counts.quantile_ms(0.5).is_some_and(|median| median > self.slow_ms(range));
+        (if is_troubled(&counts) || slow { Load::TooMuch } else { Load::Well }, counts, over_ms)
+    }
+
+    /// From which median on the origin is slow, in milliseconds.
+    fn slow_ms(&self, range: &AdaptiveRange) -> f64 {
+        match range.slow_ms {
+            Some(slow_ms) => slow_ms.into(),
+            None if self.usual_ms > 0.0 => SLOW_FACTOR * self.usual_ms + SLOW_MARGIN_MS,
+            None => f64::INFINITY,
+        }
+    }
+
+    fn learn(&mut self, counts: &OriginCounts, over_ms: u64, used: Use, seconds: f64) {
+        if counts.ended() < ENOUGH {
+            return;
+        }
+        if let Some(median) = counts.quantile_ms(0.5) {
+            let known = if self.usual_ms > 0.0 { self.usual_ms } else { median };
+            self.usual_ms = median.min(known * (1.0 + FORGETTING * seconds));
+        }
+        if used.active > 0 {
+            let per_user = counts.ended() as f64 * 1_000.0 / over_ms.max(1) as f64 / used.active as f64;
+            let known = if self.per_user > 0.0 { self.per_user } else { per_user };
+            self.per_user = known + (per_user - known) * (seconds / 20.0).min(1.0);
+        }
+    }
+
+    fn cut(&mut self, range: &AdaptiveRange, counts: &OriginCounts, over_ms: u64, used: Use, now: u64) {
+        let well = counts.ended().saturating_sub(counts.troubles()) as f64 * 1_000.0 / over_ms.max(1) as f64;
+        // From who is in, not from the limit: an earlier cut takes effect only as users leave.
+        let active = used.active.max(0) as f64;
+        // As many users as the origin answers now, by what one asks for; half of them at the worst.
+        let can_serve = if self.per_user > 0.0 { HEADROOM * well / self.per_user } else { CUT * active };
+        let far = counts.quantile_ms(0.5).is_some_and(|median| median > FAR * self.slow_ms(range));
+        let deepest = if far || is_troubled(counts) { DEEPEST_CUT } else { DEEP_CUT };
+        let left = can_serve.clamp(deepest * active, CUT * active);
+        self.active = self.active.min(left).max(range.least_active_users.into());
+        // The same part of the users who came, unless they were few because the room is full.
+        if used.entering >= IN_USE * self.new {
+            let part = if active > 0.0 { left / active } else { CUT };
+            self.new = (self.new * part).max(range.least_new_users.into());
+        }
+        (self.active_cut, self.new_cut, self.cut_at) = (self.active, self.new, now);
+    }
+
+    fn grow(&mut self, room: &Room, used: Use, seconds: f64, now: u64) {
+        let patience = now.saturating_sub(self.cut_at) as f64 / PATIENCE_MS;
+        let grown = |limit: f64, cut: f64| {
+            if self.cut_at == 0 {
+                limit * (1.0 + SLOW_START * seconds) + 0.05 * seconds
+            } else {
+                limit + (GROWTH * cut.max(10.0) * (1.0 + patience.powi(2))).min(SLOW_START * limit) * seconds
+            }
+        };
+        let (active, new) = (grown(self.active, self.active_cut), grown(self.new, self.new_cut));
+        // The limits in force are whole numbers.
+        let active_in_use = used.active as f64 >= IN_USE * self.active.floor();
+        if active_in_use {
+            self.active = active.min(room.total_active_users.into());
+        }
+        if used.entering >= IN_USE * self.new.floor() || (used.waiting && !active_in_use) {
+            self.new = new.min(room.new_users_per_minute.into());
+        }
+    }
+}
+
+/// More than a few requests were not served.
+fn is_troubled(counts: &OriginCounts) -> bool {
+    let troubles = counts.troubles();
+    troubles >= LEAST_TROUBLES && troubles as f64 > TROUBLES * counts.ended() as f64
+}

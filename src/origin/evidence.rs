@@ -1,0 +1,54 @@
+//! The last minute of the origin, second by second, as the whole room saw it.
+
+use std::collections::VecDeque;
+
+use super::OriginCounts;
+
+/// So many seconds are kept.
+const KEPT_SECONDS: u64 = 64;
+
+/// What was counted lately.
+#[derive(Debug, Clone, Default)]
+pub struct Evidence {
+    seconds: VecDeque<(u64, OriginCounts)>,
+}
+
+impl Evidence {
+    /// Adds what a report brought at `now`.
+    pub fn add(&mut self, news: &OriginCounts, now: u64) {
+        let second = now / 1_000;
+        match self.seconds.back_mut() {
+            Some((last, counts)) if *last >= second => counts.add(news),
+            _ => {
+                let mut counts = news.clone();
+                counts.in_flight = 0;
+                self.seconds.push_back((second, counts));
+            }
+        }
+        while self.seconds.front().is_some_and(|(of, _)| of + KEPT_SECONDS < second) {
+            self.seconds.pop_front();
+        }
+    }
+
+    /// What came in from a moment on, by the second.
+    pub fn since(&self, from: u64) -> OriginCounts {
+        let mut sum = OriginCounts::default();
+        for (_, counts) in self.seconds.iter().rev().take_while(|(second, _)| second * 1_000 >= from) {
+            sum.add(counts);
+        }
+        sum.in_flight = 0;
+        sum
+    }
+
+    /// What came in between two moments, whole seconds only, and in how many milliseconds: a second that is not over yet
+    /// would make the origin seem slower than it is.
+    pub fn between(&self, from: u64, to: u64) -> (OriginCounts, u64) {
+        let (from, to) = (from.div_ceil(1_000), to / 1_000);
+        let mut sum = OriginCounts::default();
+        for (_, counts) in self.seconds.iter().filter(|(second, _)| (from..to).contains(second)) {
+            sum.add(counts);
+        }
+        sum.in_flight = 0;
+        (sum, to.saturating_sub(from) * 1_000)
+    }
+}

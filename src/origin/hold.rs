@@ -1,0 +1,114 @@
+//! Whether new users wait because the origin is unhealthy, and how they enter when it is back.
+
+use serde::{Deserialize, Serialize};
+
+use super::Evidence;
+use crate::config::{Limits, OnUnhealthy, Room};
+
+/// When nearly everything failed for so long, the origin is down, whatever its checks say, in milliseconds.
+const DOWN_MS: u64 = 10_000;
+/// So many requests must have failed in that time.
+const DOWN_REQUESTS: u64 = 10;
+/// Nearly everything: this part of all requests.
+const DOWN_PART: f64 = 0.9;
+/// After so long without a request that failed, somebody new may try it again, in milliseconds.
+const TRY_AGAIN_MS: u64 = 15_000;
+/// From the first new user to all that the limits allow, in milliseconds.
+const SLOW_START_MS: u64 = 60_000;
+/// The part of the limits that enters at first.
+const FIRST_PART: f64 = 0.1;
+
+/// What is known of the origin's health. Kept in Global's storage.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Hold {
+    /// Format version.
+    pub v: u8,
+    /// Per check: whether it is healthy, and since when.
+    checks: Vec<(String, bool, u64)>,
+    /// Since when passing requests say that the origin is down; 0: they do not.
+    down_since: u64,
+    /// When they said so last.
+    down_at: u64,
+    /// When the last hold ended; 0: there was none.
+    released_at: u64,
+    held: bool,
+}
+
+impl Hold {
+    /// Takes in a check's state: an older word than the one that is known changes nothing. Returns whether it is news.
+    pub fn told(&mut self, room: &Room, check: &str, healthy: bool, at: u64) -> bool {
+        if !room.health_checks.iter().any(|name| name.eq_ignore_ascii_case(check)) {
+            return false;
+        }
+        let name = check.to_ascii_lowercase();
+        if let Some((_, was, since)) = self.checks.iter_mut().find(|(known, ..)| *known == name) {
+            // Notifications bear whole seconds: of two with one time the later one counts.
+            let news = at >= *since && *was != healthy;
+            if news {
+                (*was, *since) = (healthy, at);
+            }
+            return news;
+        }
+        // The room's own checks always have a place: others were taken from it.
+        self.checks
+            .retain(|(known, ..)| room.health_checks.iter().any(|check| check.eq_ignore_ascii_case(known)));
+        self.checks.push((name, healthy, at));
+        true
+    }
+
+    /// Looks at the checks and at what passed through the room. Returns whether somebody new must wait or not is news.
+    pub fn look(&mut self, room: &Room, evidence: &Evidence, now: u64) -> bool {
+        if room.on_unhealthy != OnUnhealthy::Hold {
+            return std::mem::take(&mut self.held);
+        }
+        let lately = evidence.since(now.saturating_sub(DOWN_MS));
+        let troubles = lately.troubles();
+        if troubles >= DOWN_REQUESTS && troubles as f64 >= DOWN_PART * lately.ended() as f64 {
+            if self.down_since == 0 {
+                self.down_since = now;
+            }
+            self.down_at = now;
+        } else if lately.ended() > troubles || now >= self.down_at + TRY_AGAIN_MS {
+            self.down_since = 0;
+        }
+        let held = self.down_since > 0 || self.unhealthy_check(room).is_some();
+        let news = held != self.held;
+        if self.held && !held {
+            self.released_at = now;
+        }
+        self.held = held;
+        news
+    }
+
+    /// A check that says that the origin is unhealthy, and since when.
+    pub fn unhealthy_check(&self, room: &Room) -> Option<(&str, u64)> {
+        // A check that the owner has taken from the room has nothing to say any more.
+        let speaks = |name: &str| room.health_checks.iter().any(|check| check.eq_ignore_ascii_case(name));
+        self.checks
+            .iter()
+            .filter(|(name, healthy, _)| !healthy && speaks(name))
+            .map(|(name, _, since)| (name.as_str(), *since))
+            .min_by_key(|(_, since)| *since)
+    }
+
+    /// Whether new users wait.
+    pub fn is_held(&self) -> bool {
+        self.held
+    }
+
+    /// What is left of the limits: nobody new while the origin is unhealthy, few at first when it is back, so that those
+    /// who waited do not all come at once.
+    #[must_use]
+    pub fn limit(&self, limits: Limits, now: u64) -> Limits {
+        let new = f64::from(limits.new_users_per_minute);
+        let part = if self.held {
+            0.0
+        } else if self.released_at > 0 && now < self.released_at + SLOW_START_MS {
+            let gone = now.saturating_sub(self.released_at) as f64 / SLOW_START_MS as f64;
+            FIRST_PART + (1.0 - FIRST_PART) * gone
+        } else {
+            return limits;
+        };
+        Limits { new_users_per_minute: (new * part).ceil() as u32, ..limits }
+    }
+}

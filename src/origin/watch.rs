@@ -1,0 +1,98 @@
+//! One worker's requests to the origin of one room: counted, and held back where the owner wants that.
+
+use super::{Arrival, Guard, GuardSettings, GuardStrategy, OriginCounts, Passage, Reply, Turn};
+use crate::config::{Room, WhenFull};
+
+/// Where no guard is set, a request that has not come back after so long is no longer counted, in milliseconds: the
+/// platform itself gives an origin 100 seconds.
+const LONGEST_MS: u64 = 100_000;
+
+/// What one worker has at the origin of one room.
+#[derive(Debug)]
+pub struct Watch {
+    guard: Guard,
+    /// `None`: no guard is set, and every request goes.
+    when_full: Option<WhenFull>,
+    timeout_ms: Option<u64>,
+    counts: OriginCounts,
+    reported: OriginCounts,
+}
+
+impl Watch {
+    /// Nothing has been sent yet.
+    pub fn new(room: &Room) -> Self {
+        let open = GuardSettings {
+            strategy: GuardStrategy::Static,
+            min: 1,
+            max: 1,
+            at_once: None,
+            timeout_ms: LONGEST_MS,
+            hold_ms: 0,
+        };
+        let guard = room.origin_guard.as_ref();
+        Self {
+            guard: Guard::new(guard.map_or(open, |guard| guard.settings)),
+            when_full: guard.map(|guard| guard.admitted),
+            timeout_ms: guard.map(|guard| guard.settings.timeout_ms),
+            counts: OriginCounts::default(),
+            reported: OriginCounts::default(),
+        }
+    }
+
+    /// Whether somebody new may come: not while those who are in fill the window.
+    pub fn has_room(&mut self, now: u64) -> bool {
+        self.when_full.is_none() || self.guard.has_room(now)
+    }
+
+    /// What becomes of a request of a user who is in.
+    pub fn arrive(&mut self, now: u64) -> Arrival {
+        let arrival = match self.when_full {
+            None => return Arrival::Go(self.guard.pass_beyond(now)),
+            Some(_) => self.guard.arrive(now),
+        };
+        match arrival {
+            Arrival::Refused if self.when_full == Some(WhenFull::Pass) => {
+                Arrival::Go(self.guard.pass_beyond(now))
+            }
+            Arrival::Refused => {
+                self.counts.refused += 1;
+                Arrival::Refused
+            }
+            arrival => arrival,
+        }
+    }
+
+    /// What a request in line does now.
+    pub fn turn(&mut self, passage: Passage, now: u64) -> Turn {
+        let turn = self.guard.turn(passage, now);
+        if turn != Turn::Dropped {
+            return turn;
+        }
+        if self.when_full == Some(WhenFull::Pass) {
+            return Turn::Go;
+        }
+        self.counts.refused += 1;
+        turn
+    }
+
+    /// After how many milliseconds without a first byte a request is given up; `None`: never.
+    pub fn timeout_ms(&self) -> Option<u64> {
+        self.timeout_ms
+    }
+
+    /// A request came back after so many milliseconds.
+    pub fn came_back(&mut self, passage: Passage, reply: Reply, took_ms: u64, now: u64) {
+        self.guard.finished(passage, reply.ending(), now);
+        self.counts.count(reply, took_ms);
+    }
+
+    /// What to report; `None`: nothing has changed since it was asked for last.
+    pub fn report(&mut self) -> Option<OriginCounts> {
+        let counts = OriginCounts { in_flight: self.guard.in_flight().into(), ..self.counts.clone() };
+        if counts == self.reported {
+            return None;
+        }
+        self.reported = counts.clone();
+        Some(counts)
+    }
+}

@@ -1,0 +1,244 @@
+//! What the room learns of its origin by passing requests on, and what follows from it.
+
+use anteroom::config::{AdaptiveRange, Limits, OnUnhealthy, Room};
+use anteroom::origin::{Adaptive, Ending, Evidence, Hold, OriginCounts, OriginReport, Reply, Use};
+use proptest::prelude::*;
+
+const START: u64 = 1_680_000_000_000;
+
+fn adaptive_room(least: u32, most: u32) -> Room {
+    let range = AdaptiveRange { least_active_users: least, least_new_users: least, slow_ms: None };
+    Room { adaptive: Some(range), ..crate::articles::room(most, most, 5) }
+}
+
+fn holding_room() -> Room {
+    Room {
+        health_checks: vec!["origin".to_owned()],
+        on_unhealthy: OnUnhealthy::Hold,
+        ..crate::articles::room(1_000, 600, 5)
+    }
+}
+
+fn counts(replies: &[(Reply, u64)]) -> OriginCounts {
+    let mut counts = OriginCounts::default();
+    for (reply, took_ms) in replies {
+        counts.count(*reply, *took_ms);
+    }
+    counts
+}
+
+#[test]
+fn a_reply_tells_the_guard_of_load_and_the_room_of_trouble() {
+    for (reply, ending, trouble) in [
+        (Reply::Status(200), Ending::Success, false),
+        (Reply::Status(304), Ending::Success, false),
+        (Reply::Status(404), Ending::Success, false),
+        (Reply::Status(429), Ending::Overload, true),
+        (Reply::Status(500), Ending::Other, true),
+        (Reply::Status(503), Ending::Overload, true),
+        (Reply::Status(504), Ending::Overload, true),
+        (Reply::Status(522), Ending::Overload, true),
+        (Reply::TimedOut, Ending::TimedOut, true),
+        (Reply::Unreachable, Ending::Overload, true),
+    ] {
+        assert_eq!((reply.ending(), reply.is_trouble()), (ending, trouble), "{reply:?}");
+    }
+}
+
+#[test]
+fn the_time_to_the_first_byte_is_known_to_a_quarter() {
+    for took in [12, 80, 150, 300, 900, 2_500, 12_000] {
+        let median = counts(&[(Reply::Status(200), took); 100]).quantile_ms(0.5).unwrap_or_default();
+        let error = (median / took as f64 - 1.0).abs();
+        assert!(error < 0.25, "{took} ms seem to be {median}");
+    }
+    assert_eq!(counts(&[]).quantile_ms(0.5), None);
+    let late = counts(&[(Reply::Status(200), 50), (Reply::TimedOut, 0), (Reply::TimedOut, 0)]);
+    assert!(late.quantile_ms(0.5) > Some(60_000.0), "what never came is the slowest");
+}
+
+proptest! {
+    /// Reports are absolute: whatever is lost or comes twice, the last one says it all.
+    #[test]
+    fn lost_and_repeated_reports_change_nothing(
+        replies in prop::collection::vec((0_u16..600, 0_u64..100_000), 1..200),
+        arrive in prop::collection::vec(0_usize..3, 1..200),
+    ) {
+        let mut sent = OriginCounts::default();
+        let mut known: Option<OriginReport> = None;
+        let mut sum = OriginCounts::default();
+        for ((status, took), times) in replies.iter().zip(arrive.iter().cycle()) {
+            let reply = match status { 0 => Reply::Unreachable, 1 => Reply::TimedOut, status => Reply::Status(*status) };
+            sent.count(reply, *took);
+            for _ in 0..*times {
+                let report = OriginReport { since: 7, counts: sent.clone() };
+                sum.add(&report.news(known.as_ref()));
+                known = Some(report);
+            }
+        }
+        let last = OriginReport { since: 7, counts: sent.clone() };
+        sum.add(&last.news(known.as_ref()));
+        prop_assert_eq!(sum.ended(), sent.ended());
+        prop_assert_eq!(sum.troubles(), sent.troubles());
+        prop_assert_eq!(sum.first_byte.iter().sum::<u64>(), sent.answered());
+    }
+
+    /// Whatever the origin does, the limits stay within what the owner allows.
+    #[test]
+    fn adaptive_limits_stay_within_their_range(
+        steps in prop::collection::vec((0_u16..600, 1_u64..60_000, 0_u64..60, -5_i64..2_000, 0_u32..5_000, any::<bool>(), 0_u64..20_000), 1..150),
+    ) {
+        let room = adaptive_room(50, 1_000);
+        let (mut adaptive, mut evidence, mut now) = (Adaptive::default(), Evidence::default(), START);
+        for (status, took, requests, active, entering, waiting, ms) in steps {
+            let reply = match status { 0 => Reply::Unreachable, 1 => Reply::TimedOut, status => Reply::Status(status) };
+            evidence.add(&counts(&vec![(reply, took); requests as usize]), now);
+            adaptive.step(&room, &evidence, Use { active, entering: entering.into(), waiting }, now);
+            let limits = adaptive.limits(&room);
+            prop_assert!((50..=1_000).contains(&limits.total_active_users));
+            prop_assert!((50..=1_000).contains(&limits.new_users_per_minute));
+            now += ms;
+        }
+    }
+}
+
+#[test]
+fn fixed_limits_never_move() {
+    let room = crate::articles::room(1_000, 200, 5);
+    let (mut adaptive, mut evidence) = (Adaptive::default(), Evidence::default());
+    for second in 0..60 {
+        let now = START + second * 1_000;
+        evidence.add(&counts(&[(Reply::TimedOut, 0); 50]), now);
+        adaptive.step(&room, &evidence, Use { active: 900, entering: 200.0, waiting: true }, now);
+        assert_eq!(adaptive.limits(&room), room.limits());
+    }
+}
+
+/// A site whose users ask for a page every ten seconds; it serves so many pages a second, and takes 0.2 s while it can.
+/// Nobody gives up; whoever has no answer after 10 s sees an error.
+struct Site {
+    pages_a_second: f64,
+    active: f64,
+    entering: f64,
+    failed: f64,
+    asked: f64,
+}
+
+const THINKS: f64 = 10.0;
+const SERVED_IN: f64 = 0.2;
+const PATIENCE: f64 = 10.0;
+const VISIT: f64 = 120.0;
+
+impl Site {
+    fn users_served(&self) -> f64 {
+        self.pages_a_second * (THINKS + SERVED_IN)
+    }
+
+    /// One second of it, with a crowd at the door.
+    fn second(&mut self, limits: Limits, evidence: &mut Evidence, now: u64) {
+        let free = (f64::from(limits.total_active_users) - self.active).max(0.0);
+        self.entering = free.min(f64::from(limits.new_users_per_minute) / 60.0) * 60.0;
+        self.active += self.entering / 60.0 - self.active / VISIT;
+        let takes = (self.active / self.pages_a_second - THINKS).max(SERVED_IN);
+        let asked = self.active / (THINKS + takes.min(PATIENCE));
+        // Beyond its users' patience some of what it does is for nobody.
+        let late = if takes > PATIENCE { 1.0 - (self.pages_a_second / asked).min(1.0) } else { 0.0 };
+        let mut seen = OriginCounts::default();
+        for index in 0..asked.round() as u64 {
+            let is_late = ((index + 1) as f64 * late).floor() > (index as f64 * late).floor();
+            // Half of all answers take less, half take more.
+            let took = takes * 1_000.0 * (0.6 + 0.8 * (index as f64 + 0.5) / asked);
+            seen.count(if is_late { Reply::TimedOut } else { Reply::Status(200) }, took as u64);
+        }
+        self.asked += asked;
+        self.failed += asked * late;
+        evidence.add(&seen, now);
+    }
+}
+
+#[test]
+fn adaptive_limits_find_a_hidden_capacity_and_follow_its_halving() {
+    let room = adaptive_room(100, 5_000);
+    let mut site = Site { pages_a_second: 120.0, active: 0.0, entering: 0.0, failed: 0.0, asked: 0.0 };
+    let (mut adaptive, mut evidence, mut now) = (Adaptive::default(), Evidence::default(), START);
+    let mut run = |site: &mut Site, seconds: u64| {
+        let mut sum = 0.0;
+        for _ in 0..seconds {
+            now += 1_000;
+            site.second(adaptive.limits(&room), &mut evidence, now);
+            let used = Use { active: site.active as i64, entering: site.entering, waiting: true };
+            adaptive.step(&room, &evidence, used, now);
+            sum += f64::from(adaptive.limits(&room).total_active_users);
+        }
+        (f64::from(adaptive.limits(&room).total_active_users), sum / seconds as f64)
+    };
+    run(&mut site, 300);
+    let (found, mean) = run(&mut site, 120);
+    let served = site.users_served();
+    println!("serves {served}, found {found}, mean {mean}, active {}", site.active);
+    assert!((found / served - 1.0).abs() < 0.1 && (mean / served - 1.0).abs() < 0.1);
+    site.pages_a_second /= 2.0;
+    (site.failed, site.asked) = (0.0, 0.0);
+    let (followed, _) = run(&mut site, 60);
+    let served = site.users_served();
+    println!("serves {served}, follows {followed}, failed {} of {}", site.failed, site.asked);
+    assert!(followed < 1.1 * served && followed > 0.8 * served);
+    assert!(site.failed / site.asked <= 0.05);
+}
+
+#[test]
+fn a_check_holds_the_room_and_lets_go_of_it() {
+    let room = holding_room();
+    let (mut hold, evidence) = (Hold::default(), Evidence::default());
+    let limits = room.limits();
+    assert!(!hold.told(&room, "elsewhere", false, START), "a check of another room is not listened to");
+    assert!(hold.told(&room, "Origin", false, START));
+    assert!(hold.look(&room, &evidence, START) && hold.is_held());
+    assert_eq!(hold.limit(limits, START).new_users_per_minute, 0);
+    assert!(!hold.told(&room, "origin", true, START - 1_000), "an older word changes nothing");
+    assert!(!hold.told(&room, "origin", false, START + 1_000), "nor does the same one");
+    assert!(hold.told(&room, "origin", true, START + 60_000));
+    assert!(hold.look(&room, &evidence, START + 60_000) && !hold.is_held());
+}
+
+#[test]
+fn when_the_origin_is_back_users_enter_slowly_at_first() {
+    let room = holding_room();
+    let (mut hold, evidence) = (Hold::default(), Evidence::default());
+    hold.told(&room, "origin", false, START);
+    hold.look(&room, &evidence, START);
+    hold.told(&room, "origin", true, START + 60_000);
+    hold.look(&room, &evidence, START + 60_000);
+    let entering =
+        |seconds: u64| hold.limit(room.limits(), START + 60_000 + seconds * 1_000).new_users_per_minute;
+    assert_eq!((entering(0), entering(30), entering(60)), (60, 330, 600));
+    assert_eq!(hold.limit(room.limits(), START + 60_000).total_active_users, room.total_active_users);
+}
+
+#[test]
+fn an_origin_that_answers_nobody_holds_the_room_without_a_check() {
+    let room = Room { health_checks: Vec::new(), ..holding_room() };
+    let (mut hold, mut evidence) = (Hold::default(), Evidence::default());
+    evidence.add(&counts(&[(Reply::Unreachable, 0); 9]), START);
+    assert!(!hold.look(&room, &evidence, START), "nine failures may have any reason");
+    evidence.add(&counts(&[(Reply::Unreachable, 0); 5]), START + 1_000);
+    assert!(hold.look(&room, &evidence, START + 1_000) && hold.is_held());
+    // Those who are in go on trying; one good answer is enough.
+    evidence.add(&counts(&[(Reply::Unreachable, 0); 20]), START + 20_000);
+    assert!(!hold.look(&room, &evidence, START + 20_000) && hold.is_held());
+    evidence.add(&counts(&[(Reply::Status(200), 40); 4]), START + 21_000);
+    assert!(hold.look(&room, &evidence, START + 21_000) && !hold.is_held());
+    // Where nobody is in to try, somebody new must.
+    evidence.add(&counts(&[(Reply::TimedOut, 0); 20]), START + 60_000);
+    assert!(hold.look(&room, &evidence, START + 60_000) && hold.is_held());
+    assert!(hold.look(&room, &evidence, START + 80_000) && !hold.is_held());
+}
+
+#[test]
+fn a_room_that_ignores_its_origin_is_never_held() {
+    let room = Room { on_unhealthy: OnUnhealthy::Ignore, ..holding_room() };
+    let (mut hold, mut evidence) = (Hold::default(), Evidence::default());
+    hold.told(&room, "origin", false, START);
+    evidence.add(&counts(&[(Reply::Unreachable, 0); 50]), START);
+    assert!(!hold.look(&room, &evidence, START) && !hold.is_held());
+}
