@@ -110,7 +110,7 @@ describe("the status page", { concurrency: 2 }, () => {
     await observe(room);
     await notify(room);
     await page.goto(`${room.url}${PAGE}?range=1h`);
-    await page.getByText("1 of 3 checks unhealthy: configuration-service").waitFor();
+    await page.getByText("2 of 3 checks unhealthy: configuration-service, staging").waitFor();
     const cells = (table) => page.locator(`#${table} tbody tr`).allInnerTexts();
     const lines = async (table) => (await cells(table)).map((line) => line.split("\t").slice(0, 3));
     assert.deepEqual(await lines("errors"), [
