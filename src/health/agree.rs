@@ -23,6 +23,8 @@ pub struct Agreement {
     healthy: Option<bool>,
     /// The time of the last change that was told.
     changed_at: u64,
+    /// The reason that was told with it.
+    reason: Reason,
 }
 
 /// What one observer says.
@@ -65,8 +67,8 @@ impl Agreement {
             .filter_map(|observer| Some((observer.vote?, &observer.last)))
     }
 
-    /// Takes in what an observer saw, at `now` by the clock of whoever keeps this, and says so when the check's state
-    /// is another from then on. What is not newer than the observer's last word changes nothing, nor does what is
+    /// Takes in what an observer saw, at `now` by the clock of whoever keeps this, and says so when the check's state,
+    /// or the reason of an unhealthy one, is another from then on. What is not newer than the observer's last word changes nothing, nor does what is
     /// told of another check, region or observer than there are.
     pub fn hear(&mut self, check: &Check, result: &ProbeResult, now: u64) -> Option<StateChange> {
         let is_ours = result.check == check.name && (1..=OBSERVERS).contains(&result.observer);
@@ -122,11 +124,15 @@ impl Agreement {
             return None;
         }
         let healthy = 2 * unhealthy < says.len();
-        if self.healthy.replace(healthy) == Some(healthy) {
+        let (reason, actual_code, agreeing) =
+            if healthy { (Reason::NoFailures, result.actual_code, 0) } else { self.why(check, now) };
+        // While it is unhealthy it may come to be so for another reason. That is news when two agree on it too.
+        let is_news = self.healthy != Some(healthy) || (agreeing >= QUORUM && reason != self.reason);
+        if !is_news {
             return None;
         }
-        let (reason, actual_code) =
-            if healthy { (Reason::NoFailures, result.actual_code) } else { self.why(check, now) };
+        self.healthy = Some(healthy);
+        self.reason = reason.clone();
         // The result may be older than the last change: another observer's connection may be slower. What is told
         // later happened later.
         self.changed_at = result.at.max(self.changed_at + 1);
@@ -140,8 +146,9 @@ impl Agreement {
         })
     }
 
-    /// What most observers that say "unhealthy" give as the reason; of several the one of the youngest probe.
-    fn why(&self, check: &Check, now: u64) -> (Reason, Option<u16>) {
+    /// What most observers that say "unhealthy" give as the reason, of several the one of the youngest probe, with its
+    /// status code, and how many they are.
+    fn why(&self, check: &Check, now: u64) -> (Reason, Option<u16>, usize) {
         let unhealthy = self.regions.iter().filter(|(_, healthy)| !healthy);
         let against: Vec<&ProbeResult> = unhealthy
             .flat_map(|(region, _)| self.voters(check, region, now))
@@ -149,6 +156,8 @@ impl Agreement {
             .collect();
         let alike = |one: &ProbeResult| against.iter().filter(|other| other.reason == one.reason).count();
         let most = against.iter().max_by_key(|last| (alike(last), last.at));
-        most.map_or((Reason::TcpConnectionFailed, None), |last| (last.reason.clone(), last.actual_code))
+        most.map_or((Reason::TcpConnectionFailed, None, 0), |last| {
+            (last.reason.clone(), last.actual_code, alike(last))
+        })
     }
 }

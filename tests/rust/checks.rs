@@ -492,6 +492,23 @@ fn a_state_changes_when_two_of_three_agree() {
 }
 
 #[test]
+fn another_reason_is_news_when_two_agree_on_it() {
+    let check = check(&json!({}));
+    let mut agreement = Agreement::default();
+    let mut hear = |number, second, reason: Reason| {
+        let result = ProbeResult { reason, ..seen("WEU", number, second, false) };
+        agreement.hear(&check, &result, result.at).map(|change| (change.healthy, change.reason))
+    };
+    let (refused, late) = (Reason::TcpConnectionFailed, Reason::Timeout);
+    assert_eq!(hear(1, 0, refused.clone()), None);
+    assert_eq!(hear(2, 20, refused.clone()), Some((false, refused.clone())));
+    assert_eq!(hear(3, 40, late.clone()), None);
+    assert_eq!(hear(1, 60, late.clone()), Some((false, late.clone())));
+    assert_eq!(hear(2, 80, late), None);
+    assert_eq!(hear(3, 100, refused), None);
+}
+
+#[test]
 fn the_third_lets_a_region_go_on_and_two_silent_ones_do_not() {
     let check = check(&json!({}));
     let mut agreement = Agreement::default();
