@@ -159,7 +159,7 @@ struct GuardArguments {
     #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     max: u32,
 
-    /// How long a client waits for its answer, in milliseconds; timeout and hold of the guard
+    /// How long a client waits for its answer, in milliseconds; timeout and hold of the guard too
     #[arg(long, value_name = "MS", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(10..=600_000))]
     patience: u64,
 
