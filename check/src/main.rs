@@ -52,7 +52,7 @@ const HELP: &str = r#"A room in wrangler.toml:
   slot_strategy = "leases"          or "counters", "adapted_worker_slots", "worker_slots"
   curve_factor = 1.0                of adapted_worker_slots, 0.1 to 10
   on_error = "admit"                or "queue": new users when nothing answers
-  origin_guard = { strategy = "position", min = 2, max = 1000, timeout = 30, admitted = "retry" }
+  origin_guard = { strategy = "position", min = 2, max = 1000, timeout = 10, admitted = "retry" }
                                     requests of a worker at the origin; strategy: position, newest_first, basic,
                                     static; admitted: retry, pass; also at_once and hold_ms
   health_checks = ["origin"]        checks that speak for the room's origin

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use anteroom::config::{Room, SlotStrategy};
-use anteroom::origin::{ASK_EVERY_MS, Arrival, Reply, Turn as GuardTurn, Watch};
+use anteroom::origin::{Arrival, Reply, Turn as GuardTurn, Watch};
 use anteroom::pipeline::messages::{ColoReport, Given, WorkerAnswer, WorkerReport};
 use anteroom::pipeline::{
     CheckIn, DataCenter, Global, GlobalMeta, HOLD_TRIES, Outbox, PLACE_MS, SavedDataCenter,
@@ -993,8 +993,9 @@ impl Planet {
         match watch.arrive(now) {
             Arrival::Go(passage) => self.send_page(page(passage)),
             Arrival::InLine(passage) => {
+                let asks = now + watch.ask_after_ms(passage);
                 let number = pages.take(page(passage));
-                self.clockwork.at(now + ASK_EVERY_MS, Event::Line(number));
+                self.clockwork.at(asks, Event::Line(number));
             }
             Arrival::Refused => self.page_refused(visitor),
         }
@@ -1095,7 +1096,10 @@ impl Planet {
         let Some(page) = self.pages.as_mut().and_then(|pages| pages.in_line(number)) else { return };
         let watch = &mut self.colos[usize::from(page.colo)].workers[usize::from(page.worker)].watch;
         match watch.turn(page.passage, now) {
-            GuardTurn::Later => self.clockwork.at(now + ASK_EVERY_MS, Event::Line(number)),
+            GuardTurn::Later => {
+                let asks = now + watch.ask_after_ms(page.passage).max(1);
+                self.clockwork.at(asks, Event::Line(number));
+            }
             turn => {
                 if let Some(pages) = &mut self.pages {
                     pages.leave(number);

@@ -429,12 +429,18 @@ impl<'a> Table<'a> {
             min: self.whole("min", WINDOW, Some(2)),
             max: self.whole("max", WINDOW, Some(1_000)),
             at_once: self.get("at_once").is_some().then(|| self.whole("at_once", WINDOW, Some(1))),
-            timeout_ms: u64::from(self.whole("timeout", 1..=100, Some(30))) * 1_000,
+            timeout_ms: u64::from(self.whole("timeout", 1..=100, Some(10))) * 1_000,
             hold_ms: u64::from(self.whole("hold_ms", 0..=10_000, Some(1_000))),
         };
         if settings.min > settings.max {
             let message = format!("is more than max, {}", settings.max);
             self.refuse("min", &Value::from(settings.min), message, "set min to at most max");
+        }
+        if settings.strategy == GuardStrategy::NewestFirst && settings.at_once.is_none() {
+            let message = "is required with strategy = \"newest_first\", which has no window";
+            let fix =
+                "add it: how many requests of one worker the origin serves at once, for example at_once = 4";
+            self.refuse_shown("at_once", "(not set)".to_owned(), message.to_owned(), fix);
         }
         let admitted = self.choice("admitted", ("retry", WhenFull::Retry), &[("pass", WhenFull::Pass)], &[]);
         OriginGuard { settings, admitted }

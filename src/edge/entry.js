@@ -42,9 +42,13 @@ export default {
       passage = +answer.slice(0, space);
       cookie = answer.slice(space + 1);
     }
-    return toOrigin(sent, cookie, passage, (came, took) =>
+    const done = toOrigin(sent, cookie, passage, (came, took) =>
       returned(passage, came, took, request, env, context),
     );
+    // A visitor who goes away takes the request along, and nobody would learn how it ends: the guard must. Errors are the
+    // visitor's own, below.
+    if (passage < 0) context.waitUntil(done.catch(() => {}));
+    return done;
   },
   scheduled: (_event, env) => tend(env),
 };

@@ -15,7 +15,7 @@ use super::settings::Settings;
 use super::{health, operator, own};
 use crate::answer::{self, Estimate, WaitingView};
 use crate::config::{Coverage, Room};
-use crate::origin::{ASK_EVERY_MS, Turn};
+use crate::origin::Turn;
 use crate::pipeline::{CheckIn, PLACE_MS};
 use crate::queue::{Step, estimated_wait_seconds, likely_ahead, minute_of, next_check_in_seconds};
 use crate::ticket::{KeyRing, Standing, Ticket, find_cookie, set_cookie, standing};
@@ -237,7 +237,7 @@ fn to_origin(request: &web_sys::Request, room: &Room, cookie: Option<String>) ->
             let method = request.method();
             Ok(later(async move {
                 loop {
-                    pause(ASK_EVERY_MS).await;
+                    pause(passages::ask_after_ms(number)).await;
                     match passages::turn(number) {
                         Turn::Go => return Ok(go(number, cookie)),
                         Turn::Later => {}

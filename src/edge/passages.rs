@@ -72,6 +72,11 @@ pub fn has_room(room: &Room) -> bool {
     room.origin_guard.is_none() || with(room, |_, watch| watch.has_room(now()))
 }
 
+/// In how many milliseconds a request in line asks for its turn again.
+pub fn ask_after_ms(number: Number) -> u64 {
+    of(number, |watch| watch.ask_after_ms(number.passage())).unwrap_or_default()
+}
+
 /// What a request in line does now.
 pub fn turn(number: Number) -> Turn {
     of(number, |watch| watch.turn(number.passage(), now())).unwrap_or(Turn::Dropped)

@@ -62,6 +62,11 @@ impl Watch {
         }
     }
 
+    /// In how many milliseconds a request in line asks for its turn again.
+    pub fn ask_after_ms(&self, passage: Passage) -> u64 {
+        self.guard.ask_after_ms(passage)
+    }
+
     /// What a request in line does now.
     pub fn turn(&mut self, passage: Passage, now: u64) -> Turn {
         let turn = self.guard.turn(passage, now);

@@ -284,7 +284,7 @@ fn a_guard_has_a_strategy_and_a_window() {
     let usual = guard(json!({}));
     assert_eq!((usual.settings.strategy, usual.admitted), (GuardStrategy::Position, WhenFull::Retry));
     assert_eq!((usual.settings.min, usual.settings.max, usual.settings.at_once), (2, 1_000, None));
-    assert_eq!((usual.settings.timeout_ms, usual.settings.hold_ms), (30_000, 1_000));
+    assert_eq!((usual.settings.timeout_ms, usual.settings.hold_ms), (10_000, 1_000));
     let set = guard(json!({
         "strategy": "newest_first", "min": 5, "max": 50, "at_once": 4, "timeout": 10, "hold_ms": 0, "admitted": "pass"
     }));
@@ -297,6 +297,7 @@ fn a_guard_has_a_strategy_and_a_window() {
         (json!({ "max": 0 }), "max", "from 1 to 10000"),
         (json!({ "at_once": 0 }), "at_once", "from 1 to 10000"),
         (json!({ "timeout": 0.5 }), "timeout", "from 1 to 100"),
+        (json!({ "strategy": "newest_first" }), "at_once", "required"),
         (json!({ "hold_ms": 60_000 }), "hold_ms", "from 0 to 10000"),
         (json!({ "admitted": true }), "admitted", "\"retry\" or \"pass\""),
         (json!({ "window": 5 }), "window", "knows"),
