@@ -441,3 +441,26 @@ describe("checks of our own", () => {
     assert.deepEqual((await view()).checks, []);
   });
 });
+
+test("a site without visitors is looked at too, where the platform's cron calls", async () => {
+  const askers = new Set();
+  const origin = await serve(() =>
+    createHttp((request, response) => {
+      askers.add(request.headers["user-agent"]);
+      response.end();
+    }),
+  );
+  const check = { url: `http://127.0.0.1:${origin.port}/` };
+  const world = await startWorld({
+    rooms: { shop: room("/") },
+    vars: { CHECK_ORIGIN: check },
+    colos: { AMS: 1 },
+  });
+  try {
+    assert.equal((await world.cron()).outcome, "ok");
+    await eventually("three observers look", () => askers.size === 3);
+  } finally {
+    await world.close();
+    await origin.down();
+  }
+});
