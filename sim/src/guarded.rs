@@ -84,6 +84,9 @@ pub struct Test {
     pub origin: Setup,
     /// `at_once` of all workers together, in multiples of what the origin works on at once: 1 is as it should be.
     pub at_once: f64,
+    /// The guard's `timeout`, in multiples of how long a client waits. Where it is longer, nobody tells the guard of clients
+    /// who leave while the origin has their request.
+    pub timeout: f64,
 }
 
 /// What all tests have in common.
@@ -95,7 +98,7 @@ pub struct Terms {
     pub min: u32,
     /// The largest window of a worker.
     pub max: u32,
-    /// How long a client waits from the click on, in milliseconds. It is `timeout_ms` and `hold_ms` too.
+    /// How long a client waits from the click on, in milliseconds. It is the guard's `hold_ms` too.
     pub patience_ms: u64,
     /// How often a client tries again that was refused, failed or waited in vain.
     pub retries: u32,
@@ -118,7 +121,8 @@ pub fn tests(base: &Setup) -> Vec<Test> {
 
 /// A minute, one worker, an origin that is known.
 fn test(name: &'static str, about: &'static str, load: &[(u64, u64, f64)], origin: &Setup) -> Test {
-    Test { name, about, seconds: 60, load: load.to_vec(), workers: 1, origin: origin.clone(), at_once: 1.0 }
+    let (load, origin) = (load.to_vec(), origin.clone());
+    Test { name, about, seconds: 60, load, workers: 1, origin, at_once: 1.0, timeout: 1.0 }
 }
 
 /// More clients than the origin can serve, all the time.
@@ -128,6 +132,7 @@ fn floods(base: &Setup) -> Vec<Test> {
     let cores = Setup { sharing: Sharing::Cores, contention: 0.02, ..base.clone() };
     let sheds = Setup { queue: Some(base.concurrency), ..base.clone() };
     let unknown = "Ten times as much; at_once is ten times what the origin works on, since nobody knew.";
+    let blind = "Ten times as much; the guard's time-out is four times as long as clients wait.";
     let long = test("x10_long", "Ten times as much, for ten minutes.", &[(0, 600, 10.0)], base);
     let shed = "Ten times as much, to an origin that answers 503 when as many wait as it works on.";
     vec![
@@ -137,6 +142,7 @@ fn floods(base: &Setup) -> Vec<Test> {
         x10("x10", "Ten times as much."),
         Test { seconds: 600, ..long },
         Test { at_once: 10.0, ..x10("x10_unknown", unknown) },
+        Test { timeout: 4.0, ..x10("x10_blind", blind) },
         Test { workers: 4, ..x10("x10_4", "Ten times as much, over 4 workers that share it.") },
         Test { workers: 30, ..x10("x10_30", "Ten times as much, over 30 workers.") },
         Test { origin: cores, ..x10("cores", "Ten times as much, to an origin that works on all at once.") },
@@ -305,14 +311,16 @@ enum Gate {
 }
 
 impl Gate {
-    fn new(limiter: Limiter, terms: &Terms, at_once: Option<u32>) -> Self {
+    fn new(limiter: Limiter, test: &Test, terms: &Terms) -> Self {
         let Terms { min, max, patience_ms, .. } = *terms;
+        let share = f64::from(test.origin.concurrency) * test.at_once / test.workers as f64;
+        let at_once = (terms.line == Line::Worker).then_some(share.ceil() as u32);
         let strategy = match limiter {
             Limiter::None => return Self::Open,
             Limiter::Literal => return Self::Literal(Literal::new(min, max, at_once.unwrap_or(u32::MAX))),
             Limiter::Guard(strategy) => strategy,
         };
-        let (timeout_ms, hold_ms) = (patience_ms, patience_ms);
+        let (timeout_ms, hold_ms) = ((patience_ms as f64 * test.timeout) as u64, patience_ms);
         Self::Guard(Guard::new(GuardSettings { strategy, min, max, at_once, timeout_ms, hold_ms }))
     }
 
@@ -349,7 +357,7 @@ impl Gate {
     }
 
     /// The client stops waiting. What is in line is dropped, unless nobody looks there.
-    fn left(&mut self, passage: Passage, sent: bool, now: u64) -> bool {
+    fn left(&mut self, passage: Passage, sent: bool, is_told: bool, now: u64) -> bool {
         match self {
             Self::Open | Self::Literal(_) => false,
             Self::Guard(guard) => {
@@ -357,7 +365,9 @@ impl Gate {
                     // It asks once more: standing in line too long tells something.
                     guard.turn(passage, now);
                 }
-                guard.finished(passage, Ending::TimedOut, now);
+                if is_told || !sent {
+                    guard.finished(passage, Ending::TimedOut, now);
+                }
                 !sent
             }
         }
@@ -393,13 +403,10 @@ struct Run<'a> {
 
 /// Lets a test happen. The same seed gives the same figures.
 pub fn run(test: &Test, terms: &Terms, limiter: Limiter, seed: u64) -> Guarded {
-    let concurrency = f64::from(test.origin.concurrency);
-    let share = (concurrency * test.at_once / test.workers as f64).ceil() as u32;
-    let at_once = (terms.line == Line::Worker).then_some(share);
     let mut run = Run {
         test,
         terms,
-        gates: vec![Gate::new(limiter, terms, at_once); test.workers],
+        gates: vec![Gate::new(limiter, test, terms); test.workers],
         origin: Origin::new(test.origin.clone(), seed),
         origin_due: None,
         clockwork: Clockwork::new(0),
@@ -553,7 +560,7 @@ impl Run<'_> {
         let Some(one) = self.requests.get_mut(&request) else { return };
         one.left = true;
         let tried = one.tried;
-        if self.gates[one.worker].left(one.passage, one.sent, now) {
+        if self.gates[one.worker].left(one.passage, one.sent, self.test.timeout <= 1.0, now) {
             self.requests.remove(&request);
         }
         self.figures.timed_out += 1;
@@ -567,8 +574,9 @@ impl Run<'_> {
             let second = self.figures.series.get_mut((now / 1_000) as usize);
             let gate = &mut self.gates[one.worker];
             if one.left {
-                // For a limiter that did not know it yet.
-                gate.finished(one.passage, Ending::TimedOut, now);
+                // For a limiter that does not know it yet. To one that does not see clients leave it is an answer.
+                let seen = if self.test.timeout > 1.0 { Ending::Success } else { Ending::TimedOut };
+                gate.finished(one.passage, seen, now);
                 if matches!(answer, OriginAnswer::Served | OriginAnswer::Error) {
                     self.figures.wasted += 1;
                     if let Some(second) = second {

@@ -116,9 +116,48 @@ pub fn text(rows: &[Rows<'_>]) -> String {
     draw(rows, "\n", presets::NOTHING)
 }
 
-/// The table in Markdown.
+/// Two tables in Markdown: goodput and waste of each limiter side by side, a line per test; and all figures of the
+/// test `x10`, if it was run.
 pub fn markdown(rows: &[Rows<'_>]) -> String {
-    draw(rows, " ", presets::ASCII_MARKDOWN)
+    let mut limiters: Vec<&str> = Vec::new();
+    let mut tests: Vec<(Line, &str)> = Vec::new();
+    for run in rows.iter().filter_map(|row| row.0.first()) {
+        if !limiters.contains(&run.limiter) {
+            limiters.push(run.limiter);
+        }
+        if !tests.contains(&(run.line, run.test)) {
+            tests.push((run.line, run.test));
+        }
+    }
+    let cell = |line: Line, test: &str, limiter: &str| {
+        let row = rows.iter().find(|row| {
+            row.0.first().is_some_and(|run| (run.line, run.test, run.limiter) == (line, test, limiter))
+        });
+        row.map_or_else(String::new, |row| {
+            let (goodput, wasted) = (row.least(|run| run.goodput), row.most(|run| run.wasted_share));
+            let figures = format!("{:.0} / {:.1}", goodput * 100.0, wasted * 100.0);
+            if row.0.iter().any(|run| run.figures.collapsed) { format!("**{figures}**") } else { figures }
+        })
+    };
+    let mut matrix = Table::new();
+    let titles = ["line", "test"].into_iter().chain(limiters.iter().copied());
+    matrix.load_style(presets::ASCII_MARKDOWN).set_header(titles);
+    for (line, test) in &tests {
+        let names = [line_name(*line).to_owned(), (*test).to_owned()];
+        let cells = limiters.iter().map(|limiter| cell(*line, test, limiter));
+        matrix.add_row(names.into_iter().chain(cells));
+    }
+    for column in matrix.column_iter_mut().skip(2) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let detailed: Vec<Rows<'_>> =
+        rows.iter().copied().filter(|row| row.0.first().is_some_and(|run| run.test == "x10")).collect();
+    let matrix = matrix.trim_fmt();
+    if detailed.is_empty() {
+        matrix
+    } else {
+        format!("{matrix}\n\n{}", draw(&detailed, " ", presets::ASCII_MARKDOWN))
+    }
 }
 
 /// All runs as JSON. The same runs give the same bytes.
@@ -148,6 +187,11 @@ pub fn page(rows: &[Rows<'_>], lead: &[String]) -> Result<String, ReportError> {
     page_with("Anteroom: origin_guard under floods", lead, &TITLES, cells(rows), &charts?)
 }
 
+/// What may have any number of requests at the origin.
+fn is_wild(limiter: &str) -> bool {
+    matches!(limiter, "none" | "static")
+}
+
 /// One test: a line per limiter.
 fn chart(runs: &[&Guarded]) -> Result<Chart, ReportError> {
     let Some(first) = runs.first() else { return by_second("", "", Vec::new()) };
@@ -164,12 +208,12 @@ fn chart(runs: &[&Guarded]) -> Result<Chart, ReportError> {
     let mut at_origin = lines(|second| second.at_origin as f64);
     let most = runs
         .iter()
-        .filter(|run| run.limiter != "none")
+        .filter(|run| !is_wild(run.limiter))
         .flat_map(|run| &run.figures.series)
         .map(|second| second.at_origin as f64)
         .fold(10.0, f64::max);
     for (name, values, _) in &mut at_origin {
-        if *name == "none" {
+        if is_wild(name) {
             for value in values.iter_mut() {
                 *value = value.min(most * 1.5);
             }

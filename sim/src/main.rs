@@ -15,7 +15,9 @@ use anteroom_sim::plan::{Day, find, read_room};
 use anteroom_sim::planet::Planet;
 use anteroom_sim::report;
 use anteroom_sim::scenario::{SHIPPED, SHIPPED_SERIES, Scenario, ScenarioError, shipped};
-use anteroom_sim::table::{Case, Row, Run, judge, markdown, strategy_name, text, verdict_lines};
+use anteroom_sim::table::{
+    Case, Row, Run, judge, markdown, origins_text, strategy_name, text, verdict_lines,
+};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
@@ -157,7 +159,7 @@ struct GuardArguments {
     #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     max: u32,
 
-    /// How long a client waits for its answer, in milliseconds; timeout and hold of the guard
+    /// How long a client waits for its answer, in milliseconds; timeout and hold of the guard too
     #[arg(long, value_name = "MS", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(10..=600_000))]
     patience: u64,
 
@@ -181,8 +183,8 @@ struct GuardArguments {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
-    /// Write the table in Markdown to FILE; in a file with the lines `<!-- table begins -->` and
-    /// `<!-- table ends -->`, between them
+    /// Write goodput and waste side by side, and all figures of x10, in Markdown to FILE; in a file with the lines
+    /// `<!-- table begins -->` and `<!-- table ends -->`, between them
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
 }
@@ -429,6 +431,10 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         .map(|(runs, setting)| Row { runs, case: setting.case.clone() })
         .collect();
     print(format_args!("{}\n", text(&rows)));
+    let origins = origins_text(&rows);
+    if !origins.is_empty() {
+        print(format_args!("\n{origins}\n"));
+    }
     let seeds = arguments.seeds;
     let lead = [
         format!(

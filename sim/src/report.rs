@@ -11,6 +11,7 @@ use plotters::prelude::*;
 use plotters::style::RGBColor;
 use serde::Serialize;
 
+use crate::pages::Point;
 use crate::table::{Row, Run, cells};
 
 /// A chart's width and a panel's height, in pixels.
@@ -36,9 +37,10 @@ const YELLOW: Colour = Colour(RGBColor(0x8d, 0x6a, 0x01), RGBColor(0xe3, 0xb3, 0
 const ORANGE: Colour = Colour(RGBColor(0xbc, 0x4c, 0x02), RGBColor(0xf0, 0x88, 0x3e));
 const BLUE: Colour = Colour(RGBColor(0x09, 0x69, 0xda), RGBColor(0x58, 0xa6, 0xff));
 const PURPLE: Colour = Colour(RGBColor(0x82, 0x50, 0xdf), RGBColor(0xa3, 0x71, 0xf7));
-const COLOURS: [Colour; 7] = [INK, GRID, GREEN, YELLOW, ORANGE, BLUE, PURPLE];
+const RED: Colour = Colour(RGBColor(0xcf, 0x22, 0x2e), RGBColor(0xff, 0x7b, 0x72));
+const COLOURS: [Colour; 8] = [INK, GRID, GREEN, YELLOW, ORANGE, BLUE, PURPLE, RED];
 /// Lines and bars that have no colour of their own take these in turn.
-const IN_TURN: [Colour; 5] = [GREEN, BLUE, ORANGE, YELLOW, PURPLE];
+const IN_TURN: [Colour; 6] = [GREEN, BLUE, ORANGE, YELLOW, PURPLE, RED];
 
 fn hex(RGBColor(red, green, blue): RGBColor) -> String {
     // Written as the plotting library writes it, so that the page's style finds it.
@@ -254,9 +256,53 @@ pub fn run_page(rows: &[Row<'_>], lead: &[String]) -> Result<String, ReportError
     for run in rows.iter().filter_map(|row| row.runs.first()) {
         let title = format!("{}: {}, {} colos", run.scenario, run.strategy, run.colos);
         charts.push(over_time(&title, run, None)?);
+        charts.extend(origin_over_time(run)?);
     }
     charts.push(curve_factors()?);
     page("Anteroom: how exactly the room kept its limits", lead, rows, &charts)
+}
+
+/// What passed to a run's origin: users against the limit in force, pages a second, requests at the origin.
+///
+/// # Errors
+/// When it cannot be drawn.
+fn origin_over_time(run: &Run) -> Result<Option<Chart>, ReportError> {
+    let Some(passed) = &run.measured.origin else { return Ok(None) };
+    let mut before = 0;
+    let apart: Vec<u64> = passed
+        .points
+        .iter()
+        .map(|point| point.second - std::mem::replace(&mut before, point.second))
+        .collect();
+    let line = |name, value: fn(&Point) -> u64, a_second: bool, dashed| -> SecondsLine {
+        let values = passed.points.iter().zip(&apart).flat_map(|(point, apart)| {
+            let value = value(point) as f64 / if a_second { (*apart).max(1) as f64 } else { 1.0 };
+            std::iter::repeat_n(value, *apart as usize)
+        });
+        (name, values.collect(), dashed)
+    };
+    let panels = vec![
+        (
+            "users",
+            vec![
+                line("active users", |point| point.active, false, false),
+                line("limit", |point| point.total_active_users.into(), false, true),
+            ],
+        ),
+        (
+            "pages a second",
+            vec![
+                line("served", |point| point.served, true, false),
+                line("refused by the guard", |point| point.refused, true, false),
+                line("failed or too late", |point| point.failed + point.late, true, false),
+            ],
+        ),
+        ("at the origin", vec![line("requests at the origin", |point| point.at_origin, false, false)]),
+    ];
+    let title = format!("{}: the origin", run.scenario);
+    let desc =
+        "Active users against the limit in force, pages served, refused and failed, requests at the origin.";
+    by_second(&title, desc, panels).map(Some)
 }
 
 /// A line of a chart.

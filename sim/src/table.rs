@@ -206,13 +206,66 @@ pub fn markdown(rows: &[Row<'_>]) -> String {
     draw(rows, " ", presets::ASCII_MARKDOWN)
 }
 
+/// What passed to the origins, for a terminal; empty where no scenario has one.
+pub fn origins_text(rows: &[Row<'_>]) -> String {
+    let titles = [
+        "scenario",
+        "seed",
+        "pages|asked for",
+        "served",
+        "failed",
+        "too late",
+        "wasted|work",
+        "refused",
+        "most at|origin",
+        "thrown|out",
+        "lost|places",
+    ];
+    let runs = rows.iter().flat_map(|row| row.runs);
+    let lines: Vec<Vec<String>> = runs
+        .filter_map(|run| {
+            let origin = run.measured.origin.as_ref()?;
+            let all = origin.between(0, u64::MAX);
+            let figures = [
+                run.seed,
+                all.asked,
+                all.served,
+                all.failed,
+                all.late,
+                all.wasted,
+                all.refused,
+                origin.most_at_origin,
+                origin.thrown_out,
+                origin.lost_places,
+            ];
+            Some(
+                std::iter::once(run.scenario.clone())
+                    .chain(figures.map(|figure| figure.to_string()))
+                    .collect(),
+            )
+        })
+        .collect();
+    if lines.is_empty() { String::new() } else { draw_cells(&titles, lines, 1, "\n", presets::NOTHING) }
+}
+
 fn draw(rows: &[Row<'_>], between: &str, style: TableStyle) -> String {
     let (titles, lines) = cells(rows);
+    draw_cells(&titles, lines, 2, between, style)
+}
+
+/// A table whose first columns, `names` of them, are texts.
+fn draw_cells(
+    titles: &[&'static str],
+    lines: Vec<Vec<String>>,
+    names: usize,
+    between: &str,
+    style: TableStyle,
+) -> String {
     let mut table = Table::new();
     let titles = titles.iter().map(|title| title.replace('|', between));
     table.load_style(style).set_header(titles).add_rows(lines);
     for (index, column) in table.column_iter_mut().enumerate() {
-        if index >= 2 {
+        if index >= names {
             column.set_cell_alignment(CellAlignment::Right);
         }
         if between == "\n" {

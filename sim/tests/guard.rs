@@ -92,6 +92,12 @@ fn newest_first_is_quick_where_it_knows_what_the_origin_can_do_and_collapses_whe
 }
 
 #[test]
+fn a_time_out_far_longer_than_clients_wait_blinds_the_guard_unless_the_line_is_in_the_worker() {
+    assert!(flood(&short("x10_blind"), Line::Origin, POSITION).collapsed);
+    assert!(flood(&short("x10_blind"), Line::Worker, POSITION).goodput > 0.95);
+}
+
+#[test]
 fn the_article_s_limiter_as_it_reads_does_what_the_article_tells() {
     let figures = flood(&test("x10"), Line::Worker, Limiter::Literal);
     // "Only about 1 in 30 processed requests ended up timing out", "bouncing between 190 and 220".

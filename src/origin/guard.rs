@@ -137,6 +137,8 @@ pub struct Guard {
     shrunk_at: Option<u64>,
     /// How often in a row shrinking did not help: who came after it failed too.
     strikes: u32,
+    /// The last success took more than half of its time.
+    slow: bool,
     /// Successes in a row with time to spare, and those nearly too late.
     run: u32,
     late_run: u32,
@@ -162,6 +164,7 @@ impl Guard {
             failed_at: u32::MAX,
             shrunk_at: None,
             strikes: 0,
+            slow: false,
             run: 0,
             late_run: 0,
             next: 1,
@@ -349,6 +352,7 @@ impl Guard {
             took.saturating_mul(times) <= self.settings.timeout_ms
                 && waited.saturating_mul(times) <= self.settings.hold_ms
         };
+        self.slow = !times_fits(2);
         let (window, failed_at) = (u64::from(self.window), u64::from(self.failed_at));
         if !times_fits(4) {
             // Not much larger, and answers come too late, even more so where an origin loses half of its capacity. That
@@ -356,7 +360,7 @@ impl Guard {
             // would keep the window at `min` where an origin is slow but not busy.
             self.run = 0;
             self.late_run += 1;
-            let try_more = times_fits(2) || window < failed_at / 2;
+            let try_more = !self.slow || window < failed_at / 2;
             if try_more && self.late_run >= self.window.saturating_mul(ROUNDS) / step(self.window) {
                 self.grow();
             }
@@ -397,7 +401,11 @@ impl Guard {
         if self.came_after_shrinking(one) {
             self.strikes = (self.strikes + 1).min(MOST_STRIKES);
         }
-        let down = step(one.position) << self.strikes;
+        let mut down = step(one.position) << self.strikes;
+        if self.slow {
+            // Others are nearly late too: it is the origin, not this one request.
+            down = down.max(one.position / 4);
+        }
         self.window = one.position.saturating_sub(down).max(self.settings.min);
         self.failed_at = one.position;
         self.shrunk_at = Some(now);

@@ -313,13 +313,26 @@ fn failures_that_go_on_in_the_smaller_window_shrink_it_faster() {
 }
 
 #[test]
+fn a_failure_among_answers_that_are_nearly_late_shrinks_the_window_by_a_quarter() {
+    let window_after = |took: u64| {
+        let mut guard = grown(200);
+        let sent = fill(&mut guard, 0);
+        guard.finished(sent[199], Ending::Success, took);
+        guard.finished(sent[99], Ending::TimedOut, TIMEOUT_MS);
+        guard.window()
+    };
+    // One slow request among quick ones, and one of many slow ones.
+    assert_eq!((window_after(TIMEOUT_MS / 2), window_after(TIMEOUT_MS / 2 + 1)), (95, 75));
+}
+
+#[test]
 fn an_answer_after_its_time_is_a_failure() {
     let mut guard = grown(40);
     let sent = fill(&mut guard, 0);
     guard.finished(sent[39], Ending::Success, TIMEOUT_MS);
     assert_eq!(guard.window(), 40);
     guard.finished(sent[38], Ending::Success, TIMEOUT_MS + 1);
-    assert_eq!(guard.window(), 38);
+    assert_eq!(guard.window(), 30);
 }
 
 #[test]
