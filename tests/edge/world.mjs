@@ -114,6 +114,7 @@ export const Health = around("Health");
 const BINDINGS = Object.fromEntries(Object.entries(${JSON.stringify(CLASSES)}).map(([name, kind]) => [kind, name]));
 
 export default {
+  scheduled: built.default.scheduled,
   async fetch(request, env) {
     const message = await request.json();
     const { act, kind, name = "", mode, ms } = message;
@@ -492,6 +493,12 @@ class World {
   /** Restarts one object: its memory is gone, its storage stays. */
   restart(kind, name) {
     return this.#control({ act: "restart", kind, name });
+  }
+
+  /** Calls a worker as the platform's cron does. */
+  async cron() {
+    const worker = await this.#miniflare.getWorker("objects");
+    return worker.scheduled({ cron: "*/5 * * * *" });
   }
 
   /** Rings an object's alarm now. */
