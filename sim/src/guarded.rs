@@ -84,9 +84,18 @@ pub struct Test {
     pub origin: Setup,
     /// `at_once` of all workers together, in multiples of what the origin works on at once: 1 is as it should be.
     pub at_once: f64,
-    /// The guard's `timeout`, in multiples of how long a client waits. Where it is longer, nobody tells the guard of clients
-    /// who leave while the origin has their request.
+    /// The guard's `timeout`, in multiples of how long a client waits.
     pub timeout: f64,
+    /// Whether the platform tells of clients who leave while the origin has their request (`enable_request_signal`). Then
+    /// whoever has waited a quarter of the time-out counts as a time-out.
+    pub told: bool,
+}
+
+impl Test {
+    /// Whether the guard learns of clients who waited in vain.
+    fn sees_leaving(&self) -> bool {
+        self.timeout <= 1.0 || (self.told && self.timeout <= 4.0)
+    }
 }
 
 /// What all tests have in common.
@@ -122,7 +131,7 @@ pub fn tests(base: &Setup) -> Vec<Test> {
 /// A minute, one worker, an origin that is known.
 fn test(name: &'static str, about: &'static str, load: &[(u64, u64, f64)], origin: &Setup) -> Test {
     let (load, origin) = (load.to_vec(), origin.clone());
-    Test { name, about, seconds: 60, load, workers: 1, origin, at_once: 1.0, timeout: 1.0 }
+    Test { name, about, seconds: 60, load, workers: 1, origin, at_once: 1.0, timeout: 1.0, told: true }
 }
 
 /// More clients than the origin can serve, all the time.
@@ -132,7 +141,8 @@ fn floods(base: &Setup) -> Vec<Test> {
     let cores = Setup { sharing: Sharing::Cores, contention: 0.02, ..base.clone() };
     let sheds = Setup { queue: Some(base.concurrency), ..base.clone() };
     let unknown = "Ten times as much; at_once is ten times what the origin works on, since nobody knew.";
-    let blind = "Ten times as much; the guard's time-out is four times as long as clients wait.";
+    let long_timeout = "Ten times as much; the guard's time-out is four times as long as clients wait.";
+    let blind = "The same, and nobody tells the guard that clients leave.";
     let long = test("x10_long", "Ten times as much, for ten minutes.", &[(0, 600, 10.0)], base);
     let shed = "Ten times as much, to an origin that answers 503 when as many wait as it works on.";
     vec![
@@ -142,7 +152,8 @@ fn floods(base: &Setup) -> Vec<Test> {
         x10("x10", "Ten times as much."),
         Test { seconds: 600, ..long },
         Test { at_once: 10.0, ..x10("x10_unknown", unknown) },
-        Test { timeout: 4.0, ..x10("x10_blind", blind) },
+        Test { timeout: 4.0, ..x10("x10_timeout", long_timeout) },
+        Test { timeout: 4.0, told: false, ..x10("x10_blind", blind) },
         Test { workers: 4, ..x10("x10_4", "Ten times as much, over 4 workers that share it.") },
         Test { workers: 30, ..x10("x10_30", "Ten times as much, over 30 workers.") },
         Test { origin: cores, ..x10("cores", "Ten times as much, to an origin that works on all at once.") },
@@ -560,7 +571,7 @@ impl Run<'_> {
         let Some(one) = self.requests.get_mut(&request) else { return };
         one.left = true;
         let tried = one.tried;
-        if self.gates[one.worker].left(one.passage, one.sent, self.test.timeout <= 1.0, now) {
+        if self.gates[one.worker].left(one.passage, one.sent, self.test.sees_leaving(), now) {
             self.requests.remove(&request);
         }
         self.figures.timed_out += 1;
@@ -575,7 +586,7 @@ impl Run<'_> {
             let gate = &mut self.gates[one.worker];
             if one.left {
                 // For a limiter that does not know it yet. To one that does not see clients leave it is an answer.
-                let seen = if self.test.timeout > 1.0 { Ending::Success } else { Ending::TimedOut };
+                let seen = if !self.test.sees_leaving() { Ending::Success } else { Ending::TimedOut };
                 gate.finished(one.passage, seen, now);
                 if matches!(answer, OriginAnswer::Served | OriginAnswer::Error) {
                     self.figures.wasted += 1;

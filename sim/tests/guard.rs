@@ -92,7 +92,9 @@ fn newest_first_is_quick_where_it_knows_what_the_origin_can_do_and_collapses_whe
 }
 
 #[test]
-fn a_time_out_far_longer_than_clients_wait_blinds_the_guard_unless_the_line_is_in_the_worker() {
+fn a_time_out_far_longer_than_clients_wait_blinds_a_guard_that_does_not_see_them_leave() {
+    let seen = flood(&short("x10_timeout"), Line::Origin, POSITION);
+    assert!(seen.goodput > 0.85 && seen.wasted_share < 0.15 && !seen.collapsed);
     assert!(flood(&short("x10_blind"), Line::Origin, POSITION).collapsed);
     assert!(flood(&short("x10_blind"), Line::Worker, POSITION).goodput > 0.95);
 }

@@ -18,6 +18,7 @@ let elsewhere;
 /** What came of a request to the origin that has no status code. */
 const UNREACHABLE = 0;
 const TIMED_OUT = 1;
+const LEFT = 2;
 
 export default {
   async fetch(request, env, context) {
@@ -42,13 +43,9 @@ export default {
       passage = +answer.slice(0, space);
       cookie = answer.slice(space + 1);
     }
-    const done = toOrigin(sent, cookie, passage, (came, took) =>
+    return toOrigin(sent, cookie, passage, (came, took) =>
       returned(passage, came, took, request, env, context),
     );
-    // A visitor who goes away takes the request along, and nobody would learn how it ends: the guard must. Errors are the
-    // visitor's own, below.
-    if (passage < 0) context.waitUntil(done.catch(() => {}));
-    return done;
   },
   scheduled: (_event, env) => tend(env),
 };
@@ -68,6 +65,9 @@ async function toOrigin(request, cookie = "", passage = 0, told = undefined) {
     // Only until the first byte: the answer may then take as long as it likes.
     impatience = new AbortController();
     timer = setTimeout(() => impatience.abort(), patience(passage));
+    // A visitor who goes away takes the request along: the guard must hear of it now or never. What is told of it twice
+    // counts once.
+    request.signal?.addEventListener("abort", () => told?.(LEFT, Date.now() - began));
   }
   let response;
   try {

@@ -62,8 +62,8 @@ pub fn patience(number: f64) -> f64 {
     passages::patience_ms(number.into())
 }
 
-/// What came of a request to the origin, after so many milliseconds: a status code, 0: it could not be reached, or 1: it
-/// was given up.
+/// What came of a request to the origin, after so many milliseconds: a status code, 0: it could not be reached, 1: it
+/// was given up, or 2: its visitor has gone.
 #[wasm_bindgen]
 pub fn returned(
     number: f64,
@@ -76,6 +76,7 @@ pub fn returned(
     let reply = match came {
         0 => Reply::Unreachable,
         1 => Reply::TimedOut,
+        2 => Reply::Left,
         status => Reply::Status(status),
     };
     if let Some(room) = passages::came_back(number.into(), reply, took_ms as u64) {

@@ -20,6 +20,8 @@ pub enum Reply {
     TimedOut,
     /// No connection, or one that broke.
     Unreachable,
+    /// The visitor went away before the first byte came.
+    Left,
 }
 
 impl Reply {
@@ -28,7 +30,7 @@ impl Reply {
         match self {
             // 52x: what the platform says of an origin that is down, slow or breaks connections.
             Self::Status(429 | 502..=504 | 520..=524) | Self::Unreachable => Ending::Overload,
-            Self::Status(500..) => Ending::Other,
+            Self::Status(500..) | Self::Left => Ending::Other,
             Self::Status(_) => Ending::Success,
             Self::TimedOut => Ending::TimedOut,
         }
@@ -36,7 +38,7 @@ impl Reply {
 
     /// Whether the visitor was not served.
     pub fn is_trouble(self) -> bool {
-        !matches!(self, Self::Status(..=428 | 430..=499))
+        !matches!(self, Self::Status(..=428 | 430..=499) | Self::Left)
     }
 }
 
@@ -59,9 +61,13 @@ pub struct OriginCounts {
 impl OriginCounts {
     /// Counts a request that came back after so many milliseconds.
     pub fn count(&mut self, reply: Reply, took_ms: u64) {
-        if !matches!(reply, Reply::Status(_)) {
-            self.timed_out += 1;
-            return;
+        match reply {
+            Reply::Status(_) => {}
+            Reply::TimedOut | Reply::Unreachable => {
+                self.timed_out += 1;
+                return;
+            }
+            Reply::Left => return,
         }
         let class = BOUNDS_MS.iter().position(|bound| took_ms < u64::from(*bound)).unwrap_or(BOUNDS_MS.len());
         if self.first_byte.len() <= class {

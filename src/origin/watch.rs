@@ -7,6 +7,9 @@ use crate::config::{Room, WhenFull};
 /// platform itself gives an origin 100 seconds.
 const LONGEST_MS: u64 = 100_000;
 
+/// A visitor who waited for this part of the guard's time-out has waited long: up to it windows grow.
+const LONG_PART: u64 = 4;
+
 /// What one worker has at the origin of one room.
 #[derive(Debug)]
 pub struct Watch {
@@ -87,6 +90,9 @@ impl Watch {
 
     /// A request came back after so many milliseconds.
     pub fn came_back(&mut self, passage: Passage, reply: Reply, took_ms: u64, now: u64) {
+        // Whoever leaves soon has changed their mind; whoever waited long has not been served in time.
+        let too_long = self.timeout_ms.is_some_and(|timeout| took_ms >= timeout / LONG_PART);
+        let reply = if reply == Reply::Left && too_long { Reply::TimedOut } else { reply };
         self.guard.finished(passage, reply.ending(), now);
         self.counts.count(reply, took_ms);
     }

@@ -9,17 +9,18 @@ import { eventually, letIn, room, sleep, startWorld } from "./world.mjs";
 const TWO = { strategy: "static", max: 2, timeout: 20 };
 /** How long an origin is ill while people come: longer than a session. */
 const OUTAGE = 75_000;
+const MINUTES = 60_000;
 const SLOTS = 20;
 
 const SECRET = "the-secret-of-the-webhook";
 
-/** What the origin does to everybody for a while. */
+/** What the origin does to everybody, and for how long if not for OUTAGE. */
 const ILLNESSES = {
   slows_down: { delay: 4_000 },
   errors: { status: 500 },
   overloaded: { status: 503 },
   hangs: { hang: true },
-  dies: { breaks: true },
+  dies: { breaks: true, lasts: 5 * MINUTES },
   flaps: { breaks: true, every: 6_000 },
 };
 
@@ -46,6 +47,7 @@ describe("an origin in trouble", { concurrency: true }, () => {
         shrinking: room("/shrinking", {
           origin_guard: { strategy: "position", min: 1, max: 50, timeout: 5 },
         }),
+        left: room("/left", { origin_guard: { strategy: "position", min: 1, max: 50, timeout: 8 } }),
         held: room("/held", { on_unhealthy: "hold" }),
         unguarded: room("/unguarded"),
         adaptive: room("/adaptive", {
@@ -150,6 +152,32 @@ describe("an origin in trouble", { concurrency: true }, () => {
     world.origin.behave("/shrinking", { delay: 100 });
     const shrunk = await together(12);
     assert.ok(shrunk < grown, `${grown} at once, then ${shrunk}`);
+  });
+
+  test("visitors who leave after a long wait shrink the window, though nobody was told an error", async () => {
+    const [visitor] = await letIn(world, 1, { path: "/left" });
+    world.origin.behave("/left", { delay: 50 });
+    const together = async (count) => {
+      const answers = await Promise.all(Array.from({ length: count }, () => visitor.get()));
+      return answers.filter(({ fromOrigin }) => fromOrigin).length;
+    };
+    let grown = 0;
+    await eventually("the window grows", async () => {
+      grown = await together(12);
+      return grown >= 6;
+    });
+    world.origin.behave("/left", { hang: true });
+    for (let round = 0; round < 3; round += 1) {
+      const leaving = Array.from({ length: 4 }, () => visitor.leaves(2_200));
+      await Promise.all(leaving);
+    }
+    world.origin.behave("/left", { delay: 50 });
+    world.origin.release("/left");
+    const shrunk = await together(12);
+    assert.ok(shrunk < grown, `${grown} at once, then ${shrunk}`);
+    const { origin } = await world.status("left");
+    await eventually("they are counted", async () => (await world.status("left")).origin.timed_out > 0);
+    assert.equal(origin.failed, 0);
   });
 
   test("where no guard is set the origin's answers pass as they are", async () => {
@@ -274,7 +302,7 @@ describe("an origin in trouble", { concurrency: true }, () => {
     assert.ok((await limits()).total_active_users >= 5);
   });
 
-  for (const [name, { every, ...illness }] of Object.entries(ILLNESSES)) {
+  for (const [name, { every, lasts = OUTAGE, ...illness }] of Object.entries(ILLNESSES)) {
     test(`people come while the origin ${name.replaceAll("_", " ")}`, async (context) => {
       const path = `/${name}`;
       const inside = await letIn(world, 6, { path });
@@ -327,7 +355,7 @@ describe("an origin in trouble", { concurrency: true }, () => {
         }
       };
       const coming = Array.from({ length: 40 }, (_, index) => comes(index));
-      await sleep(begin + OUTAGE - Date.now());
+      await sleep(begin + lasts - Date.now());
       clearInterval(flapping);
       well();
       world.origin.most(path);

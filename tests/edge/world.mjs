@@ -300,6 +300,7 @@ export async function startWorld({ rooms, vars = {}, colos = { AMS: 2, SIN: 2, G
     workers: [...owners, ...visitors].map(([name, colo]) => ({
       name,
       compatibilityDate: COMPATIBILITY_DATE,
+      compatibilityFlags: ["enable_request_signal"],
       modules: modules(owners.some(([owner]) => owner === name) ? entry : undefined),
       durableObjects: Object.fromEntries(
         Object.entries(CLASSES).map(([binding, className]) => {
@@ -415,6 +416,18 @@ class World {
       });
       request.on("response", (stream) => resolve({ ...answerOf(stream, sent), stream }));
       request.end(options.body);
+    });
+  }
+
+  /** Sends a request, and closes the connection after so many milliseconds. */
+  leave(ms, options) {
+    return new Promise((resolve) => {
+      const request = this.#request({ ...options, agent: false });
+      request.on("error", () => {});
+      request.on("close", resolve);
+      request.end();
+      // Reset, as the platform's front does: half-closed connections may still wait for their answer.
+      setTimeout(() => request.socket?.resetAndDestroy(), ms);
     });
   }
 
@@ -605,6 +618,11 @@ class Visitor {
   /** Opens a page whose body comes as a stream. */
   async open(path = this.where.path, options = {}) {
     return this.#keep(path, await this.world.open(this.#with({ ...options, path })));
+  }
+
+  /** Opens a page and leaves before it comes. */
+  async leaves(ms, path = this.where.path) {
+    await this.world.leave(ms, this.#with({ path }));
   }
 
   /** Opens a WebSocket. */
