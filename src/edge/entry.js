@@ -59,27 +59,32 @@ export default {
  */
 async function toOrigin(request, cookie = "", passage = 0, told = undefined) {
   const began = Date.now();
+  let isTold = false;
+  // Once: who leaves in the middle of an answer has got it.
+  const tell = (came) => {
+    if (!isTold) told?.(came, Date.now() - began);
+    isTold = true;
+  };
   let impatience;
   let timer;
   if (passage < 0) {
     // Only until the first byte: the answer may then take as long as it likes.
     impatience = new AbortController();
     timer = setTimeout(() => impatience.abort(), patience(passage));
-    // A visitor who goes away takes the request along: the guard must hear of it now or never. What is told of it twice
-    // counts once.
-    request.signal?.addEventListener("abort", () => told?.(LEFT, Date.now() - began));
+    // A visitor who goes away takes the request along: the guard must hear of it now or never.
+    request.signal?.addEventListener("abort", () => tell(LEFT));
   }
   let response;
   try {
     response = await (impatience ? fetch(request, { signal: impatience.signal }) : fetch(request));
   } catch (error) {
     const came = impatience?.signal.aborted ? TIMED_OUT : UNREACHABLE;
-    told?.(came, Date.now() - began);
+    tell(came);
     return unreachable(`${error}`, cookie, came === TIMED_OUT, request.method);
   } finally {
     clearTimeout(timer);
   }
-  told?.(response.status, Date.now() - began);
+  tell(response.status);
   if (!cookie) return response;
   // The headers of a fetched response cannot be changed; one made from it can, and streams the same body. Status text,
   // other headers and WebSocket come along.

@@ -57,7 +57,7 @@ const FORGETTING: f64 = 0.000_5;
 
 /// How the origin is doing, by what passed through the room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Load {
+enum Load {
     /// Too little is known.
     Unknown,
     /// It answers as it should.
@@ -104,11 +104,6 @@ impl Adaptive {
             total_active_users: within(self.active, range.least_active_users, room.total_active_users),
             new_users_per_minute: within(self.new, range.least_new_users, room.new_users_per_minute),
         }
-    }
-
-    /// How the origin is doing.
-    pub fn load(&self, range: &AdaptiveRange, evidence: &Evidence, now: u64) -> Load {
-        self.judge(range, evidence, now).0
     }
 
     /// Looks at the origin and moves the limits, at most every two seconds.

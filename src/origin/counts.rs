@@ -149,6 +149,11 @@ impl OriginCounts {
         }
     }
 
+    /// Whether these are counts of an earlier moment than others of the same sender.
+    pub fn is_before(&self, other: &Self) -> bool {
+        self.ended() + self.refused < other.ended() + other.refused
+    }
+
     /// Nothing has been counted, and nothing is under way.
     pub fn is_empty(&self) -> bool {
         self.ended() == 0 && self.refused == 0 && self.in_flight == 0

@@ -16,7 +16,7 @@ mod guard;
 mod hold;
 mod watch;
 
-pub use adaptive::{Adaptive, Load, Use};
+pub use adaptive::{Adaptive, Use};
 pub use counts::{OriginCounts, OriginReport, Reply};
 pub use evidence::Evidence;
 pub use guard::{ASK_EVERY_MS, Arrival, Ending, Guard, GuardSettings, GuardStrategy, Passage, Turn};

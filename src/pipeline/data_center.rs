@@ -127,7 +127,11 @@ impl DataCenter {
         let worker =
             self.workers.entry(report.worker).or_insert(Worker { origin: known, ..Worker::default() });
         worker.reported_at = now;
-        if let Some(seen) = report.origin.as_ref().filter(|seen| seen.is_sound()) {
+        // A report that was overtaken has nothing to say.
+        let told = |seen: &&OriginCounts| {
+            seen.is_sound() && worker.origin.as_ref().is_none_or(|known| !seen.is_before(known))
+        };
+        if let Some(seen) = report.origin.as_ref().filter(told) {
             let news = seen.since(worker.origin.as_ref().unwrap_or(seen));
             self.origin.add(&OriginCounts { in_flight: 0, ..news });
             worker.origin = Some(seen.clone());

@@ -164,7 +164,8 @@ impl Global {
     /// Takes in what a health check says. Returns whether that is news, which must be in storage before it is answered.
     pub fn origin_health(&mut self, room: &Room, told: &OriginHealth, now: u64) -> bool {
         let news = self.origin.hold.told(room, &told.check, told.healthy, told.at);
-        self.origin_stored &= !news && !self.origin.hold.look(room, &self.evidence, now);
+        let held = self.origin.hold.look(room, &self.evidence, now);
+        self.origin_stored &= !news && !held;
         news
     }
 

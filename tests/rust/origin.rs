@@ -2,6 +2,8 @@
 
 use anteroom::config::{AdaptiveRange, Limits, OnUnhealthy, Room};
 use anteroom::origin::{Adaptive, Ending, Evidence, Hold, OriginCounts, OriginReport, Reply, Use};
+use anteroom::pipeline::DataCenter;
+use anteroom::pipeline::messages::{VERSION, WorkerReport};
 use proptest::prelude::*;
 
 const START: u64 = 1_680_000_000_000;
@@ -55,6 +57,38 @@ fn the_time_to_the_first_byte_is_known_to_a_quarter() {
     assert_eq!(counts(&[]).quantile_ms(0.5), None);
     let late = counts(&[(Reply::Status(200), 50), (Reply::TimedOut, 0), (Reply::TimedOut, 0)]);
     assert!(late.quantile_ms(0.5) > Some(60_000.0), "what never came is the slowest");
+}
+
+/// What a data center tells Global of the origin, when workers' reports came so.
+fn told_by_data_center(reports: &[(u64, u64, OriginCounts)]) -> OriginCounts {
+    let room = crate::articles::room(1_000, 200, 5);
+    let mut data_center = DataCenter::restore(&room, "AMS", 7, None, START);
+    for (worker, first, counts) in reports {
+        let report = WorkerReport {
+            v: VERSION,
+            worker: *worker,
+            instance: 7,
+            first: *first,
+            origin: Some(counts.clone()),
+            ..WorkerReport::default()
+        };
+        data_center.receive(&room, &report, START);
+    }
+    let saved = data_center.save(&room, START);
+    data_center.push(&room, &saved, None, START).origin.map(|origin| origin.counts).unwrap_or_default()
+}
+
+#[test]
+fn a_data_center_counts_each_request_once() {
+    let after = |requests: usize| counts(&vec![(Reply::Status(200), 40); requests]);
+    let in_order = [(1, 1, after(5)), (2, 1, after(3)), (1, 6, after(9))];
+    assert_eq!(told_by_data_center(&in_order).answered(), 12);
+    let twice_and_late =
+        [(1, 1, after(5)), (1, 6, after(9)), (1, 1, after(5)), (1, 6, after(9)), (1, 8, after(10))];
+    assert_eq!(told_by_data_center(&twice_and_late).answered(), 10);
+    // What a worker has told a data center that restarted since is not told again; what comes is.
+    let known_before = [(1, 40, after(500)), (1, 41, after(502))];
+    assert_eq!(told_by_data_center(&known_before).answered(), 2);
 }
 
 proptest! {
