@@ -586,7 +586,7 @@ impl Run<'_> {
             let gate = &mut self.gates[one.worker];
             if one.left {
                 // For a limiter that does not know it yet. To one that does not see clients leave it is an answer.
-                let seen = if !self.test.sees_leaving() { Ending::Success } else { Ending::TimedOut };
+                let seen = if self.test.sees_leaving() { Ending::TimedOut } else { Ending::Success };
                 gate.finished(one.passage, seen, now);
                 if matches!(answer, OriginAnswer::Served | OriginAnswer::Error) {
                     self.figures.wasted += 1;
