@@ -1037,8 +1037,7 @@ impl Planet {
     fn page_came(&mut self, page: Page, reply: Reply) {
         let now = self.now();
         let desk = &mut self.colos[usize::from(page.colo)].workers[usize::from(page.worker)];
-        desk.watch.came_back(page.passage, reply, now - page.at, now);
-        if reply.is_trouble() && self.room.follows_origin() {
+        if desk.watch.came_back(page.passage, reply, now - page.at, now) {
             let time = self.worker_time(page.colo, page.worker);
             let desk = &mut self.colos[usize::from(page.colo)].workers[usize::from(page.worker)];
             desk.outbox.note_trouble(time);

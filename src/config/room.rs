@@ -65,6 +65,11 @@ impl Room {
         }
     }
 
+    /// Whether a check of this name, in any case, speaks for the room's origin.
+    pub fn listens_to(&self, check: &str) -> bool {
+        self.health_checks.iter().any(|name| name.eq_ignore_ascii_case(check))
+    }
+
     /// Whether the limits or the entrance depend on the origin's health.
     pub fn follows_origin(&self) -> bool {
         self.adaptive.is_some() || self.on_unhealthy == OnUnhealthy::Hold

@@ -159,8 +159,9 @@ fn script_version() -> String {
     script_text().slice(2, 2 + VERSION_LENGTH).into()
 }
 
-/// Whether the request brings the admin token: as a bearer token, or as browsers ask for it, as a password.
-fn has_token(request: &web_sys::Request, settings: &Settings) -> bool {
+/// Whether the request brings the admin token: as a bearer token, or as browsers ask for it, as a password. Without a
+/// configured token nothing is equal to it: closed.
+pub fn has_token(request: &web_sys::Request, settings: &Settings) -> bool {
     let given = header(request, "authorization");
     let password = given
         .strip_prefix("Basic ")

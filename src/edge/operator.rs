@@ -12,7 +12,6 @@ use crate::answer;
 use crate::config::Limits;
 use crate::pipeline::messages::{ORIGIN, OriginStatus, STATE, StateAnswer, StateRequest, VERSION};
 use crate::queue::{StateKey, minute_of};
-use crate::ticket::same_secret;
 
 /// An operator waits longer than a visitor, in milliseconds.
 const DEADLINE_MS: u64 = 5_000;
@@ -87,10 +86,7 @@ pub async fn handle(
     if path != "/__anteroom/status" {
         return own::page(&answer::not_found(), None);
     }
-    let given = request.headers().get("authorization").ok().flatten().unwrap_or_default();
-    let given = given.strip_prefix("Bearer ").unwrap_or_default();
-    // Without a configured token nothing is equal to it: closed.
-    if !same_secret(given, settings.admin_token.as_deref().unwrap_or_default()) {
+    if !health::has_token(request, settings) {
         let headers = [
             ("www-authenticate", "Bearer realm=\"anteroom\"".to_owned()),
             ("cache-control", "private, no-store".to_owned()),

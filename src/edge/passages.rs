@@ -13,7 +13,7 @@ use crate::origin::{Arrival, OriginCounts, Passage, Reply, Turn, Watch};
 const ROOMS: f64 = 1_000.0;
 
 thread_local! {
-    static WATCHES: RefCell<Vec<(String, bool, Watch)>> = const { RefCell::new(Vec::new()) };
+    static WATCHES: RefCell<Vec<(String, Watch)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// A request on its way, as `entry.js` sees it.
@@ -90,9 +90,8 @@ pub fn patience_ms(number: Number) -> f64 {
 /// A request came back. Returns the room's name when the room must hear of it soon.
 pub fn came_back(number: Number, reply: Reply, took_ms: u64) -> Option<String> {
     WATCHES.with_borrow_mut(|watches| {
-        let (room, follows, watch) = watches.get_mut(number.room())?;
-        watch.came_back(number.passage(), reply, took_ms, now());
-        (*follows && reply.is_trouble()).then(|| room.clone())
+        let (room, watch) = watches.get_mut(number.room())?;
+        watch.came_back(number.passage(), reply, took_ms, now()).then(|| room.clone())
     })
 }
 
@@ -103,18 +102,18 @@ pub fn report(room: &Room) -> Option<OriginCounts> {
 
 fn with<T>(room: &Room, work: impl FnOnce(usize, &mut Watch) -> T) -> T {
     WATCHES.with_borrow_mut(|watches| {
-        if let Some((place, (_, _, watch))) =
-            watches.iter_mut().enumerate().find(|(_, (name, ..))| *name == room.name)
+        if let Some((place, (_, watch))) =
+            watches.iter_mut().enumerate().find(|(_, (name, _))| *name == room.name)
         {
             return work(place, watch);
         }
         let mut watch = Watch::new(room);
         let done = work(watches.len(), &mut watch);
-        watches.push((room.name.clone(), room.follows_origin(), watch));
+        watches.push((room.name.clone(), watch));
         done
     })
 }
 
 fn of<T>(number: Number, work: impl FnOnce(&mut Watch) -> T) -> Option<T> {
-    WATCHES.with_borrow_mut(|watches| watches.get_mut(number.room()).map(|(_, _, watch)| work(watch)))
+    WATCHES.with_borrow_mut(|watches| watches.get_mut(number.room()).map(|(_, watch)| work(watch)))
 }

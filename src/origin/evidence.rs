@@ -1,6 +1,7 @@
 //! The last minute of the origin, second by second, as the whole room saw it.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use super::OriginCounts;
 
@@ -32,23 +33,23 @@ impl Evidence {
 
     /// What came in from a moment on, by the second.
     pub fn since(&self, from: u64) -> OriginCounts {
-        let mut sum = OriginCounts::default();
-        for (_, counts) in self.seconds.iter().rev().take_while(|(second, _)| second * 1_000 >= from) {
-            sum.add(counts);
-        }
-        sum.in_flight = 0;
-        sum
+        self.sum(from.div_ceil(1_000)..u64::MAX)
     }
 
     /// What came in between two moments, whole seconds only, and in how many milliseconds: a second that is not over yet
     /// would make the origin seem slower than it is.
     pub fn between(&self, from: u64, to: u64) -> (OriginCounts, u64) {
         let (from, to) = (from.div_ceil(1_000), to / 1_000);
+        (self.sum(from..to), to.saturating_sub(from) * 1_000)
+    }
+
+    /// What came in in some seconds, with nothing in flight.
+    fn sum(&self, within: Range<u64>) -> OriginCounts {
         let mut sum = OriginCounts::default();
-        for (_, counts) in self.seconds.iter().filter(|(second, _)| (from..to).contains(second)) {
+        for (_, counts) in self.seconds.iter().filter(|(second, _)| within.contains(second)) {
             sum.add(counts);
         }
         sum.in_flight = 0;
-        (sum, to.saturating_sub(from) * 1_000)
+        sum
     }
 }

@@ -25,8 +25,8 @@ pub struct Hold {
     pub v: u8,
     /// Per check: whether it is healthy, and since when.
     checks: Vec<(String, bool, u64)>,
-    /// Since when passing requests say that the origin is down; 0: they do not.
-    down_since: u64,
+    /// Passing requests say that the origin is down.
+    is_down: bool,
     /// When they said so last.
     down_at: u64,
     /// When the last hold ended; 0: there was none.
@@ -37,7 +37,7 @@ pub struct Hold {
 impl Hold {
     /// Takes in a check's state: an older word than the one that is known changes nothing. Returns whether it is news.
     pub fn told(&mut self, room: &Room, check: &str, healthy: bool, at: u64) -> bool {
-        if !room.health_checks.iter().any(|name| name.eq_ignore_ascii_case(check)) {
+        if !room.listens_to(check) {
             return false;
         }
         let name = check.to_ascii_lowercase();
@@ -50,8 +50,7 @@ impl Hold {
             return news;
         }
         // The room's own checks always have a place: others were taken from it.
-        self.checks
-            .retain(|(known, ..)| room.health_checks.iter().any(|check| check.eq_ignore_ascii_case(known)));
+        self.checks.retain(|(known, ..)| room.listens_to(known));
         self.checks.push((name, healthy, at));
         true
     }
@@ -64,14 +63,12 @@ impl Hold {
         let lately = evidence.since(now.saturating_sub(DOWN_MS));
         let troubles = lately.troubles();
         if troubles >= DOWN_REQUESTS && troubles as f64 >= DOWN_PART * lately.ended() as f64 {
-            if self.down_since == 0 {
-                self.down_since = now;
-            }
+            self.is_down = true;
             self.down_at = now;
         } else if lately.ended() > troubles || now >= self.down_at + TRY_AGAIN_MS {
-            self.down_since = 0;
+            self.is_down = false;
         }
-        let held = self.down_since > 0 || self.unhealthy_check(room).is_some();
+        let held = self.is_down || self.unhealthy_check(room).is_some();
         let news = held != self.held;
         if self.held && !held {
             self.released_at = now;
@@ -83,10 +80,9 @@ impl Hold {
     /// A check that says that the origin is unhealthy, and since when.
     pub fn unhealthy_check(&self, room: &Room) -> Option<(&str, u64)> {
         // A check that the owner has taken from the room has nothing to say any more.
-        let speaks = |name: &str| room.health_checks.iter().any(|check| check.eq_ignore_ascii_case(name));
         self.checks
             .iter()
-            .filter(|(name, healthy, _)| !healthy && speaks(name))
+            .filter(|(name, healthy, _)| !healthy && room.listens_to(name))
             .map(|(name, _, since)| (name.as_str(), *since))
             .min_by_key(|(_, since)| *since)
     }

@@ -17,6 +17,8 @@ pub struct Watch {
     /// `None`: no guard is set, and every request goes.
     when_full: Option<WhenFull>,
     timeout_ms: Option<u64>,
+    /// The room's limits or its entrance depend on the origin.
+    is_followed: bool,
     counts: OriginCounts,
     reported: OriginCounts,
 }
@@ -37,6 +39,7 @@ impl Watch {
             guard: Guard::new(guard.map_or(open, |guard| guard.settings)),
             when_full: guard.map(|guard| guard.admitted),
             timeout_ms: guard.map(|guard| guard.settings.timeout_ms),
+            is_followed: room.follows_origin(),
             counts: OriginCounts::default(),
             reported: OriginCounts::default(),
         }
@@ -88,13 +91,14 @@ impl Watch {
         self.timeout_ms
     }
 
-    /// A request came back after so many milliseconds.
-    pub fn came_back(&mut self, passage: Passage, reply: Reply, took_ms: u64, now: u64) {
+    /// A request came back after so many milliseconds. Returns whether the room must hear of it soon.
+    pub fn came_back(&mut self, passage: Passage, reply: Reply, took_ms: u64, now: u64) -> bool {
         // Whoever leaves soon has changed their mind; whoever waited long has not been served in time.
         let too_long = self.timeout_ms.is_some_and(|timeout| took_ms >= timeout / LONG_PART);
         let reply = if reply == Reply::Left && too_long { Reply::TimedOut } else { reply };
         self.guard.finished(passage, reply.ending(), now);
         self.counts.count(reply, took_ms);
+        self.is_followed && reply.is_trouble()
     }
 
     /// What to report; `None`: nothing has changed since it was asked for last.

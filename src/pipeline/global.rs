@@ -559,9 +559,7 @@ fn expiry_lag_ms(room: &Room) -> u64 {
 
 /// How near a room is to its limits. `entering`: users admitted per ten minutes.
 fn level(room: &Room, limits: Limits, active: i64, entering: u32, nobody_waits: bool) -> Level {
-    let level = Level::of(limits, active, entering.into(), nobody_waits);
-    // Only a pool is exact whatever has been reported; the others need to know soon. So does a room that follows its
-    // origin's health: what it must hear and say cannot wait for half a minute.
-    let may_be_calm = room.slot_strategy == SlotStrategy::Leases && !room.follows_origin();
-    if may_be_calm { level } else { level.max(Level::Busy) }
+    let level = Level::of(room, limits, active, entering.into(), nobody_waits);
+    // Only a pool is exact whatever has been reported; the others need to know soon.
+    if room.slot_strategy == SlotStrategy::Leases { level } else { level.max(Level::Busy) }
 }

@@ -1,17 +1,19 @@
 //! What the objects say to each other and keep in storage, pinned: during a deploy old and new code talk to each
 //! other, and a deployed object must still read its storage. When one of these fails, the change needs a new version.
 
+use anteroom::config::{OnUnhealthy, Room};
 use anteroom::health::agree::Agreement;
 use anteroom::health::analytics::{Range, Sum};
 use anteroom::health::check::parse_check;
 use anteroom::health::messages::{Ask, Notify, Record, Stored, Told};
 use anteroom::health::{ProbeResult, Reason, StateChange, Waterfall};
+use anteroom::origin::{OriginCounts, OriginReport, Reply};
 use anteroom::pipeline::messages::{
-    ColoReport, Given, HoldSessions, Lease, StateAnswer, StateRequest, Take, Taken, WorkerAnswer,
-    WorkerReport,
+    ColoReport, Given, HoldSessions, Lease, OriginHealth, OriginStatus, StateAnswer, StateRequest, Take,
+    Taken, WorkerAnswer, WorkerReport,
 };
 use anteroom::pipeline::wire::{decode, encode};
-use anteroom::pipeline::{Census, CheckIn, DataCenter, Global, GlobalMeta, SavedDataCenter};
+use anteroom::pipeline::{Census, CheckIn, DataCenter, Global, GlobalMeta, OriginMemory, SavedDataCenter};
 use anteroom::queue::{
     Group, LeaseAnswer, LeaseAsk, Lent, Level, LoanAsk, NumberAsk, Outcome, Remembered, SavedLedger, Shares,
     StateKey,
@@ -133,6 +135,43 @@ fn leasing_tickets() {
         "0103b0aab8bef2300101020304e8073c006407",
     );
     pinned(&HoldSessions { v: 1, sessions: 1 }, "0101");
+}
+
+#[test]
+fn what_is_told_and_stored_of_the_origin() {
+    let mut counts = OriginCounts::default();
+    counts.count(Reply::Status(200), 12);
+    counts.count(Reply::Status(503), 40);
+    counts.count(Reply::TimedOut, 0);
+    counts.refused = 5;
+    pinned(&OriginReport { since: 7, counts: counts.clone() }, "0705000100000101010500");
+    pinned(
+        &OriginHealth { v: 1, check: "origin".to_owned(), healthy: true, at: NOW },
+        "01066f726967696e01b0aab8bef230",
+    );
+    let limits = room(100, 50, 1).limits();
+    let unhealthy = Some(("origin".to_owned(), NOW));
+    pinned(
+        &OriginStatus { v: 1, limits, held: true, unhealthy, last_minute: counts },
+        "0164320101066f726967696eb0aab8bef23005000100000101010500",
+    );
+    let holding = Room {
+        health_checks: vec!["origin".to_owned()],
+        on_unhealthy: OnUnhealthy::Hold,
+        ..room(100, 50, 1)
+    };
+    let mut global = Global::restore(&holding, None, Vec::new(), NOW);
+    let told = OriginHealth { v: 1, check: "origin".to_owned(), healthy: false, at: NOW };
+    assert!(global.origin_health(&holding, &told, NOW));
+    let memory = global.origin_to_store().unwrap();
+    pinned::<OriginMemory>(
+        &memory,
+        "010000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000001066f726967696e00b0aab8bef23000000001",
+    );
+    // After a restart it is still held.
+    let mut restarted = Global::restore(&holding, None, Vec::new(), NOW + 1);
+    restarted.recall(memory);
+    assert!(restarted.state(&holding, None, 28_000_000, NOW + 1).held);
 }
 
 #[test]

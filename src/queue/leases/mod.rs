@@ -20,7 +20,7 @@ pub use worker_stock::{Lent, LoanAsk, WorkerStock};
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::Limits;
+use crate::config::{Limits, Room};
 
 /// Rates are told per so many milliseconds: ten minutes, for colos with few visitors.
 const RATE_MS: u64 = 600_000;
@@ -102,13 +102,14 @@ pub enum Level {
 const CALM_FROM: u64 = 200;
 
 impl Level {
-    /// The level of a room of `leases` with such limits, so many active users, `entering` per ten minutes.
-    pub fn of(limits: Limits, active: i64, entering: u64, nobody_waits: bool) -> Self {
+    /// The level of a room of `leases` with such limits in force, so many active users, `entering` per ten minutes. A room
+    /// that follows its origin is never calm: what it must hear and say cannot wait for half a minute.
+    pub fn of(room: &Room, limits: Limits, active: i64, entering: u64, nobody_waits: bool) -> Self {
         let half_full = active * 2 > i64::from(limits.total_active_users)
             || entering * 2 > u64::from(limits.new_users_per_minute) * 10;
         if !nobody_waits {
             Self::Queueing
-        } else if half_full || entering < CALM_FROM {
+        } else if half_full || entering < CALM_FROM || room.follows_origin() {
             Self::Busy
         } else {
             Self::Calm

@@ -363,8 +363,7 @@ impl Pool {
         let filled = key.most_active(room) - free - self.out;
         // Reports of a calm room are old; what Counters say of their traffic is new.
         let entering = self.rates.max(u64::from(key.entering));
-        let level = Level::of(key.limits(room), filled, entering, key.nobody_waits());
-        if room.follows_origin() { level.max(Level::Busy) } else { level }
+        Level::of(room, key.limits(room), filled, entering, key.nobody_waits())
     }
 
     /// Answers a colo's call. `None` when no state can tell how many may enter: its visitors fall back.
