@@ -2,7 +2,8 @@
  * What the browser tests share: the real Worker in workerd with the demo origin behind it, a Chromium, and visitors
  * whose every request, complaint and navigation is on record.
  *
- * ANTEROOM_BUILD names a folder with another build than the one in build/.
+ * ANTEROOM_BUILD names a folder with another build than the one in build/. SCREENSHOTS=1 keeps a screenshot of every
+ * state in tests/browser/screenshots/, for human eyes.
  */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -123,7 +124,8 @@ export async function startRoom({ room = {}, vars = {}, origin, broken = false }
  * @returns {Promise<import("playwright").Browser>}
  */
 export async function startBrowser(options = {}) {
-  return chromium.launch({ executablePath: await findChromium(), ...options });
+  // Nothing here is drawn by a GPU, and to look for one can hang where there is none.
+  return chromium.launch({ executablePath: await findChromium(), args: ["--disable-gpu"], ...options });
 }
 
 /** Runs in every page before its own script: tells what breaks the policy and what a screen reader would say. */
@@ -314,14 +316,13 @@ async function expectNoSidewaysScrolling(page, where) {
 
 /**
  * Looks at the page as it is, on a phone and a desk, by day and by night: nothing that axe objects to, nothing to
- * scroll sideways for, focus to be seen; and a screenshot of each for human eyes.
+ * scroll sideways for, focus to be seen; with SCREENSHOTS=1 a screenshot of each.
  * @param {import("playwright").Page} page
  * @param {string} state names the screenshots
  * @param {{ keyboard?: boolean }} [options] `keyboard`: try the Tab key
  */
 export async function look(page, state, { keyboard = true } = {}) {
   assert.equal(await page.locator("html").getAttribute("lang"), "en");
-  mkdirSync(SCREENSHOTS, { recursive: true });
   for (const [size, viewport] of Object.entries(SIZES)) {
     await page.setViewportSize(viewport);
     await expectNoSidewaysScrolling(page, `${state} on a ${size}`);
@@ -333,6 +334,8 @@ export async function look(page, state, { keyboard = true } = {}) {
       );
       assert.deepEqual(found, [], `axe: ${state}, ${size}, ${colorScheme}`);
       if (keyboard) await expectVisibleFocus(page);
+      if (process.env.SCREENSHOTS !== "1") continue;
+      mkdirSync(SCREENSHOTS, { recursive: true });
       await page.screenshot({
         path: join(SCREENSHOTS, `${state}-${size}-${colorScheme}.png`),
         fullPage: true,
