@@ -17,7 +17,7 @@ use crate::answer::{self, Estimate, WaitingView};
 use crate::config::{Coverage, Room};
 use crate::origin::Turn;
 use crate::pipeline::{CheckIn, PLACE_MS};
-use crate::queue::{Step, estimated_wait_seconds, likely_ahead, minute_of, next_check_in_seconds};
+use crate::queue::{Step, estimated_wait_seconds, likely_ahead, next_check_in_seconds};
 use crate::ticket::{KeyRing, Standing, Ticket, find_cookie, set_cookie, standing};
 
 /// Our own paths, on every host that a room covers.
@@ -89,7 +89,9 @@ pub fn later(decision: impl Future<Output = Result<JsValue>> + 'static) -> JsVal
 
 /// The tickets that a `Cookie` header holds for a room. Browsers may send several of one name.
 fn tickets(keys: &KeyRing, room: &Room, cookies: &str) -> Vec<Ticket> {
-    find_cookie(cookies, &room.cookie_name()).filter_map(|value| keys.open(&room.name, value)).collect()
+    find_cookie(cookies, &room.cookie_name())
+        .filter_map(|value| keys.open(room.name.as_str(), value))
+        .collect()
 }
 
 /// Where the visitor stands: of several tickets the one that says most counts.
@@ -131,7 +133,7 @@ impl Visit {
             Standing::New => {
                 let time = self.place.time();
                 let id = random_id()?;
-                (Ticket { id, bucket: minute_of(time), accepted_at: None, last_check_in: time }, false)
+                (Ticket::new(id, time), false)
             }
         };
         let step = if passages::has_room(&self.place.room) {
@@ -154,7 +156,7 @@ impl Visit {
         let cookie = if has_moved(&ticket, &self.place.room, time) {
             let check_in = CheckIn::Move { id: ticket.id, from: ticket.last_check_in, at: time };
             self.place.note(check_in, &self.context);
-            Some(self.cookie(&Ticket { last_check_in: time, ..ticket }, self.place.room.session_ms())?)
+            Some(self.cookie(&ticket.checked_in(time), self.place.room.session_ms())?)
         } else {
             None
         };
@@ -168,8 +170,7 @@ impl Visit {
         let check_in =
             CheckIn::Enter { id: ticket.id, bucket: ticket.bucket, from, at: time, minute, numbered };
         self.place.note(check_in, &self.context);
-        let admitted = Ticket { accepted_at: Some(time), last_check_in: time, ..ticket };
-        let cookie = self.cookie(&admitted, self.place.room.session_ms())?;
+        let cookie = self.cookie(&ticket.admitted(time), self.place.room.session_ms())?;
         self.admit(Some(cookie))
     }
 
@@ -206,7 +207,7 @@ impl Visit {
             now_ms: time,
             cookieless: !waited && self.comes_from_itself(),
         };
-        let waiting = Ticket { last_check_in: time, ..ticket };
+        let waiting = ticket.checked_in(time);
         let cookie = self.cookie(&waiting, PLACE_MS)?;
         let page = if self.request.asks_for_status {
             answer::waiting_status(&view)
@@ -217,7 +218,7 @@ impl Visit {
     }
 
     fn cookie(&self, ticket: &Ticket, lifetime_ms: u64) -> Result<String> {
-        let value = self.keys.seal(&self.place.room.name, ticket, random()?);
+        let value = self.keys.seal(self.place.room.name.as_str(), ticket, random()?);
         Ok(set_cookie(&self.place.room, &value, lifetime_ms / 1_000, self.https))
     }
 
