@@ -9,7 +9,7 @@ use anteroom::config::{Room, SlotStrategy};
 use anteroom::origin::{Arrival, Reply, Turn as GuardTurn, Watch};
 use anteroom::pipeline::messages::{ColoReport, Given, WorkerAnswer, WorkerReport};
 use anteroom::pipeline::{
-    CheckIn, DataCenter, Global, GlobalMeta, HOLD_TRIES, Outbox, PLACE_MS, SavedDataCenter, Seen,
+    CheckIn, DataCenter, Global, GlobalMeta, HOLD_TRIES, Outbox, SavedDataCenter, Seen,
 };
 use anteroom::queue::{
     Anywhere, Clocked, Counter, Desk, Keeper, LeaseAnswer, LeaseAsk, LeaseCounter, Lent, LoanAsk, NumberAsk,
@@ -642,7 +642,7 @@ impl Planet {
         self.measure.requests += 1;
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
         let now = desk.keeper.time(own);
-        let standing = standing(ticket, now, self.room.session_ms(), PLACE_MS);
+        let standing = standing(ticket, now, &self.room.terms());
         let here = &mut self.visitors[visitor as usize];
         let ticket = match standing {
             Standing::Waiting(ticket) | Standing::Active(ticket) => ticket,
@@ -843,7 +843,7 @@ impl Planet {
     fn pass(&mut self, colo: u16, worker: u16, request: &Request) {
         let now = self.worker_time(colo, worker);
         let ticket = request.ticket;
-        let moved = now / self.room.slot_ms() != ticket.last_check_in / self.room.slot_ms();
+        let moved = self.room.moves_on(&ticket, now);
         if moved {
             self.note(colo, worker, CheckIn::Move { id: ticket.id, from: ticket.last_check_in, at: now });
         }
@@ -854,7 +854,8 @@ impl Planet {
             here.ticket = Some(ticket.checked_in(now));
         }
         // Within a slot the cookie stays as it is: its session counts from the request that wrote it.
-        let from = if moved || !here.counted_active { true_now } else { here.active_until - session };
+        let begins = moved || !here.counted_active && !self.room.disable_session_renewal;
+        let from = if begins { true_now } else { here.active_until.saturating_sub(session) };
         here.active_until = here.active_until.max(from + session);
         if here.place != Place::Inside {
             // Let in by a twin's answer that came later than this one's cookie.

@@ -4,7 +4,6 @@ use askama::Template;
 
 use super::WaitingView;
 use super::wait::{Wait, people_text};
-use crate::pipeline::PLACE_MS;
 
 /// The style and the script as `build.rs` compacted them; their hashes were taken from these bytes.
 const STYLE: &str = include_str!(concat!(env!("OUT_DIR"), "/waiting.css"));
@@ -55,7 +54,7 @@ impl<'a> WaitingPage<'a> {
             people: people_text(view.people_ahead),
             refresh_seconds: view.refresh_seconds,
             checked_at: time_of_day(view.now_ms),
-            kept_minutes: PLACE_MS / 60_000,
+            kept_minutes: u64::from(view.room.place_kept_seconds.div_ceil(60)),
             cookieless: view.cookieless,
         }
     }

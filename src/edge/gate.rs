@@ -19,7 +19,7 @@ use super::{health, operator, own, turnstile};
 use crate::answer::{self, Estimate, WaitingView};
 use crate::config::{Coverage, Room};
 use crate::origin::Turn;
-use crate::pipeline::{CheckIn, PLACE_MS, Seen};
+use crate::pipeline::{CheckIn, Seen};
 use crate::queue::{Step, estimated_wait_seconds, likely_ahead, next_check_in_seconds};
 use crate::ticket::{Human, KeyRing, Standing, Ticket, find_cookie, set_cookie, standing};
 
@@ -62,7 +62,7 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     let (tickets, carrier) = tickets(keys, room, &request);
     let time = time_in(&room.name);
     if let Standing::Active(ticket) = best(&tickets, room, time) {
-        if !request.asks_for_status && !has_moved(&ticket, room, time) {
+        if !request.asks_for_status && !room.moves_on(&ticket, time) {
             return to_origin(&request.inner, room, passport(&settings, room, &ticket, carrier, None));
         }
         // Nobody has to be asked, and whichever colo counts a move, the sum is right.
@@ -146,18 +146,13 @@ fn tickets(keys: &KeyRing, room: &Room, request: &Request) -> (Vec<Ticket>, Carr
 fn best(tickets: &[Ticket], room: &Room, time: u64) -> Standing {
     let mut best = Standing::New;
     for ticket in tickets {
-        match standing(Some(*ticket), time, room.session_ms(), PLACE_MS) {
+        match standing(Some(*ticket), time, &room.terms()) {
             active @ Standing::Active(_) => return active,
             waiting @ Standing::Waiting(_) if best == Standing::New => best = waiting,
             _ => {}
         }
     }
     best
-}
-
-/// Whether an active user's ticket has to move on. Within one slot nothing changes: no new cookie, nothing to count.
-fn has_moved(ticket: &Ticket, room: &Room, time: u64) -> bool {
-    time / room.slot_ms() != ticket.last_check_in / room.slot_ms()
 }
 
 /// A visitor's request to a room.
@@ -214,13 +209,13 @@ impl Visit {
     /// An active user: to the origin, without a call.
     fn pass(&self, ticket: Ticket) -> Result<JsValue> {
         let time = self.place.time();
-        if !has_moved(&ticket, &self.place.room, time) {
+        if !self.place.room.moves_on(&ticket, time) {
             return self.admit(&ticket, None);
         }
         let check_in = CheckIn::Move { id: ticket.id, from: ticket.last_check_in, at: time };
         self.place.note(check_in, &self.context);
         let moved = ticket.checked_in(time);
-        let line = self.ticket_line(&moved, self.place.room.session_ms())?;
+        let line = self.ticket_line(&moved)?;
         self.admit(&moved, Some(line))
     }
 
@@ -232,7 +227,7 @@ impl Visit {
             CheckIn::Enter { id: ticket.id, bucket: ticket.bucket, from, at: time, minute, numbered };
         self.place.note(check_in, &self.context);
         let admitted = ticket.admitted(time);
-        let line = self.ticket_line(&admitted, self.place.room.session_ms())?;
+        let line = self.ticket_line(&admitted)?;
         self.admit(&admitted, Some(line))
     }
 
@@ -275,7 +270,7 @@ impl Visit {
             cookieless: !known && self.comes_from_itself(),
         };
         let waiting = ticket.checked_in(time);
-        let line = self.ticket_line(&waiting, PLACE_MS)?;
+        let line = self.ticket_line(&waiting)?;
         let page = if self.request.asks_for_status {
             answer::waiting_status(&view)
         } else {
@@ -285,13 +280,16 @@ impl Visit {
     }
 
     /// The header that brings a ticket to its visitor.
-    fn ticket_line(&self, ticket: &Ticket, lifetime_ms: u64) -> Result<HeaderLine> {
+    fn ticket_line(&self, ticket: &Ticket) -> Result<HeaderLine> {
         let room = &self.place.room;
         // Nobody gets here without keys; an empty ticket opens nothing.
         let Some(keys) = &self.settings.keys else { return Ok((TICKET_HEADER, String::new())) };
         let value = keys.seal(room.name.as_str(), ticket, random()?);
         Ok(match self.carrier {
-            Carrier::Cookie => ("set-cookie", set_cookie(room, &value, lifetime_ms / 1_000, self.https)),
+            Carrier::Cookie => {
+                let left_ms = room.terms().end(ticket).saturating_sub(self.place.time());
+                ("set-cookie", set_cookie(room, &value, left_ms.div_ceil(1_000), self.https))
+            }
             Carrier::Header => (TICKET_HEADER, value),
         })
     }
