@@ -19,7 +19,7 @@ use super::{health, operator, own, turnstile};
 use crate::answer::{self, Estimate, WaitingView};
 use crate::config::{Coverage, Room};
 use crate::origin::Turn;
-use crate::pipeline::{CheckIn, PLACE_MS};
+use crate::pipeline::{CheckIn, PLACE_MS, Seen};
 use crate::queue::{Step, estimated_wait_seconds, likely_ahead, next_check_in_seconds};
 use crate::ticket::{Human, KeyRing, Standing, Ticket, find_cookie, set_cookie, standing};
 
@@ -86,8 +86,9 @@ pub fn end_session(
     let room = settings.rooms.get(session.room)?;
     let url = request.url();
     let (https, host, _) = parts(&url);
-    let _place = Place::new(room, likely_colo(request), host, env, &settings);
-    let _ = context;
+    let place = Place::new(room, likely_colo(request), host, env, &settings);
+    let left = CheckIn::Leave { id: session.id, from: session.last_check_in, at: place.time() };
+    place.note(left, context);
     remember_revoked(session.id, now());
     Some(match session.carrier {
         Carrier::Cookie => ("set-cookie", set_cookie(room, "", 0, https)),
@@ -226,7 +227,7 @@ impl Visit {
     /// A new user: one more active, from now on.
     fn enter(&self, ticket: Ticket, waited: bool, minute: u32, numbered: bool) -> Result<JsValue> {
         let time = self.place.time();
-        let from = waited.then_some(ticket.last_check_in);
+        let from = waited.then(|| Seen::of(&ticket, &self.place.room));
         let check_in =
             CheckIn::Enter { id: ticket.id, bucket: ticket.bucket, from, at: time, minute, numbered };
         self.place.note(check_in, &self.context);
@@ -250,8 +251,8 @@ impl Visit {
         self.place.refresh_state().await;
         let state = self.place.state_to_tell().await;
         let time = self.place.time();
-        let from = counted.then_some(ticket.last_check_in);
-        let check_in = CheckIn::Wait { id: ticket.id, bucket: ticket.bucket, from, at: time };
+        let from = counted.then(|| Seen::of(&ticket, room));
+        let check_in = CheckIn::Wait { id: ticket.id, bucket: ticket.bucket, from, at: time.into() };
         if self.is_counted(&ticket) {
             self.place.note(check_in, &self.context);
         }
