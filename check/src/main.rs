@@ -60,7 +60,10 @@ const HELP: &str = r#"A room in wrangler.toml:
   cookie_suffix = "shop"            the cookie is then __anteroom_shop
   cookie_attributes = { samesite = "auto", secure = "auto" }
                                     samesite: auto, lax, none, strict; secure: auto, always, never
+                                    partitioned: true with samesite = "none", unless it is set to false
   queueing_status_code = 200        of the waiting page: 200, 202 or 429
+  enabled_origin_commands = ["revoke"]
+                                    the origin's answer header Anteroom-Command: revoke ends a session
   refresh_interval_seconds = 20     between two refreshes of the waiting page, 5 to 60
 
 A check of the origin's health:

@@ -72,7 +72,14 @@ pub fn of_room(room: &Room) -> Vec<String> {
         (_, Secure::Never) => "never Secure",
     };
     let (name, path) = (room.cookie_name(), room.cookie_path());
-    sentences.push(format!("The place is kept in the cookie {name} (Path={path}, {samesite}, {secure})."));
+    let partitioned = if room.cookie_attributes.partitioned { ", Partitioned" } else { "" };
+    sentences.push(format!(
+        "The place is kept in the cookie {name} (Path={path}, {samesite}, {secure}{partitioned})."
+    ));
+    if room.revoke {
+        sentences
+            .push("The origin may end a session by its answer's header Anteroom-Command: revoke.".to_owned());
+    }
     sentences
 }
 
@@ -294,7 +301,9 @@ pub fn as_json(room: &Room) -> serde_json::Value {
                 Secure::Always => "always",
                 Secure::Never => "never",
             },
+            "partitioned": room.cookie_attributes.partitioned,
         },
+        "enabled_origin_commands": if room.revoke { vec!["revoke"] } else { Vec::new() },
         "queueing_status_code": room.queueing_status_code,
         "refresh_interval_seconds": room.refresh_interval_seconds,
         "sentences": of_room(room),

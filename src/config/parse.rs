@@ -35,7 +35,7 @@ const STATUS_CODES: [u16; 3] = [200, 202, 429];
 const OWN_PATH: &[u8] = b"/__anteroom";
 
 /// Every field of a room's table.
-const FIELDS: [&str; 21] = [
+const FIELDS: [&str; 22] = [
     "host",
     "path",
     "total_active_users",
@@ -56,6 +56,7 @@ const FIELDS: [&str; 21] = [
     "cookie_suffix",
     "cookie_attributes",
     "queueing_status_code",
+    "enabled_origin_commands",
     "refresh_interval_seconds",
 ];
 
@@ -66,16 +67,15 @@ const RANGE_FIELDS: [&str; 2] = ["min", "max"];
 const GUARD_FIELDS: [&str; 7] = ["strategy", "min", "max", "at_once", "timeout", "hold_ms", "admitted"];
 
 /// Every field of `cookie_attributes`.
-const COOKIE_FIELDS: [&str; 2] = ["samesite", "secure"];
+const COOKIE_FIELDS: [&str; 3] = ["samesite", "secure", "partitioned"];
 
 /// Fields that owners know from elsewhere and that Anteroom does not have yet.
-const LATER_FIELDS: [&str; 9] = [
+const LATER_FIELDS: [&str; 8] = [
     "additional_routes",
     "custom_page_html",
     "default_template_language",
     "description",
     "disable_session_renewal",
-    "enabled_origin_commands",
     "json_response_enabled",
     "turnstile_action",
     "turnstile_mode",
@@ -189,6 +189,7 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
         cookie_suffix: table.cookie_suffix(),
         cookie_attributes: table.cookie_attributes(),
         queueing_status_code: table.queueing_status_code(),
+        revoke: table.origin_commands(),
         refresh_interval_seconds: table.whole("refresh_interval_seconds", 5..=60, Some(20)),
         name,
     };
@@ -695,6 +696,18 @@ impl<'a> Table<'a> {
         String::new()
     }
 
+    /// Whether `revoke` is among `enabled_origin_commands`.
+    fn origin_commands(&mut self) -> bool {
+        let field = "enabled_origin_commands";
+        let Some(value) = self.get(field) else { return false };
+        let commands = value.as_array().filter(|commands| commands.iter().all(|name| name == "revoke"));
+        if commands.is_none() {
+            let fix = "write enabled_origin_commands = [\"revoke\"]";
+            self.refuse(field, value, "must be a list of commands, and the only command is \"revoke\"", fix);
+        }
+        commands.is_some_and(|commands| !commands.is_empty())
+    }
+
     fn cookie_attributes(&mut self) -> CookieAttributes {
         let field = "cookie_attributes";
         let fields = match self.get(field) {
@@ -721,7 +734,16 @@ impl<'a> Table<'a> {
             let fix = "set secure to \"auto\" or \"always\", or samesite to \"lax\"";
             self.refuse("secure", &Value::from("never"), message, fix);
         }
-        CookieAttributes { samesite, secure }
+        let partitioned = match self.get("partitioned") {
+            None => samesite == SameSite::None,
+            Some(_) => self.flag("partitioned"),
+        };
+        if partitioned && samesite != SameSite::None {
+            let message = "needs samesite = \"none\": it is for rooms inside pages of other sites";
+            let fix = "set samesite to \"none\", or remove partitioned";
+            self.refuse("partitioned", &Value::from(true), message, fix);
+        }
+        CookieAttributes { samesite, secure, partitioned }
     }
 
     fn queueing_status_code(&mut self) -> u16 {

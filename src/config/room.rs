@@ -47,6 +47,8 @@ pub struct Room {
     pub cookie_attributes: CookieAttributes,
     /// Status of the waiting page: 200, 202 or 429.
     pub queueing_status_code: u16,
+    /// Whether the origin may end a user's session (`enabled_origin_commands = ["revoke"]`).
+    pub revoke: bool,
     /// Seconds between two check-ins of a waiting user, 5 to 60.
     pub refresh_interval_seconds: u32,
 }
@@ -194,6 +196,9 @@ pub struct CookieAttributes {
     pub samesite: SameSite,
     /// The `Secure` attribute.
     pub secure: Secure,
+    /// The `Partitioned` attribute (CHIPS): inside pages of other sites each of them has a ticket of its own. With
+    /// `SameSite=None` only, and then unless it is switched off.
+    pub partitioned: bool,
 }
 
 /// `SameSite` of the ticket cookie.

@@ -8,7 +8,10 @@ use wasm_bindgen::JsValue;
 use worker::{Context, Env, Result};
 
 use super::clock::{now, pause, random, random_id};
-use super::passages::{self, Number, Way};
+use super::passages::{self, Way};
+use super::passport::{
+    Carrier, HeaderLine, Passport, Revocable, TICKET_HEADER, is_revoked, remember_revoked,
+};
 use super::platform::{colo, likely_colo};
 use super::room_worker::{Place, time_in};
 use super::settings::Settings;
@@ -56,20 +59,55 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     };
     // Without keys no ticket can be given, so nobody could ever leave the queue: fail open. It is in the log.
     let Some(keys) = settings.keys.as_ref().filter(|_| !room.suspended) else { return Ok(NOT_OURS) };
-    let tickets = tickets(keys, room, &request.cookies);
+    let (tickets, carrier) = tickets(keys, room, &request);
     let time = time_in(&room.name);
     if let Standing::Active(ticket) = best(&tickets, room, time) {
         if !request.asks_for_status && !has_moved(&ticket, room, time) {
-            return to_origin(&request.inner, room, None);
+            return to_origin(&request.inner, room, passport(&settings, room, &ticket, carrier, None));
         }
         // Nobody has to be asked, and whichever colo counts a move, the sum is right.
         let place = Place::new(room, likely_colo(&request.inner), host, &env, &settings);
-        return Visit { request, context, keys: Rc::clone(keys), place, https }.pass(ticket);
+        return Visit { request, context, settings, place, https, carrier }.pass(ticket);
     }
     let place = Place::new(room, colo(&request.inner), host, &env, &settings);
-    let visit = Visit { request, context, keys: Rc::clone(keys), place, https };
-    let standing = best(&tickets, room, visit.place.time());
-    Ok(later(visit.handle(standing)))
+    let standing = best(&tickets, room, place.time());
+    Ok(later(Visit { request, context, settings, place, https, carrier }.handle(standing)))
+}
+
+/// The origin ends the session of a user. What comes takes the ticket away.
+pub fn end_session(
+    session: &str,
+    request: &web_sys::Request,
+    env: &Env,
+    context: &Context,
+) -> Option<HeaderLine> {
+    let session = Revocable::read(session)?;
+    let settings = Settings::of(env);
+    let room = settings.rooms.get(session.room)?;
+    let url = request.url();
+    let (https, host, _) = parts(&url);
+    let _place = Place::new(room, likely_colo(request), host, env, &settings);
+    let _ = context;
+    remember_revoked(session.id, now());
+    Some(match session.carrier {
+        Carrier::Cookie => ("set-cookie", set_cookie(room, "", 0, https)),
+        Carrier::Header => (TICKET_HEADER, String::new()),
+    })
+}
+
+/// What goes with a request of an active user of a room.
+fn passport(
+    settings: &Settings,
+    room: &Room,
+    ticket: &Ticket,
+    carrier: Carrier,
+    changed: Option<HeaderLine>,
+) -> Passport {
+    Passport {
+        ticket: changed,
+        admitted: settings.admission.as_ref().map(|key| key.sign(&room.name, ticket.id, now())),
+        revocable: room.revoke.then(|| Revocable::text(room, ticket, carrier)),
+    }
 }
 
 /// The origin is in trouble, and the room must hear of it.
@@ -87,9 +125,19 @@ pub fn later(decision: impl Future<Output = Result<JsValue>> + 'static) -> JsVal
     future_to_promise(AssertUnwindSafe(decision)).into()
 }
 
-/// The tickets that a `Cookie` header holds for a room. Browsers may send several of one name.
-fn tickets(keys: &KeyRing, room: &Room, cookies: &str) -> Vec<Ticket> {
-    find_cookie(cookies, &room.cookie_name()).filter_map(|value| keys.open(&room.name, value)).collect()
+/// The tickets that a request holds for a room, and how they came. Browsers may send several cookies of one name; who
+/// sends none may send the ticket's own header.
+fn tickets(keys: &KeyRing, room: &Room, request: &Request) -> (Vec<Ticket>, Carrier) {
+    let open =
+        |value: &str| keys.open(&room.name, value).filter(|ticket| !(room.revoke && is_revoked(ticket.id)));
+    let name = room.cookie_name();
+    let mut values = find_cookie(&request.cookies, &name).peekable();
+    if values.peek().is_none()
+        && let Ok(Some(value)) = request.inner.headers().get(TICKET_HEADER)
+    {
+        return (open(value.trim()).into_iter().collect(), Carrier::Header);
+    }
+    (values.filter_map(open).collect(), Carrier::Cookie)
 }
 
 /// Where the visitor stands: of several tickets the one that says most counts.
@@ -114,9 +162,10 @@ fn has_moved(ticket: &Ticket, room: &Room, time: u64) -> bool {
 struct Visit {
     request: Request,
     context: Context,
-    keys: Rc<KeyRing>,
+    settings: Rc<Settings>,
     place: Place,
     https: bool,
+    carrier: Carrier,
 }
 
 impl Visit {
@@ -151,14 +200,14 @@ impl Visit {
     /// An active user: to the origin, without a call.
     fn pass(&self, ticket: Ticket) -> Result<JsValue> {
         let time = self.place.time();
-        let cookie = if has_moved(&ticket, &self.place.room, time) {
-            let check_in = CheckIn::Move { id: ticket.id, from: ticket.last_check_in, at: time };
-            self.place.note(check_in, &self.context);
-            Some(self.cookie(&Ticket { last_check_in: time, ..ticket }, self.place.room.session_ms())?)
-        } else {
-            None
-        };
-        self.admit(cookie)
+        if !has_moved(&ticket, &self.place.room, time) {
+            return self.admit(&ticket, None);
+        }
+        let check_in = CheckIn::Move { id: ticket.id, from: ticket.last_check_in, at: time };
+        self.place.note(check_in, &self.context);
+        let moved = Ticket { last_check_in: time, ..ticket };
+        let line = self.ticket_line(&moved, self.place.room.session_ms())?;
+        self.admit(&moved, Some(line))
     }
 
     /// A new user: one more active, from now on.
@@ -169,15 +218,17 @@ impl Visit {
             CheckIn::Enter { id: ticket.id, bucket: ticket.bucket, from, at: time, minute, numbered };
         self.place.note(check_in, &self.context);
         let admitted = Ticket { accepted_at: Some(time), last_check_in: time, ..ticket };
-        let cookie = self.cookie(&admitted, self.place.room.session_ms())?;
-        self.admit(Some(cookie))
+        let line = self.ticket_line(&admitted, self.place.room.session_ms())?;
+        self.admit(&admitted, Some(line))
     }
 
-    fn admit(&self, cookie: Option<String>) -> Result<JsValue> {
+    fn admit(&self, ticket: &Ticket, changed: Option<HeaderLine>) -> Result<JsValue> {
         if self.request.asks_for_status {
-            return own::page(&answer::admitted_status(), cookie.as_deref());
+            return own::page(&answer::admitted_status(), changed.as_ref());
         }
-        to_origin(&self.request.inner, &self.place.room, cookie)
+        let room = &self.place.room;
+        let passport = passport(&self.settings, room, ticket, self.carrier, changed);
+        to_origin(&self.request.inner, room, passport)
     }
 
     async fn wait(&self, ticket: Ticket, waited: bool) -> Result<JsValue> {
@@ -207,18 +258,25 @@ impl Visit {
             cookieless: !waited && self.comes_from_itself(),
         };
         let waiting = Ticket { last_check_in: time, ..ticket };
-        let cookie = self.cookie(&waiting, PLACE_MS)?;
+        let line = self.ticket_line(&waiting, PLACE_MS)?;
         let page = if self.request.asks_for_status {
             answer::waiting_status(&view)
         } else {
             answer::waiting_page(&view)
         };
-        own::page(&page, Some(&cookie))
+        own::page(&page, Some(&line))
     }
 
-    fn cookie(&self, ticket: &Ticket, lifetime_ms: u64) -> Result<String> {
-        let value = self.keys.seal(&self.place.room.name, ticket, random()?);
-        Ok(set_cookie(&self.place.room, &value, lifetime_ms / 1_000, self.https))
+    /// The header that brings a ticket to its visitor.
+    fn ticket_line(&self, ticket: &Ticket, lifetime_ms: u64) -> Result<HeaderLine> {
+        let room = &self.place.room;
+        // Nobody gets here without keys; an empty ticket opens nothing.
+        let Some(keys) = &self.settings.keys else { return Ok((TICKET_HEADER, String::new())) };
+        let value = keys.seal(&room.name, ticket, random()?);
+        Ok(match self.carrier {
+            Carrier::Cookie => ("set-cookie", set_cookie(room, &value, lifetime_ms / 1_000, self.https)),
+            Carrier::Header => (TICKET_HEADER, value),
+        })
     }
 
     /// Whether the page that refreshes itself sends this request. It has brought a ticket: if none comes with the
@@ -230,40 +288,32 @@ impl Visit {
 }
 
 /// A request of a user who is in: to the origin, unless that has too much to do.
-fn to_origin(request: &web_sys::Request, room: &Room, cookie: Option<String>) -> Result<JsValue> {
+fn to_origin(request: &web_sys::Request, room: &Room, passport: Passport) -> Result<JsValue> {
     match passages::arrive(room) {
-        Way::Open(number) => Ok(go(number, cookie)),
+        Way::Open(number) => Ok(passport.with(number)),
         Way::InLine(number) => {
             let method = request.method();
             Ok(later(async move {
                 loop {
                     pause(passages::ask_after_ms(number)).await;
                     match passages::turn(number) {
-                        Turn::Go => return Ok(go(number, cookie)),
+                        Turn::Go => return Ok(passport.with(number)),
                         Turn::Later => {}
-                        Turn::Dropped => return busy(&method, cookie.as_deref()),
+                        Turn::Dropped => return busy(&method, passport.ticket.as_ref()),
                     }
                 }
             }))
         }
-        Way::Closed => busy(&request.method(), cookie.as_deref()),
-    }
-}
-
-/// To the origin: the request's number and the cookie to add to the answer.
-fn go(number: Number, cookie: Option<String>) -> JsValue {
-    match cookie {
-        None => JsValue::from(number.value()),
-        Some(cookie) => JsValue::from(format!("{} {cookie}", number.value())),
+        Way::Closed => busy(&request.method(), passport.ticket.as_ref()),
     }
 }
 
 /// The origin has too much to do: try again in a moment.
-fn busy(method: &str, cookie: Option<&str>) -> Result<JsValue> {
+fn busy(method: &str, ticket: Option<&HeaderLine>) -> Result<JsValue> {
     let (least, more) = TRY_AGAIN_SECONDS;
     let [random] = random::<1>()?;
     let seconds = least + u32::from(random) * more / 256;
-    own::page(&answer::origin_busy(seconds, method), cookie)
+    own::page(&answer::origin_busy(seconds, method), ticket)
 }
 
 /// Whether a URL is HTTPS, its host and its path. The platform has parsed it already; this only finds the parts.

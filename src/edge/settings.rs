@@ -10,7 +10,7 @@ use worker::Env;
 use super::platform::log_error;
 use crate::config::Rooms;
 use crate::health::check::Checks;
-use crate::ticket::KeyRing;
+use crate::ticket::{AdmissionKey, KeyRing, MIN_ADMISSION_KEY};
 
 /// Calls to objects on a visitor's path take no longer than this by default, in milliseconds.
 const OBJECT_DEADLINE_MS: u64 = 500;
@@ -39,6 +39,8 @@ pub struct Settings {
     pub keys: Option<Rc<KeyRing>>,
     /// Where admitted visitors go; `None`: the zone's own origin.
     pub origin: Option<String>,
+    /// Signs what the origin is told of admitted requests (`ADMISSION_KEY`); `None`: it is told nothing.
+    pub admission: Option<AdmissionKey>,
     /// The token of the operator endpoints; `None`: they are closed.
     pub admin_token: Option<String>,
     /// The secret of the health checks' webhook; `None`: it is closed.
@@ -89,6 +91,16 @@ impl Settings {
                 None
             }
         };
+        let admission = text_var(env, "ADMISSION_KEY").filter(|secret| !secret.is_empty()).and_then(|secret| {
+            let key = AdmissionKey::new(&secret);
+            if key.is_none() {
+                problems.push(format!(
+                    "ADMISSION_KEY must have at least {MIN_ADMISSION_KEY} characters; until then requests are not \
+                     signed. Fix: make one with `openssl rand -base64 32`"
+                ));
+            }
+            key
+        });
         let object_deadline_ms = match text_var(env, "OBJECT_DEADLINE_MS").map(|text| text.parse()) {
             None => OBJECT_DEADLINE_MS,
             Some(Ok(milliseconds @ 50..=10_000)) => milliseconds,
@@ -135,6 +147,7 @@ impl Settings {
             origin: text_var(env, "ORIGIN")
                 .map(|origin| origin.trim().trim_end_matches('/').to_owned())
                 .filter(|origin| !origin.is_empty()),
+            admission,
             admin_token: text_var(env, "ADMIN_TOKEN").filter(|token| !token.is_empty()),
             object_deadline_ms,
             problems,

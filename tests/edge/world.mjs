@@ -748,6 +748,10 @@ async function startOrigin() {
         return send(299, "Odd");
       case "cookies":
         return send(200, "OK", { "set-cookie": ["basket=1; Path=/", "seen=yes; Path=/; HttpOnly"] });
+      case "bought":
+        return send(200, "OK", { "anteroom-command": "revoke", "set-cookie": "order=7; Path=/" });
+      case "known":
+        return send(200, "OK", { "cf-waiting-room-command": "Revoke" });
       case "echo":
         response.writeHead(200, { "x-method": method, "x-type": headers["content-type"] ?? "" });
         return request.pipe(response);

@@ -6,38 +6,23 @@ use anteroom::answer::{
     Answer, Estimate, WaitingView, admitted_status, is_status_request, not_found, origin_unreachable,
     waiting_page, waiting_status,
 };
-use anteroom::config::{
-    CookieAttributes, OnError, OnUnhealthy, QueueingMethod, RateWindow, Room, SameSite, Secure, SlotStrategy,
-};
+use anteroom::config::{Room, parse_room};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 fn room() -> Room {
-    Room {
-        name: "shop".to_owned(),
-        host: Some("shop.example.com".to_owned()),
-        path: "/sale".to_owned(),
-        total_active_users: 1000,
-        new_users_per_minute: 200,
-        rate_window: RateWindow::Minute,
-        session_duration: 5,
-        queueing_method: QueueingMethod::Fifo,
-        queue_all: false,
-        suspended: false,
-        slot_strategy: SlotStrategy::Counters,
-        curve_factor: 1.0,
-        on_error: OnError::Queue,
-        adaptive: None,
-        health_checks: Vec::new(),
-        on_unhealthy: OnUnhealthy::Ignore,
-        origin_guard: None,
-        cookie_suffix: String::new(),
-        cookie_attributes: CookieAttributes { samesite: SameSite::Auto, secure: Secure::Auto },
-        queueing_status_code: 202,
-        refresh_interval_seconds: 20,
-    }
+    let fields = json!({
+        "host": "shop.example.com",
+        "path": "/sale",
+        "total_active_users": 1000,
+        "new_users_per_minute": 200,
+        "slot_strategy": "counters",
+        "on_error": "queue",
+        "queueing_status_code": 202,
+    });
+    parse_room("ROOM_SHOP", &fields).unwrap()
 }
 
 fn view(room: &Room) -> WaitingView<'_> {

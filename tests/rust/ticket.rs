@@ -1,13 +1,12 @@
 //! What a ticket is worth: it keeps its visitor's place and nobody else's, and whatever is not a ticket is nothing.
 
-use anteroom::config::{
-    CookieAttributes, OnError, OnUnhealthy, QueueingMethod, RateWindow, Room, SameSite, Secure, SlotStrategy,
-};
+use anteroom::config::{CookieAttributes, Room, SameSite, Secure, parse_room};
 use anteroom::ticket::{
-    CLOCK_SKEW_MS, KeyError, KeyRing, MAX_KEYS, MAX_VALUE_LENGTH, MAX_WAIT_MINUTES, Standing, Ticket,
-    find_cookie, same_secret, set_cookie, standing,
+    AdmissionKey, CLOCK_SKEW_MS, KeyError, KeyRing, MAX_KEYS, MAX_VALUE_LENGTH, MAX_WAIT_MINUTES,
+    MIN_ADMISSION_KEY, Standing, Ticket, find_cookie, same_secret, set_cookie, standing,
 };
 use proptest::prelude::*;
+use serde_json::json;
 
 const SESSION_MS: u64 = 5 * 60_000;
 const PLACE_MS: u64 = 50_000;
@@ -538,29 +537,10 @@ mod answer_header {
     use super::*;
 
     fn room(path: &str, samesite: SameSite, secure: Secure) -> Room {
-        Room {
-            name: "shop".to_owned(),
-            host: None,
-            path: path.to_owned(),
-            total_active_users: 1_000,
-            new_users_per_minute: 200,
-            rate_window: RateWindow::Minute,
-            session_duration: 5,
-            queueing_method: QueueingMethod::Fifo,
-            queue_all: false,
-            suspended: false,
-            slot_strategy: SlotStrategy::Counters,
-            curve_factor: 1.0,
-            on_error: OnError::Admit,
-            adaptive: None,
-            health_checks: Vec::new(),
-            on_unhealthy: OnUnhealthy::Ignore,
-            origin_guard: None,
-            cookie_suffix: String::new(),
-            cookie_attributes: CookieAttributes { samesite, secure },
-            queueing_status_code: 200,
-            refresh_interval_seconds: 20,
-        }
+        let limits = json!({ "total_active_users": 1000, "new_users_per_minute": 200 });
+        let room = parse_room("ROOM_SHOP", &limits).unwrap();
+        let cookie_attributes = CookieAttributes { samesite, secure, partitioned: false };
+        Room { path: path.to_owned(), cookie_attributes, ..room }
     }
 
     #[test]
@@ -590,6 +570,21 @@ mod answer_header {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_room_inside_pages_of_other_sites_partitions_its_cookie() {
+        let cookie = |attributes| {
+            let fields = json!({ "total_active_users": 1, "new_users_per_minute": 1, "cookie_attributes": attributes });
+            set_cookie(&parse_room("ROOM_SHOP", &fields).unwrap(), "value", 300, true)
+        };
+        let start = "__anteroom=value; Path=/; Max-Age=300; HttpOnly; SameSite=";
+        assert_eq!(cookie(json!({ "samesite": "none" })), format!("{start}None; Secure; Partitioned"));
+        assert_eq!(
+            cookie(json!({ "samesite": "none", "partitioned": false })),
+            format!("{start}None; Secure")
+        );
+        assert_eq!(cookie(json!({})), format!("{start}Lax; Secure"));
     }
 
     #[test]
@@ -676,4 +671,17 @@ fn only_the_whole_token_is_the_token() {
     }
     assert!(!same_secret("", ""), "a token that is not set lets nobody in");
     assert!(!same_secret("token", ""));
+}
+
+#[test]
+fn an_admission_is_signed_as_any_library_of_json_web_signatures_reads_it() {
+    // Computed with another implementation: Python's hmac, base64 and json.
+    let key = AdmissionKey::new("0123456789abcdef0123456789abcdef").unwrap();
+    assert_eq!(
+        key.sign("shop", 0x1234_5678, 1_700_000_045_678),
+        "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.\
+         eyJpc3MiOiJhbnRlcm9vbSIsImF1ZCI6InNob3AiLCJzdWIiOiIwMDAwMDAwMDEyMzQ1Njc4IiwiaWF0IjoxNzAwMDAwMDQ1LCJleHAiOjE3MDAwMDAxNjV9.\
+         s0kXFyYdwpbfKKHpGpqoFeu5_kPHbjyAX_viB-glfvI"
+    );
+    assert!(AdmissionKey::new(&"k".repeat(MIN_ADMISSION_KEY - 1)).is_none(), "too short to be a secret");
 }
