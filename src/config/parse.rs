@@ -35,7 +35,7 @@ const STATUS_CODES: [u16; 3] = [200, 202, 429];
 const OWN_PATH: &[u8] = b"/__anteroom";
 
 /// Every field of a room's table.
-const FIELDS: [&str; 22] = [
+const FIELDS: [&str; 31] = [
     "host",
     "path",
     "total_active_users",
@@ -58,6 +58,15 @@ const FIELDS: [&str; 22] = [
     "queueing_status_code",
     "enabled_origin_commands",
     "refresh_interval_seconds",
+    "custom_page_html",
+    "default_template_language",
+    "visitor_languages",
+    "json_response_enabled",
+    "json_response",
+    "message",
+    "show_position",
+    "show_wait",
+    "show_progress",
 ];
 
 /// Every field of a limit that is a range.
@@ -70,16 +79,8 @@ const GUARD_FIELDS: [&str; 7] = ["strategy", "min", "max", "at_once", "timeout",
 const COOKIE_FIELDS: [&str; 3] = ["samesite", "secure", "partitioned"];
 
 /// Fields that owners know from elsewhere and that Anteroom does not have yet.
-const LATER_FIELDS: [&str; 8] = [
-    "additional_routes",
-    "custom_page_html",
-    "default_template_language",
-    "description",
-    "disable_session_renewal",
-    "json_response_enabled",
-    "turnstile_action",
-    "turnstile_mode",
-];
+const LATER_FIELDS: [&str; 5] =
+    ["additional_routes", "description", "disable_session_renewal", "turnstile_action", "turnstile_mode"];
 
 /// What an owner configures with a table of vars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -191,6 +192,7 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
         queueing_status_code: table.queueing_status_code(),
         revoke: table.origin_commands(),
         refresh_interval_seconds: table.whole("refresh_interval_seconds", 5..=60, Some(20)),
+        page: table.page(),
         name,
     };
     if room.rate_window == RateWindow::Sliding && room.slot_strategy != SlotStrategy::Leases {

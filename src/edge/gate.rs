@@ -244,27 +244,28 @@ impl Visit {
         let [random] = random::<1>()?;
         let refresh_seconds =
             next_check_in_seconds(room, key, ticket.bucket, global_time, f64::from(random) / 256.0);
+        let people_ahead = key.map(|key| likely_ahead(key, ticket.bucket).max(0) as u64);
         let view = WaitingView {
             room,
-            url: &self.request.url,
+            asks_for_status: self.request.asks_for_status,
             estimate: key
                 .and_then(|key| estimated_wait_seconds(room, key, ticket.bucket, global_time))
                 .map_or(Estimate::Unknown, |seconds| Estimate::Known { seconds }),
-            people_ahead: key.map(|key| likely_ahead(key, ticket.bucket).max(0) as u64),
+            people_ahead,
+            progress: None,
             queue_all: room.queue_all,
             held: key.is_some_and(|key| key.held),
+            event: None,
+            kept_seconds: PLACE_MS / 1_000,
             refresh_seconds,
             now_ms: time,
             cookieless: !waited && self.comes_from_itself(),
+            infinite_queue: false,
+            turnstile: "",
         };
         let waiting = Ticket { last_check_in: time, ..ticket };
         let line = self.ticket_line(&waiting, PLACE_MS)?;
-        let page = if self.request.asks_for_status {
-            answer::waiting_status(&view)
-        } else {
-            answer::waiting_page(&view)
-        };
-        own::page(&page, Some(&line))
+        Ok(answer::facts(&view, &[line]).into())
     }
 
     /// The header that brings a ticket to its visitor.
