@@ -655,7 +655,7 @@ impl Planet {
                     here.bucket = minute_of(true_now);
                     self.measure.arrived(true_now);
                 }
-                Ticket { id, bucket: minute_of(now), accepted_at: None, last_check_in: now }
+                Ticket::new(id, now)
             }
         };
         if !matches!(standing, Standing::Active(_)) {
@@ -851,7 +851,7 @@ impl Planet {
         let session = self.room.session_ms();
         let here = &mut self.visitors[request.visitor as usize];
         if moved {
-            here.ticket = Some(Ticket { last_check_in: now, ..ticket });
+            here.ticket = Some(ticket.checked_in(now));
         }
         // Within a slot the cookie stays as it is: its session counts from the request that wrote it.
         let from = if moved || !here.counted_active { true_now } else { here.active_until - session };
@@ -882,8 +882,7 @@ impl Planet {
             return;
         }
         let first = here.place != Place::Inside;
-        here.ticket =
-            (!here.cookieless).then_some(Ticket { accepted_at: Some(now), last_check_in: now, ..ticket });
+        here.ticket = (!here.cookieless).then_some(ticket.admitted(now));
         if first {
             let queued = here.place == Place::Queue;
             here.place = Place::Inside;
@@ -951,7 +950,7 @@ impl Planet {
             here.first_shown = estimate;
         }
         here.shown = estimate.or(here.shown);
-        here.ticket = (!here.cookieless).then_some(Ticket { last_check_in: now, ..ticket });
+        here.ticket = (!here.cookieless).then_some(ticket.checked_in(now));
         let next = (true_now + next).min(here.gives_up.max(true_now + 1));
         if leaves {
             here.place = Place::Gone;

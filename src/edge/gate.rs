@@ -20,7 +20,7 @@ use crate::answer::{self, Estimate, WaitingView};
 use crate::config::{Coverage, Room};
 use crate::origin::Turn;
 use crate::pipeline::{CheckIn, PLACE_MS};
-use crate::queue::{Step, estimated_wait_seconds, likely_ahead, minute_of, next_check_in_seconds};
+use crate::queue::{Step, estimated_wait_seconds, likely_ahead, next_check_in_seconds};
 use crate::ticket::{KeyRing, Standing, Ticket, find_cookie, set_cookie, standing};
 
 /// Our own paths, on every host that a room covers.
@@ -128,8 +128,9 @@ pub fn later(decision: impl Future<Output = Result<JsValue>> + 'static) -> JsVal
 /// The tickets that a request holds for a room, and how they came. Browsers may send several cookies of one name; who
 /// sends none may send the ticket's own header.
 fn tickets(keys: &KeyRing, room: &Room, request: &Request) -> (Vec<Ticket>, Carrier) {
-    let open =
-        |value: &str| keys.open(&room.name, value).filter(|ticket| !(room.revoke && is_revoked(ticket.id)));
+    let open = |value: &str| {
+        keys.open(room.name.as_str(), value).filter(|ticket| !(room.revoke && is_revoked(ticket.id)))
+    };
     let name = room.cookie_name();
     let mut values = find_cookie(&request.cookies, &name).peekable();
     if values.peek().is_none()
@@ -180,7 +181,7 @@ impl Visit {
             Standing::New => {
                 let time = self.place.time();
                 let id = random_id()?;
-                (Ticket { id, bucket: minute_of(time), accepted_at: None, last_check_in: time }, false)
+                (Ticket::new(id, time), false)
             }
         };
         let step = if passages::has_room(&self.place.room) {
@@ -205,7 +206,7 @@ impl Visit {
         }
         let check_in = CheckIn::Move { id: ticket.id, from: ticket.last_check_in, at: time };
         self.place.note(check_in, &self.context);
-        let moved = Ticket { last_check_in: time, ..ticket };
+        let moved = ticket.checked_in(time);
         let line = self.ticket_line(&moved, self.place.room.session_ms())?;
         self.admit(&moved, Some(line))
     }
@@ -217,7 +218,7 @@ impl Visit {
         let check_in =
             CheckIn::Enter { id: ticket.id, bucket: ticket.bucket, from, at: time, minute, numbered };
         self.place.note(check_in, &self.context);
-        let admitted = Ticket { accepted_at: Some(time), last_check_in: time, ..ticket };
+        let admitted = ticket.admitted(time);
         let line = self.ticket_line(&admitted, self.place.room.session_ms())?;
         self.admit(&admitted, Some(line))
     }
@@ -263,7 +264,7 @@ impl Visit {
             infinite_queue: false,
             turnstile: "",
         };
-        let waiting = Ticket { last_check_in: time, ..ticket };
+        let waiting = ticket.checked_in(time);
         let line = self.ticket_line(&waiting, PLACE_MS)?;
         Ok(answer::facts(&view, &[line]).into())
     }
@@ -273,7 +274,7 @@ impl Visit {
         let room = &self.place.room;
         // Nobody gets here without keys; an empty ticket opens nothing.
         let Some(keys) = &self.settings.keys else { return Ok((TICKET_HEADER, String::new())) };
-        let value = keys.seal(&room.name, ticket, random()?);
+        let value = keys.seal(room.name.as_str(), ticket, random()?);
         Ok(match self.carrier {
             Carrier::Cookie => ("set-cookie", set_cookie(room, &value, lifetime_ms / 1_000, self.https)),
             Carrier::Header => (TICKET_HEADER, value),

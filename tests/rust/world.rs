@@ -389,14 +389,11 @@ impl World {
         let (ticket, waited) = match standing {
             Standing::Waiting(ticket) => (ticket, Some(ticket.last_check_in)),
             Standing::Active(ticket) => (ticket, None),
-            Standing::New => {
-                let bucket = minute_of(now);
-                (Ticket { id: self.rng.u64(1..), bucket, accepted_at: None, last_check_in: now }, None)
-            }
+            Standing::New => (Ticket::new(self.rng.u64(1..), now), None),
         };
         match decision {
             Decision::Pass => {
-                let moved = Ticket { last_check_in: now, ..ticket };
+                let moved = ticket.checked_in(now);
                 self.note(colo, worker, CheckIn::Move { id: ticket.id, from: ticket.last_check_in, at: now });
                 self.visitors[index].ticket = Some(moved);
                 self.visitors[index].last_request = now;
@@ -504,7 +501,7 @@ impl World {
         let visitor = &mut self.visitors[index];
         assert!(visitor.phase != Phase::Active, "an admitted visitor is admitted again");
         visitor.phase = Phase::Active;
-        visitor.ticket = Some(Ticket { accepted_at: Some(now), last_check_in: now, ..ticket });
+        visitor.ticket = Some(ticket.admitted(now));
         visitor.last_request = now;
         visitor.admitted_at = Some(now);
         self.findings.admitted += 1;
@@ -527,7 +524,7 @@ impl World {
             visitor.queued_at = Some(now);
         }
         visitor.phase = Phase::Waiting;
-        visitor.ticket = Some(Ticket { last_check_in: now, ..ticket });
+        visitor.ticket = Some(ticket.checked_in(now));
         let next = now + refresh * self.rng.u64(90..=110) / 100;
         self.at(next, Event::Visit { visitor: index });
     }

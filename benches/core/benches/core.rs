@@ -29,7 +29,7 @@ fn room() -> Room {
 }
 
 fn ticket() -> Ticket {
-    Ticket { id: 7, bucket: minute_of(NOW), accepted_at: Some(NOW - 20_000), last_check_in: NOW - 5_000 }
+    Ticket::new(7, NOW - 60_000).admitted(NOW - 20_000).checked_in(NOW - 5_000)
 }
 
 /// The key that is in use and as many retired ones.
