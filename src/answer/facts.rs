@@ -41,6 +41,7 @@ pub struct EventView {
 
 /// What is known about a waiting visitor at the moment of the request.
 #[derive(Debug, Clone, Copy)]
+#[allow(clippy::struct_excessive_bools, reason = "facts, each of its own")]
 pub struct WaitingView<'a> {
     /// The room they wait for.
     pub room: &'a Room,
@@ -153,6 +154,7 @@ fn is_closed(method: QueueingMethod) -> bool {
 /// `edge/page/answer.js` says what each is.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
+#[allow(clippy::struct_excessive_bools, reason = "facts, each of its own")]
 struct Facts<'a> {
     status: u16,
     headers: &'a [(&'static str, String)],
