@@ -69,6 +69,16 @@ const HELP: &str = r#"A room in wrangler.toml:
   turnstile_mode = "invisible"      or "off", "visible_non_interactive", "visible_managed"
   turnstile_action = "log"          or "infinite_queue": who does not pass never enters, and is not counted
   refresh_interval_seconds = 20     between two refreshes of the waiting page, 5 to 60
+  custom_page_html = "sale"         the waiting page is static/pages/sale.html, a Mustache template
+  default_template_language = "en-US"
+                                    of the waiting page: one of 39, docs/pages.md
+  visitor_languages = true          false: the visitor's own languages do not matter
+  json_response_enabled = false     true: JSON for exactly Accept: application/json
+  json_response = "auto"            JSON for whoever prefers it; "off": never
+  message = ""                      to everybody who waits, at most 500 characters
+  show_position = true              false: not told how many are ahead
+  show_wait = true                  false: not told how long it takes
+  show_progress = true              false: no progress bar
 
 A check of the origin's health:
 

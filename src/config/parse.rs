@@ -36,7 +36,7 @@ const STATUS_CODES: [u16; 3] = [200, 202, 429];
 const OWN_PATH: &[u8] = b"/__anteroom";
 
 /// Every field of a room's table.
-const FIELDS: [&str; 25] = [
+const FIELDS: &[&str] = &[
     "host",
     "path",
     "total_active_users",
@@ -62,6 +62,15 @@ const FIELDS: [&str; 25] = [
     "turnstile_action",
     "turnstile_sitekey",
     "refresh_interval_seconds",
+    "custom_page_html",
+    "default_template_language",
+    "visitor_languages",
+    "json_response_enabled",
+    "json_response",
+    "message",
+    "show_position",
+    "show_wait",
+    "show_progress",
 ];
 
 /// Every field of a limit that is a range.
@@ -74,14 +83,7 @@ const GUARD_FIELDS: [&str; 7] = ["strategy", "min", "max", "at_once", "timeout",
 const COOKIE_FIELDS: [&str; 3] = ["samesite", "secure", "partitioned"];
 
 /// Fields that owners know from elsewhere and that Anteroom does not have yet.
-const LATER_FIELDS: [&str; 6] = [
-    "additional_routes",
-    "custom_page_html",
-    "default_template_language",
-    "description",
-    "disable_session_renewal",
-    "json_response_enabled",
-];
+const LATER_FIELDS: &[&str] = &["additional_routes", "description", "disable_session_renewal"];
 
 /// What an owner configures with a table of vars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,7 +151,7 @@ impl std::error::Error for ConfigError {}
 /// Every error of the room: unknown fields, wrong types, values out of range, conflicts, what is missing.
 pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError>> {
     let (name, mut table) = Table::open(Part::Room, var_name, value)?;
-    table.unknown(&FIELDS);
+    table.unknown(FIELDS);
 
     let (total_active_users, new_users_per_minute, adaptive) = table.limits();
     let room = Room {
@@ -194,6 +196,7 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
         turnstile: table.turnstile(),
         revoke: table.origin_commands(),
         refresh_interval_seconds: table.whole("refresh_interval_seconds", 5..=60, Some(20)),
+        page: table.page(),
         name,
     };
     if room.rate_window == RateWindow::Sliding && room.slot_strategy != SlotStrategy::Leases {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::page::PageSettings;
 use crate::origin::GuardSettings;
 
 /// One waiting room. Built only by the parser, so every value is within its range.
@@ -53,6 +54,8 @@ pub struct Room {
     pub revoke: bool,
     /// Seconds between two check-ins of a waiting user, 5 to 60.
     pub refresh_interval_seconds: u32,
+    /// What a waiting visitor is shown.
+    pub page: PageSettings,
 }
 
 impl Room {
