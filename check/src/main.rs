@@ -1,5 +1,8 @@
 //! Validates the rooms and checks of a wrangler.toml and says what each will do.
 
+// All fields of a room stand in one `json!`.
+#![recursion_limit = "256"]
+
 mod project;
 mod sentences;
 
@@ -75,6 +78,16 @@ const HELP: &str = r#"A room in wrangler.toml:
   one_place_per_address = false     true: of those who come from one address without a ticket, one may enter at once
                                     per minute and data center
   bind_ticket = "none"              or "address", "user_agent", "both": elsewhere it is no ticket
+  custom_page_html = "sale"         the waiting page is static/pages/sale.html, a Mustache template
+  default_template_language = "en-US"
+                                    of the waiting page: one of 39, docs/pages.md
+  visitor_languages = true          false: the visitor's own languages do not matter
+  json_response_enabled = false     true: JSON for exactly Accept: application/json
+  json_response = "auto"            JSON for whoever prefers it; "off": never
+  message = ""                      to everybody who waits, at most 500 characters
+  show_position = true              false: not told how many are ahead
+  show_wait = true                  false: not told how long it takes
+  show_progress = true              false: no progress bar
 
 A check of the origin's health:
 

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use anteroom::config::{
-    BindTicket, OnError, OnUnhealthy, OriginGuard, RateWindow, Room, SameSite, Secure, SlotStrategy,
-    TurnstileAction, TurnstileMode, WhenFull,
+    BindTicket, OnError, OnUnhealthy, OriginGuard, PageSettings, RateWindow, Room, SameSite, Secure,
+    SlotStrategy, TurnstileAction, TurnstileMode, WhenFull,
 };
 use anteroom::health::check::{Check, OBSERVERS, SEARCHED_BODY, Target};
 use anteroom::origin::GuardStrategy;
@@ -43,6 +43,7 @@ pub fn of_room(room: &Room) -> Vec<String> {
         room.queueing_status_code, room.refresh_interval_seconds
     ));
     sentences.extend(of_places(room));
+    sentences.extend(of_page(&room.page));
     let strategy = match room.slot_strategy {
         SlotStrategy::Leases => {
             "Slots are tickets that data centers lease from one pool, Anywhere (leases).".to_owned()
@@ -123,6 +124,44 @@ fn of_places(room: &Room) -> Vec<String> {
         BindTicket::Both => "the network of the visitor's address and the user agent",
     };
     sentences.push(format!("A ticket is bound to {bound}: elsewhere it is no ticket."));
+    sentences
+}
+
+/// What the waiting page is like.
+fn of_page(page: &PageSettings) -> Vec<String> {
+    let made_of = if page.template.is_empty() {
+        "Anteroom's own".to_owned()
+    } else {
+        format!("the template static/pages/{}.html", page.template)
+    };
+    let language = if page.visitor_languages {
+        format!("in the visitor's language where there is a translation, else in {}", page.language)
+    } else {
+        format!("in {}", page.language)
+    };
+    let mut sentences = vec![format!("The page is {made_of}, {language}.")];
+    sentences.push(
+        match (page.preferred_json, page.exact_json) {
+            (true, _) => "Programs that prefer JSON get JSON instead.",
+            (false, true) => "Who sends exactly Accept: application/json gets JSON instead.",
+            (false, false) => "Programs get the same page (json_response = \"off\").",
+        }
+        .to_owned(),
+    );
+    let hidden: Vec<&str> = [
+        (page.position, "how many are ahead"),
+        (page.wait, "how long it takes"),
+        (page.progress, "how far they have come"),
+    ]
+    .into_iter()
+    .filter_map(|(shown, what)| (!shown).then_some(what))
+    .collect();
+    if !hidden.is_empty() {
+        sentences.push(format!("Visitors are not told {}.", hidden.join(", nor ")));
+    }
+    if !page.message.is_empty() {
+        sentences.push(format!("Everybody who waits reads: {}", page.message));
+    }
     sentences
 }
 
@@ -371,6 +410,15 @@ pub fn as_json(room: &Room) -> serde_json::Value {
             BindTicket::UserAgent => "user_agent",
             BindTicket::Both => "both",
         },
+        "custom_page_html": room.page.template,
+        "default_template_language": room.page.language,
+        "visitor_languages": room.page.visitor_languages,
+        "json_response_enabled": room.page.exact_json,
+        "json_response": if room.page.preferred_json { "auto" } else { "off" },
+        "message": room.page.message,
+        "show_position": room.page.position,
+        "show_wait": room.page.wait,
+        "show_progress": room.page.progress,
         "sentences": of_room(room),
     })
 }

@@ -916,9 +916,6 @@ impl Planet {
         let now = self.worker_time(colo, worker);
         let waits = matches!(request.standing, Standing::Waiting(_));
         let ticket = request.ticket;
-        let from = waits.then(|| Seen::of(&ticket, &self.room));
-        let at = Seen::from(now);
-        self.note(colo, worker, CheckIn::Wait { id: ticket.id, bucket: ticket.bucket, from, at });
         let true_now = self.now();
         let random = self.rng.f64();
         let state = self.colos[usize::from(colo)].workers[usize::from(worker)].keeper.state();
@@ -927,7 +924,11 @@ impl Planet {
         let estimate = key
             .and_then(|key| estimated_wait_seconds(&self.room, key, ticket.bucket, time))
             .map(|seconds| u32::try_from(seconds).unwrap_or(u32::MAX));
-        let next = next_check_in_seconds(&self.room, key, ticket.bucket, time, random);
+        let next = next_check_in_seconds(&self.room, key, ticket.bucket, waits, time, random);
+        let waiting = Ticket { refresh_seconds: next as u16, ..ticket.checked_in(now) };
+        let from = waits.then(|| Seen::of(&ticket, &self.room));
+        let at = Seen::of(&waiting, &self.room);
+        self.note(colo, worker, CheckIn::Wait { id: ticket.id, bucket: ticket.bucket, from, at });
         let patience = self.exponential(self.behaviour.patience_seconds * 1_000.0) as u64;
         let leaves = self.behaviour.leave_at_once > 0.0 && self.rng.f64() < self.behaviour.leave_at_once;
         let refresh = self.room.refresh_ms();
@@ -952,7 +953,7 @@ impl Planet {
             here.first_shown = estimate;
         }
         here.shown = estimate.or(here.shown);
-        here.ticket = (!here.cookieless).then_some(ticket.checked_in(now));
+        here.ticket = (!here.cookieless).then_some(waiting);
         let next = (true_now + next).min(here.gives_up.max(true_now + 1));
         if leaves {
             here.place = Place::Gone;

@@ -40,7 +40,7 @@ const STATUS_CODES: [u16; 3] = [200, 202, 429];
 const OWN_PATH: &[u8] = b"/__anteroom";
 
 /// Every field of a room's table.
-const FIELDS: [&str; 30] = [
+const FIELDS: &[&str] = &[
     "host",
     "path",
     "total_active_users",
@@ -71,6 +71,15 @@ const FIELDS: [&str; 30] = [
     "place_kept_seconds",
     "one_place_per_address",
     "bind_ticket",
+    "custom_page_html",
+    "default_template_language",
+    "visitor_languages",
+    "json_response_enabled",
+    "json_response",
+    "message",
+    "show_position",
+    "show_wait",
+    "show_progress",
 ];
 
 /// Every field of a limit that is a range.
@@ -83,13 +92,7 @@ const GUARD_FIELDS: [&str; 7] = ["strategy", "min", "max", "at_once", "timeout",
 const COOKIE_FIELDS: [&str; 3] = ["samesite", "secure", "partitioned"];
 
 /// Fields that owners know from elsewhere and that Anteroom does not have yet.
-const LATER_FIELDS: [&str; 5] = [
-    "additional_routes",
-    "custom_page_html",
-    "default_template_language",
-    "description",
-    "json_response_enabled",
-];
+const LATER_FIELDS: &[&str] = &["additional_routes", "description"];
 
 /// What an owner configures with a table of vars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,7 +160,7 @@ impl std::error::Error for ConfigError {}
 /// Every error of the room: unknown fields, wrong types, values out of range, conflicts, what is missing.
 pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError>> {
     let (name, mut table) = Table::open(Part::Room, var_name, value)?;
-    table.unknown(&FIELDS);
+    table.unknown(FIELDS);
 
     let (total_active_users, new_users_per_minute, adaptive) = table.limits();
     let (refresh_interval_seconds, refresh_interval_max_seconds) = table.refresh_intervals();
@@ -217,6 +220,7 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
             ],
             &[],
         ),
+        page: table.page(),
         name,
     };
     if room.rate_window == RateWindow::Sliding && room.slot_strategy != SlotStrategy::Leases {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::page::PageSettings;
 use crate::origin::GuardSettings;
 
 /// One waiting room. Built only by the parser, so every value is within its range.
@@ -65,6 +66,8 @@ pub struct Room {
     pub one_place_per_address: bool,
     /// What a ticket is bound to.
     pub bind_ticket: BindTicket,
+    /// What a waiting visitor is shown.
+    pub page: PageSettings,
 }
 
 impl Room {

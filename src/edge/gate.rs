@@ -246,37 +246,43 @@ impl Visit {
         self.place.refresh_state().await;
         let state = self.place.state_to_tell().await;
         let time = self.place.time();
-        let from = counted.then(|| Seen::of(&ticket, room));
-        let check_in = CheckIn::Wait { id: ticket.id, bucket: ticket.bucket, from, at: time.into() };
-        if self.is_counted(&ticket) {
-            self.place.note(check_in, &self.context);
-        }
         let global_time = state.as_ref().map_or(time, |state| state.global_time(now()));
         let key = state.as_ref().map(|state| &state.key);
         let [random] = random::<1>()?;
-        let refresh_seconds =
-            next_check_in_seconds(room, key, ticket.bucket, global_time, f64::from(random) / 256.0);
+        let random = f64::from(random) / 256.0;
+        let refresh_seconds = next_check_in_seconds(room, key, ticket.bucket, known, global_time, random);
+        let people_ahead = key.map(|key| likely_ahead(key, ticket.bucket).max(0) as u64);
+        let told = Ticket { refresh_seconds: refresh_seconds as u16, ..ticket };
+        let waiting = moved_on(told.checked_in(time), people_ahead);
+        if self.is_counted(&ticket) {
+            let from = counted.then(|| Seen::of(&ticket, room));
+            let at = Seen::of(&waiting, room);
+            self.place.note(CheckIn::Wait { id: ticket.id, bucket: ticket.bucket, from, at }, &self.context);
+        }
+        let turnstile = self
+            .settings
+            .turnstile_secret(room)
+            .map_or_else(String::new, |_| room.turnstile_html(ticket.human, &self.settings.turnstile_url));
         let view = WaitingView {
             room,
-            url: &self.request.url,
+            asks_for_status: self.request.asks_for_status,
             estimate: key
                 .and_then(|key| estimated_wait_seconds(room, key, ticket.bucket, global_time))
                 .map_or(Estimate::Unknown, |seconds| Estimate::Known { seconds }),
-            people_ahead: key.map(|key| likely_ahead(key, ticket.bucket).max(0) as u64),
+            people_ahead,
+            progress: people_ahead.map(|_| waiting.progress),
             queue_all: room.queue_all,
             held: key.is_some_and(|key| key.held),
+            event: None,
+            kept_seconds: room.terms().kept_ms(&waiting) / 1_000,
             refresh_seconds,
             now_ms: time,
             cookieless: !known && self.comes_from_itself(),
+            infinite_queue: ticket.human == Human::Failed && !room.trusts(ticket.human),
+            turnstile: &turnstile,
         };
-        let waiting = ticket.checked_in(time);
         let line = self.ticket_line(&waiting)?;
-        let page = if self.request.asks_for_status {
-            answer::waiting_status(&view)
-        } else {
-            answer::waiting_page(&view)
-        };
-        own::page(&page, Some(&line))
+        Ok(answer::facts(&view, &[line]).into())
     }
 
     /// The header that brings a ticket to its visitor.
@@ -300,6 +306,16 @@ impl Visit {
         let referrer = self.request.inner.headers().get("referer").ok().flatten();
         referrer.is_some_and(|referrer| referrer == self.request.url)
     }
+}
+
+/// The ticket with how far its visitor has come. Those who came in the same minute are not all known at first, so the
+/// most that were ever ahead count as the whole way.
+fn moved_on(ticket: Ticket, people_ahead: Option<u64>) -> Ticket {
+    let Some(ahead) = people_ahead else { return ticket };
+    let ahead = u32::try_from(ahead).unwrap_or(u32::MAX - 1);
+    let most = ticket.ahead_at_first.unwrap_or_default().max(ahead);
+    let progress = answer::progress(ahead.into(), most.into(), ticket.progress);
+    Ticket { ahead_at_first: Some(most), progress, ..ticket }
 }
 
 /// A request of a user who is in: to the origin, unless that has too much to do.

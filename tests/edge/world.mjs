@@ -396,7 +396,13 @@ class World {
       port,
       path,
       method,
-      headers: { host, ...(cf ? { "mf-cf-blob": JSON.stringify(cf) } : {}), ...headers },
+      // As a browser that opens a page: who does not say so is taken for a program.
+      headers: {
+        host,
+        accept: "text/html,*/*;q=0.8",
+        ...(cf ? { "mf-cf-blob": JSON.stringify(cf) } : {}),
+        ...headers,
+      },
     });
   }
 

@@ -58,6 +58,10 @@ fn defaults() {
     assert_eq!((room.refresh_interval_max_seconds, room.place_kept_seconds), (60, 50));
     assert_eq!((room.disable_session_renewal, room.one_place_per_address), (false, false));
     assert_eq!(room.bind_ticket, BindTicket::None);
+    let page = &room.page;
+    assert_eq!((page.template.as_str(), page.language, page.message.as_str()), ("", "en-US", ""));
+    assert_eq!((page.visitor_languages, page.exact_json, page.preferred_json), (true, false, true));
+    assert_eq!((page.position, page.wait, page.progress), (true, true, true));
 }
 
 #[test]
@@ -83,6 +87,15 @@ fn every_field_is_read() {
         "disable_session_renewal": true,
         "one_place_per_address": true,
         "bind_ticket": "both",
+        "custom_page_html": "big-Sale_2",
+        "default_template_language": "vi-VN",
+        "visitor_languages": false,
+        "json_response_enabled": true,
+        "json_response": "off",
+        "message": "\u{e9}".repeat(500),
+        "show_position": false,
+        "show_wait": false,
+        "show_progress": false,
     }));
     assert_eq!((room.host.as_deref(), room.path.as_str()), (Some("shop.example.com"), "/sale/caf\u{e9} x"));
     assert_eq!(
@@ -102,6 +115,11 @@ fn every_field_is_read() {
         (SameSite::None, Secure::Always)
     );
     assert_eq!((room.queueing_status_code, room.refresh_interval_seconds), (429, 60));
+    let page = &room.page;
+    assert_eq!((page.template.as_str(), page.language), ("big-Sale_2", "vi-VN"));
+    assert_eq!(page.message.chars().count(), 500);
+    assert_eq!((page.visitor_languages, page.exact_json, page.preferred_json), (false, true, false));
+    assert_eq!((page.position, page.wait, page.progress), (false, false, false));
     assert_eq!((room.refresh_interval_max_seconds, room.place_kept_seconds), (300, 3_600));
     assert_eq!((room.disable_session_renewal, room.one_place_per_address), (true, true));
     assert_eq!(room.bind_ticket, BindTicket::Both);
@@ -165,6 +183,16 @@ fn every_invalid_value_is_refused_with_room_field_value_and_fix() {
         ("queueing_status_code", json!(503), "200, 202 or 429", "queueing_status_code = 200"),
         ("queueing_status_code", json!("429"), "200, 202 or 429", "queueing_status_code = 429"),
         ("queueing_status_code", json!(202.0), "200, 202 or 429", "queueing_status_code = 202"),
+        ("custom_page_html", json!("../secret"), "must be a name", "static/pages/sale.html"),
+        ("custom_page_html", json!("<h1>{{waitTime}}</h1>"), "must be a name", "static/pages/sale.html"),
+        ("custom_page_html", json!(1), "must be text", "custom_page_html = \"sale\""),
+        ("default_template_language", json!("de-AT"), "de-DE", "default_template_language = \"de-DE\""),
+        ("default_template_language", json!("Klingon"), "vi-VN", "leave it out for \"en-US\""),
+        ("visitor_languages", json!("yes"), "true or false", "visitor_languages = true"),
+        ("json_response", json!("on"), "\"auto\" or \"off\"", "json_response"),
+        ("message", json!("x".repeat(501)), "at most 500 characters", "shorten it"),
+        ("message", json!("two\nlines"), "one line", "shorten it"),
+        ("show_wait", json!(0), "true or false", "show_wait = false"),
         ("queueing_method", json!("random"), "not available yet", "\"fifo\""),
         ("queueing_method", json!("Passthrough"), "not available yet", "\"fifo\""),
         ("queueing_method", json!("reject"), "not available yet", "\"fifo\""),
@@ -381,7 +409,7 @@ fn unknown_fields_get_a_suggestion() {
         ("paht", "did you mean path?"),
         ("colour", "the fields are host, path, "),
         ("name", "rename the var"),
-        ("custom_page_html", "remove it"),
+        ("description", "remove it"),
     ] {
         let errors = refused(&json!({ field: "x" }));
         assert_eq!(errors.len(), 1, "{errors:?}");
