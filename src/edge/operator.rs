@@ -91,7 +91,11 @@ pub async fn handle(
             ("www-authenticate", "Bearer realm=\"anteroom\"".to_owned()),
             ("cache-control", "private, no-store".to_owned()),
         ];
-        return own::response(401, &headers, "Send the ADMIN_TOKEN of this deployment as a bearer token.\n");
+        return own::response(
+            401,
+            &headers,
+            Some("Send the ADMIN_TOKEN of this deployment as a bearer token.\n"),
+        );
     }
     let mut rooms = Vec::new();
     for room in settings.rooms.iter() {
@@ -121,5 +125,5 @@ pub async fn handle(
         ("cache-control", "private, no-store".to_owned()),
         ("x-content-type-options", "nosniff".to_owned()),
     ];
-    own::response(200, &headers, &serde_json::to_string(&status)?)
+    own::response(200, &headers, Some(&serde_json::to_string(&status)?))
 }

@@ -16,7 +16,9 @@ use crate::pipeline::messages::{
     WorkerReport, colo_object,
 };
 use crate::pipeline::{CheckIn, HOLD_TRIES, Outbox, wire};
-use crate::queue::{Clocked, Desk, Keeper, NumberAsk, Outcome, StateKey, Step, Turn, Whom, minute_of};
+use crate::queue::{
+    Addresses, Clocked, Desk, Keeper, NumberAsk, Outcome, StateKey, Step, Turn, Whom, minute_of,
+};
 use crate::ticket::Standing;
 
 /// Rooms times colos that one isolate keeps apart. An isolate serves one colo, so this is reached by tests alone; at
@@ -40,7 +42,8 @@ const REPORT_TRIES: usize = 25;
 /// A report may take so long; visitors do not wait for it, in milliseconds.
 const REPORT_DEADLINE_MS: u64 = 5_000;
 
-type NumberDesk = Desk<NumberAsk, Outcome>;
+/// Who asks, and from which address; 0: it does not matter.
+type NumberDesk = Desk<(NumberAsk, u64), Outcome>;
 
 /// One worker's memory of one room in one colo.
 pub struct RoomWorker {
@@ -48,6 +51,7 @@ pub struct RoomWorker {
     outbox: Outbox,
     counter_desk: NumberDesk,
     anywhere_desk: NumberDesk,
+    addresses: Addresses,
 }
 
 /// Which room in which colo, and how to call its objects.
@@ -176,20 +180,36 @@ impl Place {
     }
 
     /// Judges a request, asking objects where that is needed. What comes is the last step: pass, enter or wait.
-    pub async fn judge(&self, standing: &Standing, id: u64) -> Result<Step> {
+    /// `address` is the visitor's, as a key, where the owner wants one place per address; else 0.
+    pub async fn judge(&self, standing: &Standing, id: u64, address: u64) -> Result<Step> {
+        let address = if *standing == Standing::New { address } else { 0 };
         let time = self.time();
+        if self.is_taken(address, id, time)? {
+            return Ok(Step::Wait);
+        }
         let mut step = self.with(|worker| worker.keeper.judge(&self.room, standing, id, time))?;
         while let Step::Ask(whom, wanted) = step {
-            let outcome = self.ask(whom, wanted).await;
+            let outcome = self.ask(whom, (wanted, address)).await;
             let time = self.time();
+            if self.is_taken(address, id, time)? {
+                return Ok(Step::Wait);
+            }
             step = self
                 .with(|worker| worker.keeper.answered(&self.room, standing, (whom, wanted), outcome, time))?;
+        }
+        if matches!(step, Step::Enter { .. }) {
+            self.with(|worker| worker.addresses.claim(address, id, time))?;
         }
         Ok(step)
     }
 
+    /// Whether somebody else from an address has entered lately, as far as this worker knows.
+    fn is_taken(&self, address: u64, id: u64, time: u64) -> Result<bool> {
+        self.with(|worker| worker.addresses.holder(address, id, time) != 0)
+    }
+
     /// Asks an object by way of this worker's desk. `None` when the object does not answer.
-    fn ask(&self, whom: Whom, wanted: NumberAsk) -> LocalBoxFuture<Option<Outcome>> {
+    fn ask(&self, whom: Whom, wanted: (NumberAsk, u64)) -> LocalBoxFuture<Option<Outcome>> {
         let here = self.clone();
         let (binding, name, desk): (_, _, fn(&mut RoomWorker) -> &mut NumberDesk) = match whom {
             Whom::Counter => {
@@ -223,7 +243,7 @@ impl Place {
         &self,
         binding: &'static str,
         name: &str,
-        asks: Vec<NumberAsk>,
+        asks: Vec<(NumberAsk, u64)>,
         deadline_ms: u64,
     ) -> Option<Vec<Outcome>> {
         let time = self.time();
@@ -233,7 +253,9 @@ impl Place {
         } else {
             None
         };
-        let message = Take { v: VERSION, asks, loan };
+        let (asks, addresses) = asks.into_iter().unzip();
+        let addresses = if self.room.one_place_per_address { addresses } else { Vec::new() };
+        let message = Take { v: VERSION, asks, loan, addresses };
         let taken: Result<Taken> = call(&self.env, binding, name, TAKE, &message, deadline_ms).await;
         let taken = taken.map_err(|error| log_error(&error.to_string())).ok();
         if lends {
@@ -241,7 +263,16 @@ impl Place {
             let lent = taken.as_ref().and_then(|taken| taken.lent);
             let _ = self.with(|worker| worker.keeper.lent(lent, time));
         }
-        taken.map(|taken| taken.outcomes)
+        let taken = taken?;
+        let time = self.time();
+        let _ = self.with(|worker| {
+            for (address, holder) in
+                message.addresses.iter().zip(taken.holders).filter(|(_, holder)| *holder != 0)
+            {
+                worker.addresses.claim(*address, holder, time);
+            }
+        });
+        Some(taken.outcomes)
     }
 
     /// Sees to tickets of this worker's own, after the response, if it needs some.
@@ -341,6 +372,7 @@ impl RoomWorker {
             outbox: Outbox::new(worker),
             counter_desk: Desk::new(replace_after),
             anywhere_desk: Desk::new(replace_after),
+            addresses: Addresses::default(),
         }
     }
 }

@@ -18,6 +18,7 @@ mod guard;
 mod health;
 mod limits;
 mod origin;
+mod places;
 mod ticket;
 mod turnstile;
 mod window;

@@ -172,6 +172,7 @@ function statusOf(facts, said) {
     door: said.door,
     expectedIn: said.expectedIn,
     startsIn: said.startsIn,
+    now: facts.now,
     ...beyondContract(facts),
   };
 }
