@@ -727,7 +727,7 @@ impl Planet {
             && !desk.watch.has_room(true_now);
         let newcomer = self.room.one_place_per_address && standing == Standing::New;
         let address = if newcomer { self.visitors[visitor as usize].address } else { 0 };
-        let taken = desk.addresses.holder(address, ticket.id, now) != 0;
+        let taken = desk.addresses.claim(address, ticket.id, now) != 0;
         let step = if full || taken {
             // The origin has enough to do with those who are in; or somebody else has the address's turn.
             Step::Wait
@@ -932,9 +932,7 @@ impl Planet {
 
     fn enter(&mut self, colo: u16, worker: u16, request: &Request, minute: u32, numbered: bool) {
         let now = self.worker_time(colo, worker);
-        let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
-        desk.addresses.claim(request.address, request.ticket.id, now);
-        let waits = matches!(request.standing, Standing::Waiting(_));
+        let waits = matches!(request.standing, Standing::Waiting(_)) && !request.ticket.uncounted;
         let ticket = request.ticket;
         let from = waits.then(|| Seen::of(&ticket, &self.room));
         let check_in =
@@ -981,8 +979,11 @@ impl Planet {
         self.look_into_cache(colo, worker);
         self.ask_data_center(colo, worker);
         let now = self.worker_time(colo, worker);
-        let waits = matches!(request.standing, Standing::Waiting(_));
-        let ticket = request.ticket;
+        let known = matches!(request.standing, Standing::Waiting(_));
+        let waits = known && !request.ticket.uncounted;
+        let desk = &self.colos[usize::from(colo)].workers[usize::from(worker)];
+        let uncounted = !known && desk.addresses.holder(request.address, request.ticket.id, now) != 0;
+        let ticket = Ticket { uncounted, ..request.ticket };
         let true_now = self.now();
         let random = self.rng.f64();
         let state = self.colos[usize::from(colo)].workers[usize::from(worker)].keeper.state();
@@ -991,11 +992,13 @@ impl Planet {
         let estimate = key
             .and_then(|key| estimated_wait_seconds(&self.room, key, ticket.bucket, time))
             .map(|seconds| u32::try_from(seconds).unwrap_or(u32::MAX));
-        let next = next_check_in_seconds(&self.room, key, ticket.bucket, waits, time, random);
+        let next = next_check_in_seconds(&self.room, key, ticket.bucket, known, time, random);
         let waiting = Ticket { refresh_seconds: next as u16, ..ticket.checked_in(now) };
         let from = waits.then(|| Seen::of(&ticket, &self.room));
         let at = Seen::of(&waiting, &self.room);
-        self.note(colo, worker, CheckIn::Wait { id: ticket.id, bucket: ticket.bucket, from, at });
+        if !uncounted {
+            self.note(colo, worker, CheckIn::Wait { id: ticket.id, bucket: ticket.bucket, from, at });
+        }
         let patience = self.exponential(self.behaviour.patience_seconds * 1_000.0) as u64;
         let leaves = self.behaviour.leave_at_once > 0.0 && self.rng.f64() < self.behaviour.leave_at_once;
         let refresh = self.room.refresh_ms();
@@ -1334,9 +1337,8 @@ impl Planet {
         let here = &mut self.colos[usize::from(colo)];
         let Some(under_way) = here.takes.remove(&take) else { return };
         let loan = under_way.loan.map(|loan| here.lessor.lend(&loan, now));
-        let (asks, addresses): (Vec<_>, Vec<_>) = under_way.asks.into_iter().unzip();
-        here.addresses.settle(&asks, &addresses, &under_way.outcomes, now);
-        let taken = addresses.into_iter().zip(under_way.holders).filter(|(_, holder)| *holder != 0).collect();
+        let addresses = under_way.asks.into_iter().map(|(_, address)| address);
+        let taken = addresses.zip(under_way.holders).filter(|(_, holder)| *holder != 0).collect();
         let answer = Answer { call: under_way.call, answers: Some(under_way.outcomes), loan, taken };
         self.send_taken(colo, under_way.worker, true, at, answer);
     }
@@ -1354,7 +1356,7 @@ impl Planet {
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
         let now = desk.keeper.time(own);
         for (address, holder) in taken {
-            desk.addresses.claim(address, holder, now);
+            desk.addresses.learn(address, holder, now);
         }
         if counter && (loan.is_some() || call == 0) {
             desk.keeper.lent(loan, now);

@@ -224,7 +224,7 @@ impl Visit {
                 (Ticket::new(id, time), false)
             }
         };
-        let waits = waited && self.is_counted(&ticket);
+        let waits = waited && self.is_counted(&ticket) && !ticket.uncounted;
         if let Some(verdict) = turnstile::verdict(&self.settings, room, &self.request.inner).await {
             ticket.human = verdict.human(ticket.human);
         }
@@ -232,9 +232,11 @@ impl Visit {
             // Not for robots; or the origin has enough to do with those who are in.
             Step::Wait
         } else {
-            let one_place = room.one_place_per_address;
+            let one_place = room.one_place_per_address && !waited;
             let address = if one_place { address_key(&address(&self.request.inner)) } else { 0 };
-            self.place.judge(&standing, ticket.id, address).await?
+            let step = self.place.judge(&standing, ticket.id, address).await?;
+            ticket.uncounted = self.place.is_taken(address, ticket.id);
+            step
         };
         self.place.refill(&self.context);
         match step {
@@ -300,7 +302,7 @@ impl Visit {
         let people_ahead = key.map(|key| likely_ahead(key, ticket.bucket).max(0) as u64);
         let told = Ticket { refresh_seconds: refresh_seconds as u16, ..ticket };
         let waiting = moved_on(told.checked_in(time), people_ahead);
-        if self.is_counted(&ticket) {
+        if self.is_counted(&ticket) && !ticket.uncounted {
             let from = counted.then(|| Seen::of(&ticket, room));
             let at = Seen::of(&waiting, room);
             self.place.note(CheckIn::Wait { id: ticket.id, bucket: ticket.bucket, from, at }, &self.context);

@@ -180,32 +180,29 @@ impl Place {
     }
 
     /// Judges a request, asking objects where that is needed. What comes is the last step: pass, enter or wait.
-    /// `address` is the visitor's, as a key, where the owner wants one place per address; else 0.
+    /// `address` is that of a newcomer, as a key, where the owner wants one place per address; else 0.
     pub async fn judge(&self, standing: &Standing, id: u64, address: u64) -> Result<Step> {
-        let address = if *standing == Standing::New { address } else { 0 };
         let time = self.time();
-        if self.is_taken(address, id, time)? {
+        if self.with(|worker| worker.addresses.claim(address, id, time))? != 0 {
             return Ok(Step::Wait);
         }
         let mut step = self.with(|worker| worker.keeper.judge(&self.room, standing, id, time))?;
         while let Step::Ask(whom, wanted) = step {
             let outcome = self.ask(whom, (wanted, address)).await;
             let time = self.time();
-            if self.is_taken(address, id, time)? {
+            if self.is_taken(address, id) {
                 return Ok(Step::Wait);
             }
             step = self
                 .with(|worker| worker.keeper.answered(&self.room, standing, (whom, wanted), outcome, time))?;
         }
-        if matches!(step, Step::Enter { .. }) {
-            self.with(|worker| worker.addresses.claim(address, id, time))?;
-        }
         Ok(step)
     }
 
-    /// Whether somebody else from an address has entered lately, as far as this worker knows.
-    fn is_taken(&self, address: u64, id: u64, time: u64) -> Result<bool> {
-        self.with(|worker| worker.addresses.holder(address, id, time) != 0)
+    /// Whether it is somebody else's turn at a newcomer's address, as far as this worker knows.
+    pub fn is_taken(&self, address: u64, id: u64) -> bool {
+        let time = self.time();
+        self.with(|worker| worker.addresses.holder(address, id, time) != 0).unwrap_or(false)
     }
 
     /// Asks an object by way of this worker's desk. `None` when the object does not answer.
@@ -269,7 +266,7 @@ impl Place {
             for (address, holder) in
                 message.addresses.iter().zip(taken.holders).filter(|(_, holder)| *holder != 0)
             {
-                worker.addresses.claim(*address, holder, time);
+                worker.addresses.learn(*address, holder, time);
             }
         });
         Some(taken.outcomes)

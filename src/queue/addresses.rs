@@ -1,14 +1,14 @@
 //! Who has come from which address lately: where the owner wants it, of those who come from one without a ticket only
-//! one a minute may enter at once.
+//! one a minute may enter at once, or is counted among those who wait. The others are when they bring their ticket back.
 
-use super::{NumberAsk, Outcome, Remembered};
+use super::{NumberAsk, Remembered};
 
-/// For so long nobody else from an address may enter at once, in milliseconds.
+/// For so long it is nobody else's turn, in milliseconds.
 const PAUSE_MS: u64 = 60_000;
 /// At most so many addresses are remembered, twice. Beyond that the oldest are forgotten.
 const REMEMBERED: usize = 50_000;
 
-/// Addresses of newcomers, each with the ticket id of the one who may enter. 0 is no address: nobody is held to it.
+/// Addresses of newcomers, each with the ticket id of the one whose turn it is. 0 is no address: nobody is held to it.
 #[derive(Debug, Clone)]
 pub struct Addresses {
     /// Ticket id (0: nobody) and time, by address.
@@ -31,10 +31,16 @@ impl Addresses {
     /// A ticket's visitor takes the address's turn, if nobody has it. Returns who has: 0 where it was free.
     pub fn claim(&mut self, address: u64, id: u64, now: u64) -> u64 {
         let holder = self.holder(address, id, now);
-        if holder == 0 && address != 0 && self.claims.get(mixed(address)).is_none_or(|(held, _)| held != id) {
-            self.claims.put(mixed(address), (id, now), now);
+        let is_mine = || self.claims.get(mixed(address)).is_some_and(|(held, _)| held == id);
+        if holder == 0 && address != 0 && !is_mine() {
+            self.learn(address, id, now);
         }
         holder
+    }
+
+    /// Somebody has the address's turn, as is known elsewhere.
+    pub fn learn(&mut self, address: u64, holder: u64, now: u64) {
+        self.claims.put(mixed(address), (holder, now), now);
     }
 
     /// Takes the turn for each of several visitors who ask, in their order; see [`Addresses::claim`]. Without
@@ -42,18 +48,6 @@ impl Addresses {
     pub fn claim_all(&mut self, asks: &[NumberAsk], addresses: &[u64], now: u64) -> Vec<u64> {
         let asks = asks.iter().zip(addresses.iter().chain(std::iter::repeat(&0)));
         asks.map(|(ask, address)| if ask.waits { 0 } else { self.claim(*address, ask.id, now) }).collect()
-    }
-
-    /// Gives back the turns of those who did not enter.
-    pub fn settle(&mut self, asks: &[NumberAsk], addresses: &[u64], outcomes: &[Outcome], now: u64) {
-        for ((ask, address), outcome) in asks.iter().zip(addresses).zip(outcomes) {
-            let key = mixed(*address);
-            if !matches!(outcome, Outcome::Given { .. })
-                && self.claims.get(key).is_some_and(|(holder, _)| holder == ask.id)
-            {
-                self.claims.put(key, (0, 0), now);
-            }
-        }
     }
 }
 

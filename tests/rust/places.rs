@@ -72,7 +72,7 @@ proptest! {
 }
 
 mod addresses {
-    use anteroom::queue::{Addresses, NumberAsk, Outcome};
+    use anteroom::queue::{Addresses, NumberAsk};
     use anteroom::ticket::address_key;
 
     use super::NOW;
@@ -102,14 +102,11 @@ mod addresses {
     }
 
     #[test]
-    fn who_did_not_enter_leaves_the_turn_to_the_next() {
+    fn what_is_known_elsewhere_counts() {
         let mut addresses = Addresses::default();
-        let asks = [ask(1, false), ask(2, false)];
-        addresses.claim_all(&asks, &[7, 8], NOW);
-        let given = Outcome::Given { minute: 0, number: 0 };
-        let refused = Outcome::Refused { minute: 0, limit: 0, wait_ms: 0 };
-        addresses.settle(&asks, &[7, 8], &[refused, given], NOW);
-        assert_eq!(addresses.claim_all(&[ask(3, false), ask(4, false)], &[7, 8], NOW + 1), [0, 2]);
+        addresses.claim(7, 1, NOW);
+        addresses.learn(7, 2, NOW);
+        assert_eq!((addresses.holder(7, 1, NOW), addresses.holder(7, 2, NOW)), (2, 0));
     }
 
     #[test]

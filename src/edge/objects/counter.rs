@@ -138,10 +138,9 @@ impl Counter {
             pause(LOOK_MS).await;
         }
         let mut lessor = self.lessor.borrow_mut();
-        let outcomes: Vec<Outcome> =
+        let outcomes =
             places.iter().map(|place| lessor.answers.remove(place).unwrap_or(Outcome::Unknown)).collect();
         let lent = asked.loan.map(|loan| lessor.counter.lend(&loan, now()));
-        self.addresses.borrow_mut().settle(&asked.asks, &asked.addresses, &outcomes, now());
         answer(&Taken { v: VERSION, outcomes, lent, holders })
     }
 
