@@ -108,6 +108,7 @@ impl Settings {
         };
         let admission = admission_key(env, &mut problems);
         let turnstile_secrets = turnstile_secrets(env, &rooms, &mut problems);
+        let turnstile_url = turnstile_url(env, &mut problems);
         let object_deadline_ms = match text_var(env, "OBJECT_DEADLINE_MS").map(|text| text.parse()) {
             None => OBJECT_DEADLINE_MS,
             Some(Ok(milliseconds @ 50..=10_000)) => milliseconds,
@@ -155,10 +156,7 @@ impl Settings {
                 .map(|origin| origin.trim().trim_end_matches('/').to_owned())
                 .filter(|origin| !origin.is_empty()),
             admission,
-            turnstile_url: text_var(env, "TURNSTILE_URL")
-                .map(|url| url.trim().trim_end_matches('/').to_owned())
-                .filter(|url| !url.is_empty())
-                .unwrap_or_else(|| SERVICE_URL.to_owned()),
+            turnstile_url,
             turnstile_secrets,
             turnstile_secret: secret(env, "TURNSTILE_SECRET"),
             admin_token: secret(env, "ADMIN_TOKEN"),
@@ -178,6 +176,23 @@ fn admission_key(env: &Env, problems: &mut Vec<String>) -> Option<AdmissionKey> 
         ));
     }
     key
+}
+
+/// Where Turnstile's service is. It stands in the waiting page, so it must be a plain URL.
+fn turnstile_url(env: &Env, problems: &mut Vec<String>) -> String {
+    let url = text_var(env, "TURNSTILE_URL").unwrap_or_default();
+    let url = url.trim().trim_end_matches('/');
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b":/.-_~[]".contains(&byte);
+    if url.is_empty() {
+        SERVICE_URL.to_owned()
+    } else if (url.starts_with("https://") || url.starts_with("http://")) && url.bytes().all(is_plain) {
+        url.to_owned()
+    } else {
+        problems.push(format!(
+            "TURNSTILE_URL must be an http or https URL without query; until then it is {SERVICE_URL}. Fix: remove it"
+        ));
+        SERVICE_URL.to_owned()
+    }
 }
 
 /// The secrets of the rooms' own Turnstile widgets.
