@@ -370,7 +370,7 @@ fn unknown_fields_get_a_suggestion() {
         ("paht", "did you mean path?"),
         ("colour", "the fields are host, path, "),
         ("name", "rename the var"),
-        ("turnstile_mode", "remove it"),
+        ("additional_routes", "remove it"),
     ] {
         let errors = refused(&json!({ field: "x" }));
         assert_eq!(errors.len(), 1, "{errors:?}");
