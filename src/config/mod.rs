@@ -8,6 +8,7 @@ mod parse;
 pub mod path;
 mod room;
 mod rooms;
+mod rules;
 
 pub use parse::{ConfigError, Part, parse_room};
 pub(crate) use parse::{Table, nearest, shown_text};
@@ -15,4 +16,5 @@ pub use room::{
     AdaptiveRange, CookieAttributes, Limits, OnError, OnUnhealthy, OriginGuard, QueueingMethod, RateWindow,
     Room, SameSite, Secure, SlotStrategy, WhenFull,
 };
+pub(crate) use rooms::bare_host;
 pub use rooms::{BrokenRoom, Coverage, MAX_ROOMS, Rooms};
