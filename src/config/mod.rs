@@ -4,17 +4,19 @@
 //! 2. [`Rooms::from_vars`] does so for all vars. A broken room is left out and remembered; the others work.
 //! 3. [`Rooms::find`] says which room covers a request, by host and by [`path`], whatever way the path is spelled.
 
+mod page;
 mod parse;
 pub mod path;
 mod room;
 mod rooms;
 mod rules;
 
+pub use page::{LANGUAGES, PageSettings};
 pub use parse::{ConfigError, Part, parse_room};
 pub(crate) use parse::{Table, nearest, shown_text};
 pub use room::{
-    AdaptiveRange, CookieAttributes, Limits, OnError, OnUnhealthy, OriginGuard, QueueingMethod, RateWindow,
-    Room, SameSite, Secure, SlotStrategy, WhenFull,
+    AdaptiveRange, BindTicket, CookieAttributes, Limits, OnError, OnUnhealthy, OriginGuard, QueueingMethod,
+    RateWindow, Room, SameSite, Secure, SlotStrategy, Turnstile, TurnstileAction, TurnstileMode, WhenFull,
 };
 pub(crate) use rooms::bare_host;
 pub use rooms::{BrokenRoom, Coverage, MAX_ROOMS, Rooms};

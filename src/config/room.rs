@@ -2,11 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::page::PageSettings;
 use super::path::push_encoded;
 use crate::bypass::BypassRule;
 use crate::origin::GuardSettings;
 
 /// One waiting room. Built only by the parser, so every value is within its range.
+#[allow(clippy::struct_excessive_bools, reason = "owners write each of them as true or false")]
 #[derive(Debug, Clone, PartialEq)]
 pub struct Room {
     /// What follows `ROOM_` in the var's name, in lower case: `shop` for `ROOM_SHOP`.
@@ -25,6 +27,8 @@ pub struct Room {
     pub rate_window: RateWindow,
     /// Minutes that a user stays active after the last request, 1 to 30.
     pub session_duration: u32,
+    /// A user stays active for the session duration after the admission, whatever requests come.
+    pub disable_session_renewal: bool,
     /// The order in which waiting users are let in.
     pub queueing_method: QueueingMethod,
     /// Nobody new enters; active users go on.
@@ -51,10 +55,23 @@ pub struct Room {
     pub cookie_attributes: CookieAttributes,
     /// Status of the waiting page: 200, 202 or 429.
     pub queueing_status_code: u16,
+    /// Whether waiting visitors have to show that they are people, and how; `None`: they need not.
+    pub turnstile: Option<Turnstile>,
     /// Whether the origin may end a user's session (`enabled_origin_commands = ["revoke"]`).
     pub revoke: bool,
     /// Seconds between two check-ins of a waiting user, 5 to 60.
     pub refresh_interval_seconds: u32,
+    /// Seconds between two check-ins of one who is far from the front, at least as many and at most 300.
+    pub refresh_interval_max_seconds: u32,
+    /// How long a waiting user's place is kept after the last check-in, in seconds, 10 to 3,600.
+    pub place_kept_seconds: u32,
+    /// Of those who come from one address without a ticket, only one may enter at once per minute and colo; the others
+    /// wait for their first check-in.
+    pub one_place_per_address: bool,
+    /// What a ticket is bound to.
+    pub bind_ticket: BindTicket,
+    /// What a waiting visitor is shown.
+    pub page: PageSettings,
 }
 
 impl Room {
@@ -124,6 +141,19 @@ pub enum RateWindow {
     Sliding,
 }
 
+/// What a ticket is bound to: for somebody else it is no ticket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BindTicket {
+    /// Nothing: whoever has it may use it.
+    None,
+    /// The network of the visitor's address.
+    Address,
+    /// The header `User-Agent`.
+    UserAgent,
+    /// Both.
+    Both,
+}
+
 /// The order in which waiting users are let in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueueingMethod {
@@ -191,6 +221,37 @@ pub struct AdaptiveRange {
     /// An origin that takes longer to its first byte than this is overloaded, in milliseconds; `None`: three times as
     /// long as when it has little to do.
     pub slow_ms: Option<u32>,
+}
+
+/// How Cloudflare's Turnstile tests waiting visitors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Turnstile {
+    /// Whether there is something to see.
+    pub mode: TurnstileMode,
+    /// What becomes of those who fail.
+    pub action: TurnstileAction,
+    /// The widget's site key: letters, digits, `_`, `-` and `.`.
+    pub sitekey: String,
+}
+
+/// Whether there is something to see of Turnstile (`turnstile_mode`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TurnstileMode {
+    /// Nothing.
+    Invisible,
+    /// A widget that needs nothing done.
+    VisibleNonInteractive,
+    /// A widget that may ask for a click.
+    VisibleManaged,
+}
+
+/// What becomes of visitors who fail Turnstile (`turnstile_action`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TurnstileAction {
+    /// It is logged.
+    Log,
+    /// They wait for ever, and are not counted.
+    InfiniteQueue,
 }
 
 /// Attributes of the ticket cookie.

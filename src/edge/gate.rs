@@ -15,13 +15,13 @@ use super::passport::{
 use super::platform::{colo, likely_colo};
 use super::room_worker::{Place, time_in};
 use super::settings::Settings;
-use super::{bypass, health, operator, own};
+use super::{bypass, health, operator, own, turnstile};
 use crate::answer::{self, Estimate, WaitingView};
 use crate::config::{Coverage, Room};
 use crate::origin::Turn;
-use crate::pipeline::{CheckIn, PLACE_MS};
-use crate::queue::{Step, estimated_wait_seconds, likely_ahead, minute_of, next_check_in_seconds};
-use crate::ticket::{KeyRing, Standing, Ticket, find_cookie, set_cookie, standing};
+use crate::pipeline::{CheckIn, Seen};
+use crate::queue::{Step, estimated_wait_seconds, likely_ahead, next_check_in_seconds};
+use crate::ticket::{Human, KeyRing, Standing, Ticket, find_cookie, set_cookie, standing};
 
 /// Our own paths, on every host that a room covers.
 const OWN_PATHS: &str = "/__anteroom/";
@@ -66,7 +66,7 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     let (tickets, carrier) = tickets(keys, room, &request);
     let time = time_in(&room.name);
     if let Standing::Active(ticket) = best(&tickets, room, time) {
-        if !request.asks_for_status && !has_moved(&ticket, room, time) {
+        if !request.asks_for_status && !room.moves_on(&ticket, time) {
             return to_origin(&request.inner, room, passport(&settings, room, &ticket, carrier, None));
         }
         // Nobody has to be asked, and whichever colo counts a move, the sum is right.
@@ -90,8 +90,9 @@ pub fn end_session(
     let room = settings.rooms.get(session.room)?;
     let url = request.url();
     let (https, host, _) = parts(&url);
-    let _place = Place::new(room, likely_colo(request), host, env, &settings);
-    let _ = context;
+    let place = Place::new(room, likely_colo(request), host, env, &settings);
+    let left = CheckIn::Leave { id: session.id, from: session.last_check_in, at: place.time() };
+    place.note(left, context);
     remember_revoked(session.id, now());
     Some(match session.carrier {
         Carrier::Cookie => ("set-cookie", set_cookie(room, "", 0, https)),
@@ -132,8 +133,9 @@ pub fn later(decision: impl Future<Output = Result<JsValue>> + 'static) -> JsVal
 /// The tickets that a request holds for a room, and how they came. Browsers may send several cookies of one name; who
 /// sends none may send the ticket's own header.
 fn tickets(keys: &KeyRing, room: &Room, request: &Request) -> (Vec<Ticket>, Carrier) {
-    let open =
-        |value: &str| keys.open(&room.name, value).filter(|ticket| !(room.revoke && is_revoked(ticket.id)));
+    let open = |value: &str| {
+        keys.open(room.name.as_str(), value).filter(|ticket| !(room.revoke && is_revoked(ticket.id)))
+    };
     let name = room.cookie_name();
     let mut values = find_cookie(&request.cookies, &name).peekable();
     if values.peek().is_none()
@@ -148,18 +150,13 @@ fn tickets(keys: &KeyRing, room: &Room, request: &Request) -> (Vec<Ticket>, Carr
 fn best(tickets: &[Ticket], room: &Room, time: u64) -> Standing {
     let mut best = Standing::New;
     for ticket in tickets {
-        match standing(Some(*ticket), time, room.session_ms(), PLACE_MS) {
+        match standing(Some(*ticket), time, &room.terms()) {
             active @ Standing::Active(_) => return active,
             waiting @ Standing::Waiting(_) if best == Standing::New => best = waiting,
             _ => {}
         }
     }
     best
-}
-
-/// Whether an active user's ticket has to move on. Within one slot nothing changes: no new cookie, nothing to count.
-fn has_moved(ticket: &Ticket, room: &Room, time: u64) -> bool {
-    time / room.slot_ms() != ticket.last_check_in / room.slot_ms()
 }
 
 /// A visitor's request to a room.
@@ -179,50 +176,62 @@ impl Visit {
         if !room.queue_all {
             self.place.refresh_state().await;
         }
-        let (ticket, waits) = match standing {
+        let (mut ticket, waited) = match standing {
             Standing::Active(ticket) | Standing::Waiting(ticket) => (ticket, true),
             Standing::New => {
                 let time = self.place.time();
                 let id = random_id()?;
-                (Ticket { id, bucket: minute_of(time), accepted_at: None, last_check_in: time }, false)
+                (Ticket::new(id, time), false)
             }
         };
-        let step = if passages::has_room(&self.place.room) {
-            self.place.judge(&standing, ticket.id).await?
-        } else {
-            // The origin has enough to do with those who are in.
+        let waits = waited && self.is_counted(&ticket);
+        if let Some(verdict) = turnstile::verdict(&self.settings, room, &self.request.inner).await {
+            ticket.human = verdict.human(ticket.human);
+        }
+        let step = if waited && !self.is_counted(&ticket) || !passages::has_room(room) {
+            // Not for robots; or the origin has enough to do with those who are in.
             Step::Wait
+        } else {
+            self.place.judge(&standing, ticket.id).await?
         };
         self.place.refill(&self.context);
         match step {
             Step::Pass => self.pass(ticket),
             Step::Enter { minute, numbered } => self.enter(ticket, waits, minute, numbered),
-            Step::Wait | Step::Ask(..) => self.wait(ticket, waits).await,
+            Step::Wait | Step::Ask(..) => self.wait(ticket, waits, waited).await,
         }
+    }
+
+    /// Whether a visitor who waits is counted, and may enter in turn: Turnstile may have to say so first.
+    fn is_counted(&self, ticket: &Ticket) -> bool {
+        let room = &self.place.room;
+        room.trusts(ticket.human)
+            || self.settings.turnstile_secret(room).is_none()
+            || ticket.human == Human::Unknown && !turnstile::is_there(&self.settings, &self.context)
     }
 
     /// An active user: to the origin, without a call.
     fn pass(&self, ticket: Ticket) -> Result<JsValue> {
         let time = self.place.time();
-        if !has_moved(&ticket, &self.place.room, time) {
+        if !self.place.room.moves_on(&ticket, time) {
             return self.admit(&ticket, None);
         }
         let check_in = CheckIn::Move { id: ticket.id, from: ticket.last_check_in, at: time };
         self.place.note(check_in, &self.context);
-        let moved = Ticket { last_check_in: time, ..ticket };
-        let line = self.ticket_line(&moved, self.place.room.session_ms())?;
+        let moved = ticket.checked_in(time);
+        let line = self.ticket_line(&moved)?;
         self.admit(&moved, Some(line))
     }
 
     /// A new user: one more active, from now on.
     fn enter(&self, ticket: Ticket, waited: bool, minute: u32, numbered: bool) -> Result<JsValue> {
         let time = self.place.time();
-        let from = waited.then_some(ticket.last_check_in);
+        let from = waited.then(|| Seen::of(&ticket, &self.place.room));
         let check_in =
             CheckIn::Enter { id: ticket.id, bucket: ticket.bucket, from, at: time, minute, numbered };
         self.place.note(check_in, &self.context);
-        let admitted = Ticket { accepted_at: Some(time), last_check_in: time, ..ticket };
-        let line = self.ticket_line(&admitted, self.place.room.session_ms())?;
+        let admitted = ticket.admitted(time);
+        let line = self.ticket_line(&admitted)?;
         self.admit(&admitted, Some(line))
     }
 
@@ -235,50 +244,62 @@ impl Visit {
         to_origin(&self.request.inner, room, passport)
     }
 
-    async fn wait(&self, ticket: Ticket, waited: bool) -> Result<JsValue> {
+    /// Whoever waits. `counted`: is counted among those who wait already; `known`: has brought a ticket.
+    async fn wait(&self, ticket: Ticket, counted: bool, known: bool) -> Result<JsValue> {
         let room = &self.place.room;
         self.place.refresh_state().await;
         let state = self.place.state_to_tell().await;
         let time = self.place.time();
-        let from = waited.then_some(ticket.last_check_in);
-        let check_in = CheckIn::Wait { id: ticket.id, bucket: ticket.bucket, from, at: time };
-        self.place.note(check_in, &self.context);
         let global_time = state.as_ref().map_or(time, |state| state.global_time(now()));
         let key = state.as_ref().map(|state| &state.key);
         let [random] = random::<1>()?;
-        let refresh_seconds =
-            next_check_in_seconds(room, key, ticket.bucket, global_time, f64::from(random) / 256.0);
+        let random = f64::from(random) / 256.0;
+        let refresh_seconds = next_check_in_seconds(room, key, ticket.bucket, known, global_time, random);
+        let people_ahead = key.map(|key| likely_ahead(key, ticket.bucket).max(0) as u64);
+        let told = Ticket { refresh_seconds: refresh_seconds as u16, ..ticket };
+        let waiting = moved_on(told.checked_in(time), people_ahead);
+        if self.is_counted(&ticket) {
+            let from = counted.then(|| Seen::of(&ticket, room));
+            let at = Seen::of(&waiting, room);
+            self.place.note(CheckIn::Wait { id: ticket.id, bucket: ticket.bucket, from, at }, &self.context);
+        }
+        let turnstile = self
+            .settings
+            .turnstile_secret(room)
+            .map_or_else(String::new, |_| room.turnstile_html(ticket.human, &self.settings.turnstile_url));
         let view = WaitingView {
             room,
-            url: &self.request.url,
+            asks_for_status: self.request.asks_for_status,
             estimate: key
                 .and_then(|key| estimated_wait_seconds(room, key, ticket.bucket, global_time))
                 .map_or(Estimate::Unknown, |seconds| Estimate::Known { seconds }),
-            people_ahead: key.map(|key| likely_ahead(key, ticket.bucket).max(0) as u64),
+            people_ahead,
+            progress: people_ahead.map(|_| waiting.progress),
             queue_all: room.queue_all,
             held: key.is_some_and(|key| key.held),
+            event: None,
+            kept_seconds: room.terms().kept_ms(&waiting) / 1_000,
             refresh_seconds,
             now_ms: time,
-            cookieless: !waited && self.comes_from_itself(),
+            cookieless: !known && self.comes_from_itself(),
+            infinite_queue: ticket.human == Human::Failed && !room.trusts(ticket.human),
+            turnstile: &turnstile,
         };
-        let waiting = Ticket { last_check_in: time, ..ticket };
-        let line = self.ticket_line(&waiting, PLACE_MS)?;
-        let page = if self.request.asks_for_status {
-            answer::waiting_status(&view)
-        } else {
-            answer::waiting_page(&view)
-        };
-        own::page(&page, Some(&line))
+        let line = self.ticket_line(&waiting)?;
+        Ok(answer::facts(&view, &[line]).into())
     }
 
     /// The header that brings a ticket to its visitor.
-    fn ticket_line(&self, ticket: &Ticket, lifetime_ms: u64) -> Result<HeaderLine> {
+    fn ticket_line(&self, ticket: &Ticket) -> Result<HeaderLine> {
         let room = &self.place.room;
         // Nobody gets here without keys; an empty ticket opens nothing.
         let Some(keys) = &self.settings.keys else { return Ok((TICKET_HEADER, String::new())) };
-        let value = keys.seal(&room.name, ticket, random()?);
+        let value = keys.seal(room.name.as_str(), ticket, random()?);
         Ok(match self.carrier {
-            Carrier::Cookie => ("set-cookie", set_cookie(room, &value, lifetime_ms / 1_000, self.https)),
+            Carrier::Cookie => {
+                let left_ms = room.terms().end(ticket).saturating_sub(self.place.time());
+                ("set-cookie", set_cookie(room, &value, left_ms.div_ceil(1_000), self.https))
+            }
             Carrier::Header => (TICKET_HEADER, value),
         })
     }
@@ -289,6 +310,16 @@ impl Visit {
         let referrer = self.request.inner.headers().get("referer").ok().flatten();
         referrer.is_some_and(|referrer| referrer == self.request.url)
     }
+}
+
+/// The ticket with how far its visitor has come. Those who came in the same minute are not all known at first, so the
+/// most that were ever ahead count as the whole way.
+fn moved_on(ticket: Ticket, people_ahead: Option<u64>) -> Ticket {
+    let Some(ahead) = people_ahead else { return ticket };
+    let ahead = u32::try_from(ahead).unwrap_or(u32::MAX - 1);
+    let most = ticket.ahead_at_first.unwrap_or_default().max(ahead);
+    let progress = answer::progress(ahead.into(), most.into(), ticket.progress);
+    Ticket { ahead_at_first: Some(most), progress, ..ticket }
 }
 
 /// A request of a user who is in: to the origin, unless that has too much to do.

@@ -24,8 +24,8 @@ mod seal;
 mod secret;
 
 pub use admission::{ADMITTED_HEADER, AdmissionKey, MIN_ADMISSION_KEY};
-pub use contents::{CLOCK_SKEW_MS, MAX_WAIT_MINUTES, Standing, Ticket, standing};
+pub use contents::{CLOCK_SKEW_MS, Human, MAX_WAIT_MINUTES, Standing, Terms, Ticket, standing};
 pub use cookie::{find_cookie, set_cookie};
 pub use keys::{KeyError, KeyRing, MAX_KEYS};
-pub use seal::MAX_VALUE_LENGTH;
+pub use seal::{MAX_VALUE_LENGTH, Scope};
 pub use secret::same_secret;

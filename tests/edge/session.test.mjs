@@ -16,7 +16,7 @@ describe("a session", { concurrency: true }, () => {
     world = await startWorld({
       rooms: {
         revoke: room("/revoke", revoke),
-        known: room("/known", revoke),
+        other: room("/other", revoke),
         full: room("/full", { ...revoke, total_active_users: 2 }),
         deaf: room("/deaf"),
         header: room("/header"),
@@ -31,7 +31,7 @@ describe("a session", { concurrency: true }, () => {
 
   for (const [name, path] of [
     ["anteroom-command", "/revoke/bought"],
-    ["cf-waiting-room-command", "/known/known"],
+    ["cf-waiting-room-command", "/other/known"],
   ])
     test(`the origin's header ${name} ends it`, async () => {
       const room = path.split("/")[1];
@@ -46,7 +46,7 @@ describe("a session", { concurrency: true }, () => {
       assert.equal(visitor.ticket(), undefined);
       // A copy of the ticket, or a request that was under way, opens nothing.
       visitor.setTicket(ticket, { path: `/${room}` });
-      const next = await visitor.get(`/${room}`);
+      const next = await visitor.get(`/${room}/again`);
       assert.ok(next.fromOrigin);
       assert.notEqual(
         openTicket(room, visitor.ticket()).id,

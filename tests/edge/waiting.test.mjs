@@ -60,7 +60,7 @@ describe("waiting", { concurrency: true }, () => {
     assert.match(headers["content-security-policy"], /default-src 'none'/);
     assert.equal(headers.anteroom, "waiting", "programs know the page by this header");
     assert.match(page.body, /^\s*<!doctype html>/i);
-    assert.match(page.body, /<html lang="en"/);
+    assert.match(page.body, /<html lang="en-US"/);
     assert.match(page.body, /aria-live/);
     assert.ok(page.bytes.length < 15_000);
     assert.deepEqual(world.origin.below("/page/x"), []);
@@ -68,7 +68,7 @@ describe("waiting", { concurrency: true }, () => {
     assert.equal(ticket.acceptedAt, undefined);
     assert.match(
       page.setCookie.join(),
-      /^__anteroom=[\w-]{78}; Path=\/page; Max-Age=300; HttpOnly; SameSite=Lax$/,
+      /^__anteroom=[\w-]{87}; Path=\/page; Max-Age=300; HttpOnly; SameSite=Lax$/,
     );
 
     await sleep(20);
@@ -323,7 +323,7 @@ describe("waiting", { concurrency: true }, () => {
     const answer = await world.send({ path: "/named" });
     assert.match(
       answer.setCookie.join(),
-      /^__anteroom_shop=[\w-]{78}; Path=\/named; Max-Age=60; HttpOnly; SameSite=None; Secure$/,
+      /^__anteroom_shop=[\w-]{87}; Path=\/named; Max-Age=60; HttpOnly; SameSite=None; Secure$/,
     );
     const [, value] = /=([^;]*)/.exec(answer.setCookie[0]);
     const cookie = { cookie: `__anteroom_shop=${value}` };

@@ -20,5 +20,6 @@ mod health;
 mod limits;
 mod origin;
 mod ticket;
+mod turnstile;
 mod window;
 mod world;
