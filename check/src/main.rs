@@ -64,6 +64,10 @@ const HELP: &str = r#"A room in wrangler.toml:
   queueing_status_code = 200        of the waiting page: 200, 202 or 429
   enabled_origin_commands = ["revoke"]
                                     the origin's answer header Anteroom-Command: revoke ends a session
+  turnstile_sitekey = "0x4AAAA..."  Cloudflare's Turnstile for those who wait; left out: none. Its secret is the
+                                    secret TURNSTILE_SECRET_SHOP, or TURNSTILE_SECRET for all rooms
+  turnstile_mode = "invisible"      or "off", "visible_non_interactive", "visible_managed"
+  turnstile_action = "log"          or "infinite_queue": who does not pass never enters, and is not counted
   refresh_interval_seconds = 20     between two refreshes of the waiting page, 5 to 60
   custom_page_html = "sale"         the waiting page is static/pages/sale.html, a Mustache template
   default_template_language = "en-US"

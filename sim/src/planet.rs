@@ -9,7 +9,7 @@ use anteroom::config::{Room, SlotStrategy};
 use anteroom::origin::{Arrival, Reply, Turn as GuardTurn, Watch};
 use anteroom::pipeline::messages::{ColoReport, Given, WorkerAnswer, WorkerReport};
 use anteroom::pipeline::{
-    CheckIn, DataCenter, Global, GlobalMeta, HOLD_TRIES, Outbox, PLACE_MS, SavedDataCenter,
+    CheckIn, DataCenter, Global, GlobalMeta, HOLD_TRIES, Outbox, PLACE_MS, SavedDataCenter, Seen,
 };
 use anteroom::queue::{
     Anywhere, Clocked, Counter, Desk, Keeper, LeaseAnswer, LeaseAsk, LeaseCounter, Lent, LoanAsk, NumberAsk,
@@ -869,7 +869,7 @@ impl Planet {
         let now = self.worker_time(colo, worker);
         let waits = matches!(request.standing, Standing::Waiting(_));
         let ticket = request.ticket;
-        let from = waits.then_some(ticket.last_check_in);
+        let from = waits.then(|| Seen::of(&ticket, &self.room));
         let check_in =
             CheckIn::Enter { id: ticket.id, bucket: ticket.bucket, from, at: now, minute, numbered };
         self.note(colo, worker, check_in);
@@ -915,8 +915,9 @@ impl Planet {
         let now = self.worker_time(colo, worker);
         let waits = matches!(request.standing, Standing::Waiting(_));
         let ticket = request.ticket;
-        let from = waits.then_some(ticket.last_check_in);
-        self.note(colo, worker, CheckIn::Wait { id: ticket.id, bucket: ticket.bucket, from, at: now });
+        let from = waits.then(|| Seen::of(&ticket, &self.room));
+        let at = Seen::from(now);
+        self.note(colo, worker, CheckIn::Wait { id: ticket.id, bucket: ticket.bucket, from, at });
         let true_now = self.now();
         let random = self.rng.f64();
         let state = self.colos[usize::from(colo)].workers[usize::from(worker)].keeper.state();

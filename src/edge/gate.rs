@@ -15,13 +15,13 @@ use super::passport::{
 use super::platform::{colo, likely_colo};
 use super::room_worker::{Place, time_in};
 use super::settings::Settings;
-use super::{health, operator, own};
+use super::{health, operator, own, turnstile};
 use crate::answer::{self, Estimate, WaitingView};
 use crate::config::{Coverage, Room};
 use crate::origin::Turn;
-use crate::pipeline::{CheckIn, PLACE_MS};
+use crate::pipeline::{CheckIn, PLACE_MS, Seen};
 use crate::queue::{Step, estimated_wait_seconds, likely_ahead, next_check_in_seconds};
-use crate::ticket::{KeyRing, Standing, Ticket, find_cookie, set_cookie, standing};
+use crate::ticket::{Human, KeyRing, Standing, Ticket, find_cookie, set_cookie, standing};
 
 /// Our own paths, on every host that a room covers.
 const OWN_PATHS: &str = "/__anteroom/";
@@ -86,8 +86,9 @@ pub fn end_session(
     let room = settings.rooms.get(session.room)?;
     let url = request.url();
     let (https, host, _) = parts(&url);
-    let _place = Place::new(room, likely_colo(request), host, env, &settings);
-    let _ = context;
+    let place = Place::new(room, likely_colo(request), host, env, &settings);
+    let left = CheckIn::Leave { id: session.id, from: session.last_check_in, at: place.time() };
+    place.note(left, context);
     remember_revoked(session.id, now());
     Some(match session.carrier {
         Carrier::Cookie => ("set-cookie", set_cookie(room, "", 0, https)),
@@ -176,7 +177,7 @@ impl Visit {
         if !room.queue_all {
             self.place.refresh_state().await;
         }
-        let (ticket, waits) = match standing {
+        let (mut ticket, waited) = match standing {
             Standing::Active(ticket) | Standing::Waiting(ticket) => (ticket, true),
             Standing::New => {
                 let time = self.place.time();
@@ -184,18 +185,30 @@ impl Visit {
                 (Ticket::new(id, time), false)
             }
         };
-        let step = if passages::has_room(&self.place.room) {
-            self.place.judge(&standing, ticket.id).await?
-        } else {
-            // The origin has enough to do with those who are in.
+        let waits = waited && self.is_counted(&ticket);
+        if let Some(verdict) = turnstile::verdict(&self.settings, room, &self.request.inner).await {
+            ticket.human = verdict.human(ticket.human);
+        }
+        let step = if waited && !self.is_counted(&ticket) || !passages::has_room(room) {
+            // Not for robots; or the origin has enough to do with those who are in.
             Step::Wait
+        } else {
+            self.place.judge(&standing, ticket.id).await?
         };
         self.place.refill(&self.context);
         match step {
             Step::Pass => self.pass(ticket),
             Step::Enter { minute, numbered } => self.enter(ticket, waits, minute, numbered),
-            Step::Wait | Step::Ask(..) => self.wait(ticket, waits).await,
+            Step::Wait | Step::Ask(..) => self.wait(ticket, waits, waited).await,
         }
+    }
+
+    /// Whether a visitor who waits is counted, and may enter in turn: Turnstile may have to say so first.
+    fn is_counted(&self, ticket: &Ticket) -> bool {
+        let room = &self.place.room;
+        room.trusts(ticket.human)
+            || self.settings.turnstile_secret(room).is_none()
+            || ticket.human == Human::Unknown && !turnstile::is_there(&self.settings, &self.context)
     }
 
     /// An active user: to the origin, without a call.
@@ -214,7 +227,7 @@ impl Visit {
     /// A new user: one more active, from now on.
     fn enter(&self, ticket: Ticket, waited: bool, minute: u32, numbered: bool) -> Result<JsValue> {
         let time = self.place.time();
-        let from = waited.then_some(ticket.last_check_in);
+        let from = waited.then(|| Seen::of(&ticket, &self.place.room));
         let check_in =
             CheckIn::Enter { id: ticket.id, bucket: ticket.bucket, from, at: time, minute, numbered };
         self.place.note(check_in, &self.context);
@@ -232,14 +245,17 @@ impl Visit {
         to_origin(&self.request.inner, room, passport)
     }
 
-    async fn wait(&self, ticket: Ticket, waited: bool) -> Result<JsValue> {
+    /// Whoever waits. `counted`: is counted among those who wait already; `known`: has brought a ticket.
+    async fn wait(&self, ticket: Ticket, counted: bool, known: bool) -> Result<JsValue> {
         let room = &self.place.room;
         self.place.refresh_state().await;
         let state = self.place.state_to_tell().await;
         let time = self.place.time();
-        let from = waited.then_some(ticket.last_check_in);
-        let check_in = CheckIn::Wait { id: ticket.id, bucket: ticket.bucket, from, at: time };
-        self.place.note(check_in, &self.context);
+        let from = counted.then(|| Seen::of(&ticket, room));
+        let check_in = CheckIn::Wait { id: ticket.id, bucket: ticket.bucket, from, at: time.into() };
+        if self.is_counted(&ticket) {
+            self.place.note(check_in, &self.context);
+        }
         let global_time = state.as_ref().map_or(time, |state| state.global_time(now()));
         let key = state.as_ref().map(|state| &state.key);
         let [random] = random::<1>()?;
@@ -247,6 +263,10 @@ impl Visit {
             next_check_in_seconds(room, key, ticket.bucket, global_time, f64::from(random) / 256.0);
         let people_ahead = key.map(|key| likely_ahead(key, ticket.bucket).max(0) as u64);
         let waiting = moved_on(ticket.checked_in(time), people_ahead);
+        let turnstile = self
+            .settings
+            .turnstile_secret(room)
+            .map_or_else(String::new, |_| room.turnstile_html(ticket.human, &self.settings.turnstile_url));
         let view = WaitingView {
             room,
             asks_for_status: self.request.asks_for_status,
@@ -261,9 +281,9 @@ impl Visit {
             kept_seconds: PLACE_MS / 1_000,
             refresh_seconds,
             now_ms: time,
-            cookieless: !waited && self.comes_from_itself(),
-            infinite_queue: false,
-            turnstile: "",
+            cookieless: !known && self.comes_from_itself(),
+            infinite_queue: ticket.human == Human::Failed && !room.trusts(ticket.human),
+            turnstile: &turnstile,
         };
         let line = self.ticket_line(&waiting, PLACE_MS)?;
         Ok(answer::facts(&view, &[line]).into())

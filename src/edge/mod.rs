@@ -16,6 +16,7 @@ mod passport;
 mod platform;
 mod room_worker;
 mod settings;
+mod turnstile;
 
 use crate::origin::Reply;
 use wasm_bindgen::prelude::wasm_bindgen;

@@ -4,13 +4,15 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use js_sys::{JSON, Object, Reflect};
+use litemap::LiteMap;
 use wasm_bindgen::JsValue;
 use worker::Env;
 
 use super::platform::log_error;
-use crate::config::Rooms;
+use crate::config::{Room, Rooms};
 use crate::health::check::Checks;
 use crate::ticket::{AdmissionKey, KeyRing, MIN_ADMISSION_KEY};
+use crate::turnstile::SERVICE_URL;
 
 /// Calls to objects on a visitor's path take no longer than this by default, in milliseconds.
 const OBJECT_DEADLINE_MS: u64 = 500;
@@ -41,6 +43,12 @@ pub struct Settings {
     pub origin: Option<String>,
     /// Signs what the origin is told of admitted requests (`ADMISSION_KEY`); `None`: it is told nothing.
     pub admission: Option<AdmissionKey>,
+    /// Where Turnstile's service is, without a slash at the end (`TURNSTILE_URL`).
+    pub turnstile_url: String,
+    /// The secrets of Turnstile's widgets, by room (`TURNSTILE_SECRET_<ROOM>`).
+    turnstile_secrets: LiteMap<String, String>,
+    /// The secret for the others (`TURNSTILE_SECRET`).
+    turnstile_secret: Option<String>,
     /// The token of the operator endpoints; `None`: they are closed.
     pub admin_token: Option<String>,
     /// The secret of the health checks' webhook; `None`: it is closed.
@@ -73,6 +81,13 @@ impl Settings {
         settings
     }
 
+    /// The secret of the Turnstile widget of a room; `None`: the room has no Turnstile, or no secret, and then nobody has
+    /// to pass it.
+    pub fn turnstile_secret(&self, room: &Room) -> Option<&str> {
+        room.turnstile.as_ref()?;
+        self.turnstile_secrets.get(&room.name).or(self.turnstile_secret.as_ref()).map(String::as_str)
+    }
+
     fn read(env: &Env) -> Self {
         let names: Vec<String> =
             Object::keys(env.unchecked_ref_object()).iter().filter_map(|name| name.as_string()).collect();
@@ -91,16 +106,9 @@ impl Settings {
                 None
             }
         };
-        let admission = text_var(env, "ADMISSION_KEY").filter(|secret| !secret.is_empty()).and_then(|secret| {
-            let key = AdmissionKey::new(&secret);
-            if key.is_none() {
-                problems.push(format!(
-                    "ADMISSION_KEY must have at least {MIN_ADMISSION_KEY} characters; until then requests are not \
-                     signed. Fix: make one with `openssl rand -base64 32`"
-                ));
-            }
-            key
-        });
+        let admission = admission_key(env, &mut problems);
+        let turnstile_secrets = turnstile_secrets(env, &rooms, &mut problems);
+        let turnstile_url = turnstile_url(env, &mut problems);
         let object_deadline_ms = match text_var(env, "OBJECT_DEADLINE_MS").map(|text| text.parse()) {
             None => OBJECT_DEADLINE_MS,
             Some(Ok(milliseconds @ 50..=10_000)) => milliseconds,
@@ -141,18 +149,73 @@ impl Settings {
             rooms,
             checks,
             keys,
-            webhook_secret: text_var(env, "WEBHOOK_SECRET").filter(|secret| !secret.is_empty()),
+            webhook_secret: secret(env, "WEBHOOK_SECRET"),
             health_page,
             health_days,
             origin: text_var(env, "ORIGIN")
                 .map(|origin| origin.trim().trim_end_matches('/').to_owned())
                 .filter(|origin| !origin.is_empty()),
             admission,
-            admin_token: text_var(env, "ADMIN_TOKEN").filter(|token| !token.is_empty()),
+            turnstile_url,
+            turnstile_secrets,
+            turnstile_secret: secret(env, "TURNSTILE_SECRET"),
+            admin_token: secret(env, "ADMIN_TOKEN"),
             object_deadline_ms,
             problems,
         }
     }
+}
+
+/// Signs what the origin is told, if the owner wants that.
+fn admission_key(env: &Env, problems: &mut Vec<String>) -> Option<AdmissionKey> {
+    let key = AdmissionKey::new(&secret(env, "ADMISSION_KEY")?);
+    if key.is_none() {
+        problems.push(format!(
+            "ADMISSION_KEY must have at least {MIN_ADMISSION_KEY} characters; until then requests are not signed. \
+             Fix: make one with `openssl rand -base64 32`"
+        ));
+    }
+    key
+}
+
+/// Where Turnstile's service is. It stands in the waiting page, so it must be a plain URL.
+fn turnstile_url(env: &Env, problems: &mut Vec<String>) -> String {
+    let url = text_var(env, "TURNSTILE_URL").unwrap_or_default();
+    let url = url.trim().trim_end_matches('/');
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b":/.-_~[]".contains(&byte);
+    if url.is_empty() {
+        SERVICE_URL.to_owned()
+    } else if (url.starts_with("https://") || url.starts_with("http://")) && url.bytes().all(is_plain) {
+        url.to_owned()
+    } else {
+        problems.push(format!(
+            "TURNSTILE_URL must be an http or https URL without query; until then it is {SERVICE_URL}. Fix: remove it"
+        ));
+        SERVICE_URL.to_owned()
+    }
+}
+
+/// The secrets of the rooms' own Turnstile widgets.
+fn turnstile_secrets(env: &Env, rooms: &Rooms, problems: &mut Vec<String>) -> LiteMap<String, String> {
+    let mut secrets = LiteMap::new();
+    for room in rooms.iter().filter(|room| room.turnstile.is_some()) {
+        let name = format!("TURNSTILE_SECRET_{}", room.name.to_ascii_uppercase());
+        if let Some(secret) = secret(env, &name) {
+            secrets.insert(room.name.clone(), secret);
+        } else if secret(env, "TURNSTILE_SECRET").is_none() {
+            problems.push(format!(
+                "room {}: Turnstile needs the secret of its widget; until then nobody has to pass it. Fix: wrangler \
+                 secret put {name}",
+                room.name
+            ));
+        }
+    }
+    secrets
+}
+
+/// A secret; `None` when it is not set, or empty.
+fn secret(env: &Env, name: &str) -> Option<String> {
+    text_var(env, name).filter(|secret| !secret.is_empty())
 }
 
 fn text_var(env: &Env, name: &str) -> Option<String> {

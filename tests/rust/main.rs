@@ -19,5 +19,6 @@ mod health;
 mod limits;
 mod origin;
 mod ticket;
+mod turnstile;
 mod window;
 mod world;

@@ -100,7 +100,12 @@ fn active(id: u64, at: u64) -> CheckIn {
 }
 
 fn wait(id: u64, at: u64) -> CheckIn {
-    CheckIn::Wait { id, bucket: minute_of(at) - (id % 10) as u32, from: Some(at - 20_000), at }
+    CheckIn::Wait {
+        id,
+        bucket: minute_of(at) - (id % 10) as u32,
+        from: Some((at - 20_000).into()),
+        at: at.into(),
+    }
 }
 
 /// Check-ins of some visitors, spread over two minutes from a time on.
