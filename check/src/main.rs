@@ -1,5 +1,8 @@
 //! Validates the rooms and checks of a wrangler.toml and says what each will do.
 
+// All fields of a room stand in one `json!`.
+#![recursion_limit = "256"]
+
 mod project;
 mod sentences;
 
@@ -46,6 +49,7 @@ const HELP: &str = r#"A room in wrangler.toml:
   origin_slow_ms = 800              of adaptive: slower than this is too slow; left out: 3 times as long as usual
   rate_window = "minute"            or "sliding": in any 60 seconds, of leases
   session_duration = 5              minutes a user stays active, 1 to 30
+  disable_session_renewal = false   true: after entering, not after the last request
   queueing_method = "fifo"          oldest first
   queue_all = false                 true: nobody new enters
   suspended = false                 true: the room is off
@@ -69,6 +73,11 @@ const HELP: &str = r#"A room in wrangler.toml:
   turnstile_mode = "invisible"      or "off", "visible_non_interactive", "visible_managed"
   turnstile_action = "log"          or "infinite_queue": who does not pass never enters, and is not counted
   refresh_interval_seconds = 20     between two refreshes of the waiting page, 5 to 60
+  refresh_interval_max_seconds = 60 far from the front, up to 300; left out: 3 times as long as usual
+  place_kept_seconds = 50           after the last refresh, 10 to 3600
+  one_place_per_address = false     true: of those who come from one address without a ticket, one may enter at once
+                                    per minute and data center
+  bind_ticket = "none"              or "address", "user_agent", "both": elsewhere it is no ticket
   custom_page_html = "sale"         the waiting page is static/pages/sale.html, a Mustache template
   default_template_language = "en-US"
                                     of the waiting page: one of 39, docs/pages.md

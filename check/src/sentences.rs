@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use anteroom::config::{
-    OnError, OnUnhealthy, OriginGuard, PageSettings, RateWindow, Room, SameSite, Secure, SlotStrategy,
-    TurnstileAction, TurnstileMode, WhenFull,
+    BindTicket, OnError, OnUnhealthy, OriginGuard, PageSettings, RateWindow, Room, SameSite, Secure,
+    SlotStrategy, TurnstileAction, TurnstileMode, WhenFull,
 };
 use anteroom::health::check::{Check, OBSERVERS, SEARCHED_BODY, Target};
 use anteroom::origin::GuardStrategy;
@@ -34,13 +34,15 @@ pub fn of_room(room: &Room) -> Vec<String> {
     ));
     sentences.extend(of_health(room));
     sentences.push(format!(
-        "A user stays active for {} after the last request.",
-        count(room.session_duration.into(), "minute", "minutes")
+        "A user stays active for {} after {}.",
+        count(room.session_duration.into(), "minute", "minutes"),
+        if room.disable_session_renewal { "entering, whatever requests come" } else { "the last request" }
     ));
     sentences.push(format!(
         "Everybody else waits, oldest minute first, on a page with status {} that refreshes every {} seconds.",
         room.queueing_status_code, room.refresh_interval_seconds
     ));
+    sentences.extend(of_places(room));
     sentences.extend(of_page(&room.page));
     let strategy = match room.slot_strategy {
         SlotStrategy::Leases => {
@@ -92,6 +94,36 @@ pub fn of_room(room: &Room) -> Vec<String> {
         sentences
             .push("The origin may end a session by its answer's header Anteroom-Command: revoke.".to_owned());
     }
+    sentences
+}
+
+/// How long places are kept, and for whom.
+fn of_places(room: &Room) -> Vec<String> {
+    let mut sentences = Vec::new();
+    if room.refresh_interval_max_seconds > room.refresh_interval_seconds {
+        sentences.push(format!(
+            "Far from the front it refreshes less often, at the least every {} seconds.",
+            room.refresh_interval_max_seconds
+        ));
+    }
+    sentences.push(format!(
+        "A place is kept for {} after the last refresh, or for two and a half of the visitor's refreshes where that is longer.",
+        count(room.place_kept_seconds.into(), "second", "seconds")
+    ));
+    if room.one_place_per_address {
+        sentences.push(
+            "Of those who come from one address without a ticket, one may enter at once per minute and data center; the \
+             others wait for their first refresh."
+                .to_owned(),
+        );
+    }
+    let bound = match room.bind_ticket {
+        BindTicket::None => return sentences,
+        BindTicket::Address => "the network of the visitor's address",
+        BindTicket::UserAgent => "the visitor's user agent",
+        BindTicket::Both => "the network of the visitor's address and the user agent",
+    };
+    sentences.push(format!("A ticket is bound to {bound}: elsewhere it is no ticket."));
     sentences
 }
 
@@ -323,6 +355,7 @@ pub fn as_json(room: &Room) -> serde_json::Value {
             RateWindow::Sliding => "sliding",
         },
         "session_duration": room.session_duration,
+        "disable_session_renewal": room.disable_session_renewal,
         "queueing_method": "fifo",
         "queue_all": room.queue_all,
         "suspended": room.suspended,
@@ -368,6 +401,15 @@ pub fn as_json(room: &Room) -> serde_json::Value {
         "enabled_origin_commands": if room.revoke { vec!["revoke"] } else { Vec::new() },
         "queueing_status_code": room.queueing_status_code,
         "refresh_interval_seconds": room.refresh_interval_seconds,
+        "refresh_interval_max_seconds": room.refresh_interval_max_seconds,
+        "place_kept_seconds": room.place_kept_seconds,
+        "one_place_per_address": room.one_place_per_address,
+        "bind_ticket": match room.bind_ticket {
+            BindTicket::None => "none",
+            BindTicket::Address => "address",
+            BindTicket::UserAgent => "user_agent",
+            BindTicket::Both => "both",
+        },
         "custom_page_html": room.page.template,
         "default_template_language": room.page.language,
         "visitor_languages": room.page.visitor_languages,

@@ -9,7 +9,7 @@ use anteroom::config::{Room, SlotStrategy};
 use anteroom::origin::{Arrival, Reply, Turn as GuardTurn, Watch};
 use anteroom::pipeline::messages::{ColoReport, Given, WorkerAnswer, WorkerReport};
 use anteroom::pipeline::{
-    CheckIn, DataCenter, Global, GlobalMeta, HOLD_TRIES, Outbox, PLACE_MS, SavedDataCenter, Seen,
+    CheckIn, DataCenter, Global, GlobalMeta, HOLD_TRIES, Outbox, SavedDataCenter, Seen,
 };
 use anteroom::queue::{
     Anywhere, Clocked, Counter, Desk, Keeper, LeaseAnswer, LeaseAsk, LeaseCounter, Lent, LoanAsk, NumberAsk,
@@ -642,7 +642,7 @@ impl Planet {
         self.measure.requests += 1;
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
         let now = desk.keeper.time(own);
-        let standing = standing(ticket, now, self.room.session_ms(), PLACE_MS);
+        let standing = standing(ticket, now, &self.room.terms());
         let here = &mut self.visitors[visitor as usize];
         let ticket = match standing {
             Standing::Waiting(ticket) | Standing::Active(ticket) => ticket,
@@ -843,7 +843,7 @@ impl Planet {
     fn pass(&mut self, colo: u16, worker: u16, request: &Request) {
         let now = self.worker_time(colo, worker);
         let ticket = request.ticket;
-        let moved = now / self.room.slot_ms() != ticket.last_check_in / self.room.slot_ms();
+        let moved = self.room.moves_on(&ticket, now);
         if moved {
             self.note(colo, worker, CheckIn::Move { id: ticket.id, from: ticket.last_check_in, at: now });
         }
@@ -854,7 +854,8 @@ impl Planet {
             here.ticket = Some(ticket.checked_in(now));
         }
         // Within a slot the cookie stays as it is: its session counts from the request that wrote it.
-        let from = if moved || !here.counted_active { true_now } else { here.active_until - session };
+        let begins = moved || !here.counted_active && !self.room.disable_session_renewal;
+        let from = if begins { true_now } else { here.active_until.saturating_sub(session) };
         here.active_until = here.active_until.max(from + session);
         if here.place != Place::Inside {
             // Let in by a twin's answer that came later than this one's cookie.
@@ -915,9 +916,6 @@ impl Planet {
         let now = self.worker_time(colo, worker);
         let waits = matches!(request.standing, Standing::Waiting(_));
         let ticket = request.ticket;
-        let from = waits.then(|| Seen::of(&ticket, &self.room));
-        let at = Seen::from(now);
-        self.note(colo, worker, CheckIn::Wait { id: ticket.id, bucket: ticket.bucket, from, at });
         let true_now = self.now();
         let random = self.rng.f64();
         let state = self.colos[usize::from(colo)].workers[usize::from(worker)].keeper.state();
@@ -926,7 +924,11 @@ impl Planet {
         let estimate = key
             .and_then(|key| estimated_wait_seconds(&self.room, key, ticket.bucket, time))
             .map(|seconds| u32::try_from(seconds).unwrap_or(u32::MAX));
-        let next = next_check_in_seconds(&self.room, key, ticket.bucket, time, random);
+        let next = next_check_in_seconds(&self.room, key, ticket.bucket, waits, time, random);
+        let waiting = Ticket { refresh_seconds: next as u16, ..ticket.checked_in(now) };
+        let from = waits.then(|| Seen::of(&ticket, &self.room));
+        let at = Seen::of(&waiting, &self.room);
+        self.note(colo, worker, CheckIn::Wait { id: ticket.id, bucket: ticket.bucket, from, at });
         let patience = self.exponential(self.behaviour.patience_seconds * 1_000.0) as u64;
         let leaves = self.behaviour.leave_at_once > 0.0 && self.rng.f64() < self.behaviour.leave_at_once;
         let refresh = self.room.refresh_ms();
@@ -951,7 +953,7 @@ impl Planet {
             here.first_shown = estimate;
         }
         here.shown = estimate.or(here.shown);
-        here.ticket = (!here.cookieless).then_some(ticket.checked_in(now));
+        here.ticket = (!here.cookieless).then_some(waiting);
         let next = (true_now + next).min(here.gives_up.max(true_now + 1));
         if leaves {
             here.place = Place::Gone;

@@ -14,7 +14,7 @@ pub use page::{LANGUAGES, PageSettings};
 pub use parse::{ConfigError, Part, parse_room};
 pub(crate) use parse::{Table, nearest, shown_text};
 pub use room::{
-    AdaptiveRange, CookieAttributes, Limits, OnError, OnUnhealthy, OriginGuard, QueueingMethod, RateWindow,
-    Room, SameSite, Secure, SlotStrategy, Turnstile, TurnstileAction, TurnstileMode, WhenFull,
+    AdaptiveRange, BindTicket, CookieAttributes, Limits, OnError, OnUnhealthy, OriginGuard, QueueingMethod,
+    RateWindow, Room, SameSite, Secure, SlotStrategy, Turnstile, TurnstileAction, TurnstileMode, WhenFull,
 };
 pub use rooms::{BrokenRoom, Coverage, MAX_ROOMS, Rooms};

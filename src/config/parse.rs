@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use super::path;
 use super::room::{
-    AdaptiveRange, CookieAttributes, OnError, OnUnhealthy, OriginGuard, QueueingMethod, RateWindow, Room,
-    SameSite, Secure, SlotStrategy, Turnstile, TurnstileAction, TurnstileMode, WhenFull,
+    AdaptiveRange, BindTicket, CookieAttributes, OnError, OnUnhealthy, OriginGuard, QueueingMethod,
+    RateWindow, Room, SameSite, Secure, SlotStrategy, Turnstile, TurnstileAction, TurnstileMode, WhenFull,
 };
 use crate::origin::{GuardSettings, GuardStrategy};
 
@@ -31,6 +31,10 @@ const SLOW_MS: RangeInclusive<u32> = 10..=60_000;
 const CHECKS_MAX: usize = 10;
 const CHECK_NAME_MAX: usize = 100;
 const SITEKEY_MAX: usize = 100;
+/// The longest time between two check-ins, in seconds.
+const REFRESH_MAX: u32 = 300;
+/// Far from the front a refresh is by default so many times as long as usual.
+const REFRESH_STRETCH: u32 = 3;
 const STATUS_CODES: [u16; 3] = [200, 202, 429];
 /// Nothing else may be served below this path: it holds Anteroom's own pages on every covered host.
 const OWN_PATH: &[u8] = b"/__anteroom";
@@ -45,6 +49,7 @@ const FIELDS: &[&str] = &[
     "origin_slow_ms",
     "rate_window",
     "session_duration",
+    "disable_session_renewal",
     "queueing_method",
     "queue_all",
     "suspended",
@@ -62,6 +67,10 @@ const FIELDS: &[&str] = &[
     "turnstile_action",
     "turnstile_sitekey",
     "refresh_interval_seconds",
+    "refresh_interval_max_seconds",
+    "place_kept_seconds",
+    "one_place_per_address",
+    "bind_ticket",
     "custom_page_html",
     "default_template_language",
     "visitor_languages",
@@ -83,7 +92,7 @@ const GUARD_FIELDS: [&str; 7] = ["strategy", "min", "max", "at_once", "timeout",
 const COOKIE_FIELDS: [&str; 3] = ["samesite", "secure", "partitioned"];
 
 /// Fields that owners know from elsewhere and that Anteroom does not have yet.
-const LATER_FIELDS: &[&str] = &["additional_routes", "description", "disable_session_renewal"];
+const LATER_FIELDS: &[&str] = &["additional_routes", "description"];
 
 /// What an owner configures with a table of vars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,6 +163,7 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
     table.unknown(FIELDS);
 
     let (total_active_users, new_users_per_minute, adaptive) = table.limits();
+    let (refresh_interval_seconds, refresh_interval_max_seconds) = table.refresh_intervals();
     let room = Room {
         host: table.host(),
         path: table.path(),
@@ -167,6 +177,7 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
             &[],
         ),
         session_duration: table.whole("session_duration", 1..=30, Some(5)),
+        disable_session_renewal: table.flag("disable_session_renewal"),
         queueing_method: table.queueing_method(),
         queue_all: table.flag("queue_all"),
         suspended: table.flag("suspended"),
@@ -195,7 +206,20 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
         queueing_status_code: table.queueing_status_code(),
         turnstile: table.turnstile(),
         revoke: table.origin_commands(),
-        refresh_interval_seconds: table.whole("refresh_interval_seconds", 5..=60, Some(20)),
+        refresh_interval_seconds,
+        refresh_interval_max_seconds,
+        place_kept_seconds: table.whole("place_kept_seconds", 10..=3_600, Some(50)),
+        one_place_per_address: table.flag("one_place_per_address"),
+        bind_ticket: table.choice(
+            "bind_ticket",
+            ("none", BindTicket::None),
+            &[
+                ("address", BindTicket::Address),
+                ("user_agent", BindTicket::UserAgent),
+                ("both", BindTicket::Both),
+            ],
+            &[],
+        ),
         page: table.page(),
         name,
     };
@@ -410,6 +434,13 @@ impl<'a> Table<'a> {
             }
             (least.min(most), most)
         })
+    }
+
+    /// Seconds between two check-ins: usually, and far from the front.
+    fn refresh_intervals(&mut self) -> (u32, u32) {
+        let usual = self.whole("refresh_interval_seconds", 5..=60, Some(20));
+        let longest = (usual * REFRESH_STRETCH).min(REFRESH_MAX);
+        (usual, self.whole("refresh_interval_max_seconds", usual..=REFRESH_MAX, Some(longest)))
     }
 
     fn origin_guard(&mut self) -> Option<OriginGuard> {

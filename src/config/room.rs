@@ -6,6 +6,7 @@ use super::page::PageSettings;
 use crate::origin::GuardSettings;
 
 /// One waiting room. Built only by the parser, so every value is within its range.
+#[allow(clippy::struct_excessive_bools, reason = "owners write each of them as true or false")]
 #[derive(Debug, Clone, PartialEq)]
 pub struct Room {
     /// What follows `ROOM_` in the var's name, in lower case: `shop` for `ROOM_SHOP`.
@@ -24,6 +25,8 @@ pub struct Room {
     pub rate_window: RateWindow,
     /// Minutes that a user stays active after the last request, 1 to 30.
     pub session_duration: u32,
+    /// A user stays active for the session duration after the admission, whatever requests come.
+    pub disable_session_renewal: bool,
     /// The order in which waiting users are let in.
     pub queueing_method: QueueingMethod,
     /// Nobody new enters; active users go on.
@@ -54,6 +57,15 @@ pub struct Room {
     pub revoke: bool,
     /// Seconds between two check-ins of a waiting user, 5 to 60.
     pub refresh_interval_seconds: u32,
+    /// Seconds between two check-ins of one who is far from the front, at least as many and at most 300.
+    pub refresh_interval_max_seconds: u32,
+    /// How long a waiting user's place is kept after the last check-in, in seconds, 10 to 3,600.
+    pub place_kept_seconds: u32,
+    /// Of those who come from one address without a ticket, only one may enter at once per minute and colo; the others
+    /// wait for their first check-in.
+    pub one_place_per_address: bool,
+    /// What a ticket is bound to.
+    pub bind_ticket: BindTicket,
     /// What a waiting visitor is shown.
     pub page: PageSettings,
 }
@@ -123,6 +135,19 @@ pub enum RateWindow {
     Minute,
     /// Any 60 seconds; of `leases` only.
     Sliding,
+}
+
+/// What a ticket is bound to: for somebody else it is no ticket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BindTicket {
+    /// Nothing: whoever has it may use it.
+    None,
+    /// The network of the visitor's address.
+    Address,
+    /// The header `User-Agent`.
+    UserAgent,
+    /// Both.
+    Both,
 }
 
 /// The order in which waiting users are let in.

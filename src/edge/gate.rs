@@ -19,7 +19,7 @@ use super::{health, operator, own, turnstile};
 use crate::answer::{self, Estimate, WaitingView};
 use crate::config::{Coverage, Room};
 use crate::origin::Turn;
-use crate::pipeline::{CheckIn, PLACE_MS, Seen};
+use crate::pipeline::{CheckIn, Seen};
 use crate::queue::{Step, estimated_wait_seconds, likely_ahead, next_check_in_seconds};
 use crate::ticket::{Human, KeyRing, Standing, Ticket, find_cookie, set_cookie, standing};
 
@@ -62,7 +62,7 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     let (tickets, carrier) = tickets(keys, room, &request);
     let time = time_in(&room.name);
     if let Standing::Active(ticket) = best(&tickets, room, time) {
-        if !request.asks_for_status && !has_moved(&ticket, room, time) {
+        if !request.asks_for_status && !room.moves_on(&ticket, time) {
             return to_origin(&request.inner, room, passport(&settings, room, &ticket, carrier, None));
         }
         // Nobody has to be asked, and whichever colo counts a move, the sum is right.
@@ -146,18 +146,13 @@ fn tickets(keys: &KeyRing, room: &Room, request: &Request) -> (Vec<Ticket>, Carr
 fn best(tickets: &[Ticket], room: &Room, time: u64) -> Standing {
     let mut best = Standing::New;
     for ticket in tickets {
-        match standing(Some(*ticket), time, room.session_ms(), PLACE_MS) {
+        match standing(Some(*ticket), time, &room.terms()) {
             active @ Standing::Active(_) => return active,
             waiting @ Standing::Waiting(_) if best == Standing::New => best = waiting,
             _ => {}
         }
     }
     best
-}
-
-/// Whether an active user's ticket has to move on. Within one slot nothing changes: no new cookie, nothing to count.
-fn has_moved(ticket: &Ticket, room: &Room, time: u64) -> bool {
-    time / room.slot_ms() != ticket.last_check_in / room.slot_ms()
 }
 
 /// A visitor's request to a room.
@@ -214,13 +209,13 @@ impl Visit {
     /// An active user: to the origin, without a call.
     fn pass(&self, ticket: Ticket) -> Result<JsValue> {
         let time = self.place.time();
-        if !has_moved(&ticket, &self.place.room, time) {
+        if !self.place.room.moves_on(&ticket, time) {
             return self.admit(&ticket, None);
         }
         let check_in = CheckIn::Move { id: ticket.id, from: ticket.last_check_in, at: time };
         self.place.note(check_in, &self.context);
         let moved = ticket.checked_in(time);
-        let line = self.ticket_line(&moved, self.place.room.session_ms())?;
+        let line = self.ticket_line(&moved)?;
         self.admit(&moved, Some(line))
     }
 
@@ -232,7 +227,7 @@ impl Visit {
             CheckIn::Enter { id: ticket.id, bucket: ticket.bucket, from, at: time, minute, numbered };
         self.place.note(check_in, &self.context);
         let admitted = ticket.admitted(time);
-        let line = self.ticket_line(&admitted, self.place.room.session_ms())?;
+        let line = self.ticket_line(&admitted)?;
         self.admit(&admitted, Some(line))
     }
 
@@ -251,18 +246,19 @@ impl Visit {
         self.place.refresh_state().await;
         let state = self.place.state_to_tell().await;
         let time = self.place.time();
-        let from = counted.then(|| Seen::of(&ticket, room));
-        let check_in = CheckIn::Wait { id: ticket.id, bucket: ticket.bucket, from, at: time.into() };
-        if self.is_counted(&ticket) {
-            self.place.note(check_in, &self.context);
-        }
         let global_time = state.as_ref().map_or(time, |state| state.global_time(now()));
         let key = state.as_ref().map(|state| &state.key);
         let [random] = random::<1>()?;
-        let refresh_seconds =
-            next_check_in_seconds(room, key, ticket.bucket, global_time, f64::from(random) / 256.0);
+        let random = f64::from(random) / 256.0;
+        let refresh_seconds = next_check_in_seconds(room, key, ticket.bucket, known, global_time, random);
         let people_ahead = key.map(|key| likely_ahead(key, ticket.bucket).max(0) as u64);
-        let waiting = moved_on(ticket.checked_in(time), people_ahead);
+        let told = Ticket { refresh_seconds: refresh_seconds as u16, ..ticket };
+        let waiting = moved_on(told.checked_in(time), people_ahead);
+        if self.is_counted(&ticket) {
+            let from = counted.then(|| Seen::of(&ticket, room));
+            let at = Seen::of(&waiting, room);
+            self.place.note(CheckIn::Wait { id: ticket.id, bucket: ticket.bucket, from, at }, &self.context);
+        }
         let turnstile = self
             .settings
             .turnstile_secret(room)
@@ -278,25 +274,28 @@ impl Visit {
             queue_all: room.queue_all,
             held: key.is_some_and(|key| key.held),
             event: None,
-            kept_seconds: PLACE_MS / 1_000,
+            kept_seconds: room.terms().kept_ms(&waiting) / 1_000,
             refresh_seconds,
             now_ms: time,
             cookieless: !known && self.comes_from_itself(),
             infinite_queue: ticket.human == Human::Failed && !room.trusts(ticket.human),
             turnstile: &turnstile,
         };
-        let line = self.ticket_line(&waiting, PLACE_MS)?;
+        let line = self.ticket_line(&waiting)?;
         Ok(answer::facts(&view, &[line]).into())
     }
 
     /// The header that brings a ticket to its visitor.
-    fn ticket_line(&self, ticket: &Ticket, lifetime_ms: u64) -> Result<HeaderLine> {
+    fn ticket_line(&self, ticket: &Ticket) -> Result<HeaderLine> {
         let room = &self.place.room;
         // Nobody gets here without keys; an empty ticket opens nothing.
         let Some(keys) = &self.settings.keys else { return Ok((TICKET_HEADER, String::new())) };
         let value = keys.seal(room.name.as_str(), ticket, random()?);
         Ok(match self.carrier {
-            Carrier::Cookie => ("set-cookie", set_cookie(room, &value, lifetime_ms / 1_000, self.https)),
+            Carrier::Cookie => {
+                let left_ms = room.terms().end(ticket).saturating_sub(self.place.time());
+                ("set-cookie", set_cookie(room, &value, left_ms.div_ceil(1_000), self.https))
+            }
             Carrier::Header => (TICKET_HEADER, value),
         })
     }
