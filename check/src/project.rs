@@ -35,6 +35,8 @@ pub struct Project {
     pub checks: Checks,
     /// `ORIGIN`, if it is valid.
     pub origin: Option<String>,
+    /// `SEARCH_ENGINE_CRAWLER_BYPASS`.
+    pub crawlers_bypass: bool,
     /// What is probably not meant, in sentences.
     pub warnings: Vec<String>,
     /// What must be mended before a deploy.
@@ -71,10 +73,18 @@ impl fmt::Display for Problem {
 }
 
 impl Problem {
+    /// Where in its value it is, in lines; empty where the value says enough.
+    pub fn excerpt(&self) -> &str {
+        match self {
+            Self::Part(error) => &error.excerpt,
+            Self::File { .. } => "",
+        }
+    }
+
     /// The parts under their names; `room` is null for what is not a room's, `check` for what is not a check's.
     pub fn as_json(&self) -> Json {
         let (owner, field, value, message, fix) = match self {
-            Self::Part(ConfigError { part, name, field, value, message, fix }) => {
+            Self::Part(ConfigError { part, name, field, value, message, fix, .. }) => {
                 (Some((*part, name)), field, value, message, fix)
             }
             Self::File { field, value, message, fix } => (None, field, value, message, fix),
@@ -194,6 +204,8 @@ impl Project {
                 self.judge_health_page(prefix, value);
             } else if name == "HEALTH_DAYS" {
                 self.judge_health_days(prefix, value);
+            } else if name == "SEARCH_ENGINE_CRAWLER_BYPASS" {
+                self.judge_crawlers(prefix, value);
             } else if ["COOKIE_KEYS", "ADMIN_TOKEN", "WEBHOOK_SECRET"].contains(&name.as_str()) {
                 self.warn(format!(
                     "{name} is a secret, and vars are not: anyone who reads this file has it. Remove it here and \
@@ -299,6 +311,18 @@ impl Project {
             let message = "must be a text with a whole number of days from 1 to 365";
             let field = format!("{prefix}vars.HEALTH_DAYS");
             self.refuse(&field, &value.to_string(), message, "write HEALTH_DAYS = \"30\"");
+        }
+    }
+
+    fn judge_crawlers(&mut self, prefix: &str, value: &Json) {
+        match value.as_str() {
+            Some("true") => self.crawlers_bypass = true,
+            Some("false") => {}
+            _ => {
+                let field = format!("{prefix}vars.SEARCH_ENGINE_CRAWLER_BYPASS");
+                let fix = "write SEARCH_ENGINE_CRAWLER_BYPASS = \"true\" with quotes, or leave it out";
+                self.refuse(&field, &value.to_string(), "must be \"true\" or \"false\"", fix);
+            }
         }
     }
 

@@ -15,7 +15,7 @@ use super::passport::{
 use super::platform::{colo, likely_colo};
 use super::room_worker::{Place, time_in};
 use super::settings::Settings;
-use super::{health, operator, own, turnstile};
+use super::{bypass, health, operator, own, turnstile};
 use crate::answer::{self, Estimate, WaitingView};
 use crate::config::{Coverage, Room};
 use crate::origin::Turn;
@@ -59,6 +59,10 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     };
     // Without keys no ticket can be given, so nobody could ever leave the queue: fail open. It is in the log.
     let Some(keys) = settings.keys.as_ref().filter(|_| !room.suspended) else { return Ok(NOT_OURS) };
+    let may_bypass = settings.crawlers_bypass || !room.bypass_rules.is_empty();
+    if may_bypass && bypass::is_bypassed(&settings, room, &request) {
+        return Ok(NOT_OURS);
+    }
     let (tickets, carrier) = tickets(keys, room, &request);
     let time = time_in(&room.name);
     if let Standing::Active(ticket) = best(&tickets, room, time) {
@@ -348,7 +352,7 @@ fn busy(method: &str, ticket: Option<&HeaderLine>) -> Result<JsValue> {
 }
 
 /// Whether a URL is HTTPS, its host and its path. The platform has parsed it already; this only finds the parts.
-fn parts(url: &str) -> (bool, &str, &str) {
+pub(super) fn parts(url: &str) -> (bool, &str, &str) {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (host, rest) = rest.split_at(end);

@@ -59,6 +59,8 @@ pub struct Settings {
     pub health_days: u32,
     /// How long a call to an object on a visitor's path may take, in milliseconds (`OBJECT_DEADLINE_MS`).
     pub object_deadline_ms: u64,
+    /// Whether verified crawlers of search engines go past all rooms (`SEARCH_ENGINE_CRAWLER_BYPASS`).
+    pub crawlers_bypass: bool,
     /// What is wrong with the deployment, one sentence each.
     pub problems: Vec<String>,
 }
@@ -134,6 +136,18 @@ impl Settings {
                 HealthPage::Token
             }
         };
+        let crawlers_bypass = match text_var(env, "SEARCH_ENGINE_CRAWLER_BYPASS").as_deref() {
+            None | Some("false") => false,
+            Some("true") => true,
+            Some(_) => {
+                problems.push(
+                    "SEARCH_ENGINE_CRAWLER_BYPASS must be \"true\" or \"false\"; crawlers wait until then. \
+                     Fix: SEARCH_ENGINE_CRAWLER_BYPASS = \"true\""
+                        .to_owned(),
+                );
+                false
+            }
+        };
         let health_days = match text_var(env, "HEALTH_DAYS").map(|text| text.parse()) {
             None => HEALTH_DAYS,
             Some(Ok(days @ 1..=365)) => days,
@@ -161,6 +175,7 @@ impl Settings {
             turnstile_secret: secret(env, "TURNSTILE_SECRET"),
             admin_token: secret(env, "ADMIN_TOKEN"),
             object_deadline_ms,
+            crawlers_bypass,
             problems,
         }
     }
