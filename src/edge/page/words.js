@@ -160,8 +160,15 @@ export function words(facts, tag, texts) {
 }
 
 /** What only a page says. */
-export function pageWords({ host, event, now, refreshSeconds, keptSeconds }, tag, texts) {
-  const [headingBefore, headingAfter] = host ? texts.inLineFor.split("{host}") : [texts.inLine, ""];
+export function pageWords(facts, tag, texts) {
+  const { host, event, now, refreshSeconds, keptSeconds } = facts;
+  // Nobody is in line where nobody is let in.
+  const isInLine = stateOf(facts) !== "rejected";
+  const [headingBefore, headingAfter] = !isInLine
+    ? [host ? "" : texts.title, ""]
+    : host
+      ? texts.inLineFor.split("{host}")
+      : [texts.inLine, ""];
   const start = event?.prequeueing && date(tag).format(now + event.secondsToStart * 1000);
   const refresh = { duration: exactDuration(tag, refreshSeconds) };
   return {
