@@ -259,6 +259,7 @@ impl Project {
                 value: format!("\"{name}\""),
                 message: format!("there is no file static/pages/{name}.html"),
                 fix: "put the template there, or leave the field out for Anteroom's own page".to_owned(),
+                excerpt: String::new(),
             }));
         }
     }
