@@ -61,6 +61,9 @@ const HELP: &str = r#"A room in wrangler.toml:
                                     static; admitted: retry, pass; also at_once and hold_ms
   health_checks = ["origin"]        checks that speak for the room's origin
   on_unhealthy = "ignore"           or "hold": new users wait while the origin is unhealthy
+  bypass_rules = ["ip.src in {192.0.2.0/24}"]
+                                    requests that go past the room, docs/bypass.md; also as tables,
+                                    { expression = "...", description = "our office", enabled = true }
   cookie_suffix = "shop"            the cookie is then __anteroom_shop
   cookie_attributes = { samesite = "auto", secure = "auto" }
                                     samesite: auto, lax, none, strict; secure: auto, always, never
@@ -147,6 +150,12 @@ fn print_sentences(project: &Project) -> std::io::Result<()> {
     if let Some(origin) = &project.origin {
         writeln!(out, "{}\n", sentences::of_origin(origin))?;
     }
+    if project.crawlers_bypass {
+        writeln!(
+            out,
+            "Verified crawlers of search engines go past all rooms (SEARCH_ENGINE_CRAWLER_BYPASS).\n"
+        )?;
+    }
     for warning in &project.warnings {
         writeln!(out, "Warning: {warning}")?;
     }
@@ -154,6 +163,9 @@ fn print_sentences(project: &Project) -> std::io::Result<()> {
     let mut err = std::io::stderr().lock();
     for problem in &project.problems {
         writeln!(err, "Error: {problem}")?;
+        for line in problem.excerpt().lines() {
+            writeln!(err, "    {line}")?;
+        }
     }
     let rooms = sentences::count(project.rooms.len() as u64, "room is", "rooms are");
     let place = &project.place;
@@ -170,6 +182,7 @@ fn print_json(project: &Project) -> std::io::Result<()> {
         "ok": errors.is_empty(),
         "config": project.place,
         "origin": project.origin,
+        "search_engine_crawler_bypass": project.crawlers_bypass,
         "rooms": rooms,
         "checks": project.checks.iter().map(sentences::check_as_json).collect::<Vec<_>>(),
         "warnings": project.warnings,

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use anteroom::bypass::BypassRule;
 use anteroom::config::{
     BindTicket, OnError, OnUnhealthy, OriginGuard, PageSettings, RateWindow, Room, SameSite, Secure,
     SlotStrategy, TurnstileAction, TurnstileMode, WhenFull,
@@ -23,6 +24,7 @@ pub fn of_room(room: &Room) -> Vec<String> {
     } else if room.queue_all {
         sentences.push("It queues all: users who are active go on, nobody new enters.".to_owned());
     }
+    sentences.extend(of_bypass(room));
     sentences.push(format!(
         "It lets in at most {} in {}, and has at most {} at once.",
         count(room.new_users_per_minute.into(), "new user", "new users"),
@@ -95,6 +97,20 @@ pub fn of_room(room: &Room) -> Vec<String> {
             .push("The origin may end a session by its answer's header Anteroom-Command: revoke.".to_owned());
     }
     sentences
+}
+
+/// Which requests go past the room.
+fn of_bypass(room: &Room) -> Vec<String> {
+    let in_words = |rule: &BypassRule| {
+        let described =
+            if rule.description.is_empty() { String::new() } else { format!(" ({})", rule.description) };
+        let off = if rule.enabled { "" } else { "; this rule is off" };
+        format!(
+            "Past the room, without cookie and uncounted, go requests with {}{described}{off}.",
+            rule.expression
+        )
+    };
+    room.bypass_rules.iter().map(in_words).collect()
 }
 
 /// How long places are kept, and for whom.
@@ -370,6 +386,7 @@ pub fn as_json(room: &Room) -> serde_json::Value {
             OnError::Admit => "admit",
             OnError::Queue => "queue",
         },
+        "bypass_rules": room.bypass_rules.iter().map(rule_as_json).collect::<Vec<_>>(),
         "cookie_name": room.cookie_name(),
         "cookie_path": room.cookie_path(),
         "cookie_attributes": {
@@ -421,6 +438,11 @@ pub fn as_json(room: &Room) -> serde_json::Value {
         "show_progress": room.page.progress,
         "sentences": of_room(room),
     })
+}
+
+fn rule_as_json(rule: &BypassRule) -> serde_json::Value {
+    let BypassRule { expression, description, enabled } = rule;
+    serde_json::json!({ "expression": expression.to_string(), "description": description, "enabled": enabled })
 }
 
 /// `1 user`, `2 users`.

@@ -9,6 +9,7 @@ mod parse;
 pub mod path;
 mod room;
 mod rooms;
+mod rules;
 
 pub use page::{LANGUAGES, PageSettings};
 pub use parse::{ConfigError, Part, parse_room};
@@ -17,4 +18,5 @@ pub use room::{
     AdaptiveRange, BindTicket, CookieAttributes, Limits, OnError, OnUnhealthy, OriginGuard, QueueingMethod,
     RateWindow, Room, SameSite, Secure, SlotStrategy, Turnstile, TurnstileAction, TurnstileMode, WhenFull,
 };
+pub(crate) use rooms::bare_host;
 pub use rooms::{BrokenRoom, Coverage, MAX_ROOMS, Rooms};

@@ -59,6 +59,7 @@ const FIELDS: &[&str] = &[
     "origin_guard",
     "health_checks",
     "on_unhealthy",
+    "bypass_rules",
     "cookie_suffix",
     "cookie_attributes",
     "queueing_status_code",
@@ -139,11 +140,14 @@ pub struct ConfigError {
     pub message: String,
     /// What to do about it: an instruction without a full stop.
     pub fix: String,
+    /// The value around the mistake in one line and a mark below the mistake in another, where a value is long; else
+    /// empty.
+    pub excerpt: String,
 }
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { part, name, field, value, message, fix } = self;
+        let Self { part, name, field, value, message, fix, .. } = self;
         write!(formatter, "{} {name}: {field} = {value}: {message}. Fix: {fix}.", part.word())
     }
 }
@@ -201,6 +205,7 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
             &[("hold", OnUnhealthy::Hold)],
             &[],
         ),
+        bypass_rules: table.bypass_rules(),
         cookie_suffix: table.cookie_suffix(),
         cookie_attributes: table.cookie_attributes(),
         queueing_status_code: table.queueing_status_code(),
@@ -325,7 +330,15 @@ impl<'a> Table<'a> {
             value,
             message,
             fix: fix.to_owned(),
+            excerpt: String::new(),
         });
+    }
+
+    /// Shows where in its value the last error is.
+    pub(super) fn show_excerpt(&mut self, excerpt: String) {
+        if let Some(last) = self.errors.last_mut() {
+            last.excerpt = excerpt;
+        }
     }
 
     pub(crate) fn unknown(&mut self, known: &[&str]) {
@@ -515,7 +528,7 @@ impl<'a> Table<'a> {
     }
 
     /// Reads a table within this one.
-    fn within<T>(
+    pub(super) fn within<T>(
         &mut self,
         prefix: &'static str,
         fields: Option<&'a Map<String, Value>>,

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::page::PageSettings;
+use super::path::push_encoded;
+use crate::bypass::BypassRule;
 use crate::origin::GuardSettings;
 
 /// One waiting room. Built only by the parser, so every value is within its range.
@@ -45,6 +47,8 @@ pub struct Room {
     pub health_checks: Vec<String>,
     /// What happens to new users while the origin is unhealthy.
     pub on_unhealthy: OnUnhealthy,
+    /// Requests that go past the room.
+    pub bypass_rules: Vec<BypassRule>,
     /// Appended to the cookie's name after an underscore; may be empty.
     pub cookie_suffix: String,
     /// Attributes of the ticket cookie.
@@ -317,13 +321,7 @@ fn push_as_browsers_do(written: &mut String, byte: u8) -> bool {
         // `^` is new in the encode set, the others are left alone by some and encoded by some; a `%` that encodes
         // nothing is sent as it is or as `%25`, depending on who wrote the link.
         b';' | b'%' | b'^' | b'|' | b'\'' | b'[' | b']' | b'\\' => return false,
-        b' ' | b'"' | b'#' | b'<' | b'>' | b'?' | b'`' | b'{' | b'}' | 0..=0x1f | 0x7f.. => {
-            const HEX: [char; 16] =
-                ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F'];
-            written.push('%');
-            written.extend([byte >> 4, byte & 0xf].iter().filter_map(|digit| HEX.get(usize::from(*digit))));
-        }
-        _ => written.push(char::from(byte)),
+        _ => push_encoded(written, byte),
     }
     true
 }

@@ -15,7 +15,7 @@ use super::passport::{
 use super::platform::{colo, likely_colo};
 use super::room_worker::{Place, time_in};
 use super::settings::Settings;
-use super::{health, operator, own, turnstile};
+use super::{bypass, health, operator, own, turnstile};
 use crate::answer::{self, Estimate, WaitingView};
 use crate::config::{BindTicket, Coverage, Room};
 use crate::origin::Turn;
@@ -56,30 +56,25 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         return Ok(later(async move { operator::handle(&request.inner, &path, &env, &settings).await }));
     }
     let room = match settings.rooms.find(host, path) {
-        // No origin knows what that is: the page comes from a room that is gone.
-        Coverage::Uncovered if request.closed.is_some() => return own::response(204, &[], None),
-        Coverage::Uncovered => return Ok(NOT_OURS),
+        Coverage::Uncovered => return not_ours(&request),
         Coverage::Covered(room) => room,
         // Which room it means depends on who reads it; no honest client writes such a path.
         Coverage::Contradictory(_) => return own::page(&answer::bad_path(), None),
     };
     // Without keys no ticket can be given, so nobody could ever leave the queue: fail open. It is in the log.
-    let Some(keys) = settings.keys.as_ref().filter(|_| !room.suspended) else {
-        return if request.closed.is_some() { own::response(204, &[], None) } else { Ok(NOT_OURS) };
-    };
+    let Some(keys) = settings.keys.as_ref().filter(|_| !room.suspended) else { return not_ours(&request) };
+    let may_bypass = settings.crawlers_bypass || !room.bypass_rules.is_empty();
+    if may_bypass && bypass::is_bypassed(&settings, room, &request) {
+        return not_ours(&request);
+    }
     let bound_to = bound_to(room, &request.inner);
     let (tickets, carrier) = tickets(keys, room, &bound_to, &request);
     let time = time_in(&room.name);
     if let Some(checked_in) = request.closed {
         let place = Place::new(room, likely_colo(&request.inner), host, &env, &settings);
-        if let Standing::Waiting(ticket) = best(&tickets, room, time)
-            // A page that is not the last one of its ticket may be closed: another one waits on.
-            && ticket.last_check_in == checked_in
-        {
-            let (id, bucket, at) = (ticket.id, ticket.bucket, place.time());
-            place.note(CheckIn::GiveUp { id, bucket, from: Seen::of(&ticket, room), at }, &context);
-        }
-        return own::response(204, &[], None);
+        let standing = best(&tickets, room, time);
+        return Visit { request, context, settings, place, https, carrier, bound_to }
+            .close(&standing, checked_in);
     }
     if let Standing::Active(ticket) = best(&tickets, room, time) {
         if !request.asks_for_status && !room.moves_on(&ticket, time) {
@@ -92,6 +87,11 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     let place = Place::new(room, colo(&request.inner), host, &env, &settings);
     let standing = best(&tickets, room, place.time());
     Ok(later(Visit { request, context, settings, place, https, carrier, bound_to }.handle(standing)))
+}
+
+/// No room has a say in it: to the origin, but for what a page of ours says, from a room that is gone.
+fn not_ours(request: &Request) -> Result<JsValue> {
+    if request.closed.is_some() { own::response(204, &[], None) } else { Ok(NOT_OURS) }
 }
 
 /// The origin ends the session of a user. What comes takes the ticket away.
@@ -254,6 +254,22 @@ impl Visit {
             || ticket.human == Human::Unknown && !turnstile::is_there(&self.settings, &self.context)
     }
 
+    /// A visitor has closed the waiting page, whose last check-in was at a time, and gives up the place until coming back.
+    fn close(&self, standing: &Standing, checked_in: u64) -> Result<JsValue> {
+        let room = &self.place.room;
+        if let Standing::Waiting(ticket) = standing
+            // Of an older page of the same ticket nothing is given up: a newer one waits on.
+            && ticket.last_check_in == checked_in
+            && self.is_counted(ticket)
+            && !ticket.uncounted
+        {
+            let (id, bucket, at) = (ticket.id, ticket.bucket, self.place.time());
+            let from = Seen::of(ticket, room);
+            self.place.note(CheckIn::GiveUp { id, bucket, from, at }, &self.context);
+        }
+        own::response(204, &[], None)
+    }
+
     /// An active user: to the origin, without a call.
     fn pass(&self, ticket: Ticket) -> Result<JsValue> {
         let time = self.place.time();
@@ -396,7 +412,7 @@ fn busy(method: &str, ticket: Option<&HeaderLine>) -> Result<JsValue> {
 }
 
 /// Whether a URL is HTTPS, its host and its path. The platform has parsed it already; this only finds the parts.
-fn parts(url: &str) -> (bool, &str, &str) {
+pub(super) fn parts(url: &str) -> (bool, &str, &str) {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (host, rest) = rest.split_at(end);

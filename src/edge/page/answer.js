@@ -33,6 +33,7 @@ import { words } from "./words.js";
  * @property {number | null} peopleAhead
  * @property {number | null} progress 0 to 100, never less than before
  * @property {{ prequeueing: boolean, secondsToStart: number, secondsToEnd: number, shuffle: boolean } | null} event
+ * @property {{ id: string, round: number, number: number | null, threshold: number } | null} [draw] the visitor's lot
  * @property {number} keptSeconds how long the place is kept after the last check-in
  * @property {number} refreshSeconds until the next check-in; 0: none
  * @property {number} now milliseconds since 1970
@@ -43,7 +44,10 @@ import { words } from "./words.js";
 
 /** A longer address is left out of the `Refresh` header. */
 const LONGEST_REFRESH_URL = 2_000;
-const CHALLENGES = "https://challenges.cloudflare.com";
+/** In owners' templates: sends what the Turnstile widget gives. Our own page's script does it itself. */
+const SENDS_TOKEN =
+  "<script>globalThis.anteroomTurnstile ??= (token) => fetch(location.href, " +
+  '{ headers: { "anteroom-turnstile": token, "anteroom-status": "1" } });</script>';
 
 /**
  * @param {object} assets what tools/pages.mjs reads from static/
@@ -96,9 +100,9 @@ export function createWaitingRoom({ languages: files, templates, template, parts
     }
     headers.set("content-type", "text/html; charset=utf-8");
     if (facts.refreshSeconds > 0) headers.set("refresh", refresh(facts.refreshSeconds, request.url));
-    const name = facts.customPage in templates ? facts.customPage : "";
+    const name = Object.hasOwn(templates, facts.customPage) ? facts.customPage : "";
     headers.set("content-security-policy", name ? ownersPolicy(facts) : policy(facts, hashes));
-    const values = { ...variables(facts, said, texts), ...(name ? {} : parts) };
+    const values = { ...variables(facts, said, tag, texts), ...(name ? withSender(facts) : parts) };
     return send(request, facts.status, headers, page(name)(values));
   };
 }
@@ -136,13 +140,21 @@ function refresh(seconds, url) {
   return isSound ? `${seconds}; url=./${rest}` : `${seconds}`;
 }
 
+/** The widget for an owner's template, with what sends its token. */
+function withSender({ turnstile }) {
+  return { turnstile: turnstile && SENDS_TOKEN + turnstile };
+}
+
 /** What a page may do: run the script and style that it carries, show the icon that it carries, and ask its own site. */
 function policy({ turnstile, embedded }, { style, script }) {
+  // The widget's script shows a frame from where it comes from.
+  const source = / src="([^"]+)"/.exec(turnstile)?.[1];
+  const challenges = source && new URL(source).origin;
   return [
     "default-src 'none'",
     `style-src '${style}'`,
-    `script-src '${script}'${turnstile ? ` ${CHALLENGES}` : ""}`,
-    ...(turnstile ? [`frame-src ${CHALLENGES}`] : []),
+    `script-src '${script}'${challenges ? ` ${challenges}` : ""}`,
+    ...(challenges ? [`frame-src ${challenges}`] : []),
     "connect-src 'self'",
     "img-src data:",
     "base-uri 'none'",
