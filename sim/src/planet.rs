@@ -579,9 +579,12 @@ impl Planet {
 
     fn new_visitor(&mut self, colo: u16) -> u32 {
         let cookieless = self.behaviour.cookieless > 0.0 && self.rng.f64() < self.behaviour.cookieless;
-        let address = match self.behaviour.bot_addresses {
-            addresses if cookieless && addresses > 0 => self.rng.u64(1..=addresses),
-            addresses => addresses + 1 + self.arrived,
+        let (address, colo) = match self.behaviour.bot_addresses {
+            addresses if cookieless && addresses > 0 => {
+                let address = self.rng.u64(1..=addresses);
+                (address, (address % self.colos.len() as u64) as u16)
+            }
+            addresses => (addresses + 1 + self.arrived, colo),
         };
         self.arrived += 1;
         let visitor = Visitor {

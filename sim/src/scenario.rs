@@ -282,7 +282,8 @@ pub struct Behaviour {
     pub revoked: f64,
     /// Share of those who give up waiting whose page says so when it is closed.
     pub closing: f64,
-    /// Those who refuse cookies come from so many addresses; 0: each from one of its own, as everybody else.
+    /// Those who refuse cookies come from so many addresses, each to one colo; 0: each from one of its own, as everybody
+    /// else.
     pub bot_addresses: u64,
     /// With an origin: how long a visitor waits for a page before asking again, in seconds.
     pub page_patience_seconds: f64,
