@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use anteroom::config::{
-    OnError, OnUnhealthy, OriginGuard, RateWindow, Room, SameSite, Secure, SlotStrategy, WhenFull,
+    OnError, OnUnhealthy, OriginGuard, QueueingMethod, RateWindow, Room, SameSite, Secure, SlotStrategy,
+    WhenFull,
 };
 use anteroom::health::check::{Check, OBSERVERS, SEARCHED_BODY, Target};
 use anteroom::origin::GuardStrategy;
@@ -36,10 +37,7 @@ pub fn of_room(room: &Room) -> Vec<String> {
         "A user stays active for {} after the last request.",
         count(room.session_duration.into(), "minute", "minutes")
     ));
-    sentences.push(format!(
-        "Everybody else waits, oldest minute first, on a page with status {} that refreshes every {} seconds.",
-        room.queueing_status_code, room.refresh_interval_seconds
-    ));
+    sentences.push(of_method(room));
     let strategy = match room.slot_strategy {
         SlotStrategy::Leases => {
             "Slots are tickets that data centers lease from one pool, Anywhere (leases).".to_owned()
@@ -74,6 +72,29 @@ pub fn of_room(room: &Room) -> Vec<String> {
     let (name, path) = (room.cookie_name(), room.cookie_path());
     sentences.push(format!("The place is kept in the cookie {name} (Path={path}, {samesite}, {secure})."));
     sentences
+}
+
+/// What happens to those who are not in.
+fn of_method(room: &Room) -> String {
+    let (status, refresh) = (room.queueing_status_code, room.refresh_interval_seconds);
+    match room.queueing_method {
+        QueueingMethod::Fifo => format!(
+            "Everybody else waits, oldest minute first, on a page with status {status} that refreshes every {refresh} \
+             seconds."
+        ),
+        QueueingMethod::Random => format!(
+            "Everybody else waits, and each is drawn by chance, on a page with status {status} that refreshes every \
+             {refresh} seconds."
+        ),
+        QueueingMethod::Passthrough => {
+            "Everybody enters and is counted, and nobody waits: the limits are not looked at (passthrough)."
+                .to_owned()
+        }
+        QueueingMethod::Reject => format!(
+            "Nobody new enters, and nobody waits: everybody else is turned away with a page with status {status} that \
+             does not refresh (reject)."
+        ),
+    }
 }
 
 /// What the room does about its origin's health.
@@ -266,7 +287,7 @@ pub fn as_json(room: &Room) -> serde_json::Value {
             RateWindow::Sliding => "sliding",
         },
         "session_duration": room.session_duration,
-        "queueing_method": "fifo",
+        "queueing_method": room.queueing_method,
         "queue_all": room.queue_all,
         "suspended": room.suspended,
         "slot_strategy": match room.slot_strategy {

@@ -5,12 +5,14 @@
 //! for a [`waiting_status`] and enters when it gets an [`admitted_status`]. `wait.rs` holds the words for a wait, one
 //! source for both ways.
 
+mod event_facts;
 mod page;
 mod wait;
 
 use serde::Serialize;
 
 use crate::config::Room;
+pub use event_facts::{DrawFacts, EventFacts};
 use page::{Message, WaitingPage};
 pub use wait::{Estimate, Wait, people_text};
 
@@ -42,12 +44,14 @@ pub struct WaitingView<'a> {
     pub queue_all: bool,
     /// Nobody new enters because the origin is unhealthy.
     pub held: bool,
-    /// Seconds to the next check-in, already spread out so that a crowd does not check in at once.
+    /// Seconds to the next check-in, already spread out so that a crowd does not check in at once; 0: there is none.
     pub refresh_seconds: u32,
     /// The time of this answer, in milliseconds since 1970.
     pub now_ms: u64,
     /// The visitor seems to refuse cookies; the page then says so. `false` when unknown.
     pub cookieless: bool,
+    /// What may be known of the order and of an event.
+    pub facts: &'a EventFacts,
 }
 
 /// An answer of our own, ready to be sent.
@@ -72,8 +76,10 @@ pub fn waiting_page(view: &WaitingView) -> Answer {
     headers.push(("content-language", "en".to_owned()));
     headers.push(("content-security-policy", page::WAITING_POLICY.to_owned()));
     headers.push((WAITING_HEADER, "waiting".to_owned()));
-    headers.push(("refresh", refresh(view)));
-    headers.push(("retry-after", view.refresh_seconds.to_string()));
+    if view.refresh_seconds > 0 {
+        headers.push(("refresh", refresh(view)));
+        headers.push(("retry-after", view.refresh_seconds.to_string()));
+    }
     Answer { status: view.room.queueing_status_code, headers, body: WaitingPage::new(view).to_html() }
 }
 
@@ -105,6 +111,7 @@ pub fn waiting_status(view: &WaitingView) -> Answer {
         people_text: &people_text(view.people_ahead),
         queue_all: view.queue_all,
         refresh_seconds: view.refresh_seconds,
+        facts: view.facts,
     });
     answer.headers.push((WAITING_HEADER, "waiting".to_owned()));
     answer.headers.push(("retry-after", view.refresh_seconds.to_string()));
@@ -234,6 +241,7 @@ struct WaitingStatus<'a> {
     people_text: &'a str,
     queue_all: bool,
     refresh_seconds: u32,
+    facts: &'a EventFacts,
 }
 
 /// What the page's script reads when the visitor may enter.

@@ -163,7 +163,7 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
             &[],
         ),
         session_duration: table.whole("session_duration", 1..=30, Some(5)),
-        queueing_method: table.queueing_method(),
+        queueing_method: table.queueing_method().unwrap_or(QueueingMethod::Fifo),
         queue_all: table.flag("queue_all"),
         suspended: table.flag("suspended"),
         slot_strategy: table.choice(
@@ -640,20 +640,25 @@ impl<'a> Table<'a> {
         ROOT.to_owned()
     }
 
-    fn queueing_method(&mut self) -> QueueingMethod {
-        let Some(value) = self.get("queueing_method") else { return QueueingMethod::Fifo };
-        match value.as_str().map(str::to_ascii_lowercase).as_deref() {
-            Some("fifo") => {}
-            Some("random" | "passthrough" | "reject") => {
-                let fix = "set queueing_method to \"fifo\", or leave it out";
-                self.refuse("queueing_method", value, "is not available yet, only \"fifo\" is", fix);
+    fn queueing_method(&mut self) -> Option<QueueingMethod> {
+        let field = "queueing_method";
+        let value = self.get(field)?;
+        let method = match value.as_str().map(str::to_ascii_lowercase).as_deref() {
+            Some("fifo") => QueueingMethod::Fifo,
+            Some("random") => QueueingMethod::Random,
+            Some("passthrough") => QueueingMethod::Passthrough,
+            Some("reject") => QueueingMethod::Reject,
+            given => {
+                let methods = ["fifo", "random", "passthrough", "reject"];
+                let fix = match nearest(given.unwrap_or_default(), &methods) {
+                    Some(meant) => format!("write {field} = \"{meant}\" if you mean that"),
+                    None => format!("set {field} to \"fifo\", or leave it out"),
+                };
+                self.refuse(field, value, format!("must be {}", one_of(&methods)), &fix);
+                return None;
             }
-            _ => {
-                let fix = "set queueing_method to \"fifo\", or leave it out";
-                self.refuse("queueing_method", value, "must be \"fifo\"", fix);
-            }
-        }
-        QueueingMethod::Fifo
+        };
+        Some(method)
     }
 
     fn curve_factor(&mut self) -> f64 {

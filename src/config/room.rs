@@ -65,6 +65,11 @@ impl Room {
         }
     }
 
+    /// Nobody new enters, whatever else is set; whoever comes waits.
+    pub fn is_closed(&self) -> bool {
+        self.queue_all
+    }
+
     /// Whether a check of this name, in any case, speaks for the room's origin.
     pub fn listens_to(&self, check: &str) -> bool {
         self.health_checks.iter().any(|name| name.eq_ignore_ascii_case(check))
@@ -118,11 +123,19 @@ pub enum RateWindow {
     Sliding,
 }
 
-/// The order in which waiting users are let in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Who of those who are not active is let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum QueueingMethod {
     /// Oldest minute-bucket first.
+    #[default]
     Fifo,
+    /// Drawn among all who wait.
+    Random,
+    /// Everybody enters and is counted; the limits are not looked at.
+    Passthrough,
+    /// Nobody new enters, and nobody waits.
+    Reject,
 }
 
 /// How slots are handed out (articles of 2021 and 2023).

@@ -13,11 +13,14 @@ use super::platform::{colo, likely_colo};
 use super::room_worker::{Place, time_in};
 use super::settings::Settings;
 use super::{health, operator, own};
-use crate::answer::{self, Estimate, WaitingView};
-use crate::config::{Coverage, Room};
+use crate::answer::{self, DrawFacts, Estimate, EventFacts, WaitingView};
+use crate::config::{Coverage, QueueingMethod, Room};
 use crate::origin::Turn;
 use crate::pipeline::{CheckIn, PLACE_MS};
-use crate::queue::{Step, estimated_wait_seconds, likely_ahead, minute_of, next_check_in_seconds};
+use crate::queue::{
+    Draw, DrawKey, Step, draw_id, estimated_wait_seconds, likely_ahead, minute_of, next_check_in_seconds,
+    next_draw_seconds, random_wait_seconds,
+};
 use crate::ticket::{KeyRing, Standing, Ticket, find_cookie, set_cookie, standing};
 
 /// Our own paths, on every host that a room covers.
@@ -64,10 +67,12 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         }
         // Nobody has to be asked, and whichever colo counts a move, the sum is right.
         let place = Place::new(room, likely_colo(&request.inner), host, &env, &settings);
-        return Visit { request, context, keys: Rc::clone(keys), place, https }.pass(ticket);
+        let draw_key = settings.draw_key.clone();
+        return Visit { request, context, keys: Rc::clone(keys), draw_key, place, https }.pass(ticket);
     }
     let place = Place::new(room, colo(&request.inner), host, &env, &settings);
-    let visit = Visit { request, context, keys: Rc::clone(keys), place, https };
+    let draw_key = settings.draw_key.clone();
+    let visit = Visit { request, context, keys: Rc::clone(keys), draw_key, place, https };
     let standing = best(&tickets, room, visit.place.time());
     Ok(later(visit.handle(standing)))
 }
@@ -115,6 +120,7 @@ struct Visit {
     request: Request,
     context: Context,
     keys: Rc<KeyRing>,
+    draw_key: DrawKey,
     place: Place,
     https: bool,
 }
@@ -123,7 +129,7 @@ impl Visit {
     /// Whoever is not an active user.
     async fn handle(self, standing: Standing) -> Result<JsValue> {
         let room = &self.place.room;
-        if !room.queue_all {
+        if !room.is_closed() {
             self.place.refresh_state().await;
         }
         let (ticket, waits) = match standing {
@@ -134,7 +140,10 @@ impl Visit {
                 (Ticket { id, bucket: minute_of(time), accepted_at: None, last_check_in: time }, false)
             }
         };
-        let step = if passages::has_room(&self.place.room) {
+        let draw = self.place.draw(&self.draw_key, &standing);
+        let step = if draw.is_some_and(|draw| !draw.wins) {
+            Step::Wait
+        } else if passages::has_room(&self.place.room) {
             self.place.judge(&standing, ticket.id).await?
         } else {
             // The origin has enough to do with those who are in.
@@ -144,7 +153,8 @@ impl Visit {
         match step {
             Step::Pass => self.pass(ticket),
             Step::Enter { minute, numbered } => self.enter(ticket, waits, minute, numbered),
-            Step::Wait | Step::Ask(..) => self.wait(ticket, waits).await,
+            Step::Wait | Step::Ask(..) => self.wait(ticket, waits, draw).await,
+            Step::Refuse => self.refuse(),
         }
     }
 
@@ -180,7 +190,29 @@ impl Visit {
         to_origin(&self.request.inner, &self.place.room, cookie)
     }
 
-    async fn wait(&self, ticket: Ticket, waited: bool) -> Result<JsValue> {
+    /// Whoever is turned away keeps the ticket that there is, and is not counted.
+    fn refuse(&self) -> Result<JsValue> {
+        let facts = EventFacts {
+            queueing_method: self.place.room.queueing_method,
+            turned_away: true,
+            ..EventFacts::default()
+        };
+        let view = WaitingView {
+            room: &self.place.room,
+            url: &self.request.url,
+            estimate: Estimate::Unknown,
+            people_ahead: None,
+            queue_all: false,
+            held: false,
+            refresh_seconds: 0,
+            now_ms: self.place.time(),
+            cookieless: false,
+            facts: &facts,
+        };
+        self.show(&view, None)
+    }
+
+    async fn wait(&self, ticket: Ticket, waited: bool, draw: Option<Draw>) -> Result<JsValue> {
         let room = &self.place.room;
         self.place.refresh_state().await;
         let state = self.place.state_to_tell().await;
@@ -190,30 +222,56 @@ impl Visit {
         self.place.note(check_in, &self.context);
         let global_time = state.as_ref().map_or(time, |state| state.global_time(now()));
         let key = state.as_ref().map(|state| &state.key);
+        let random_order = room.queueing_method == QueueingMethod::Random;
         let [random] = random::<1>()?;
-        let refresh_seconds =
-            next_check_in_seconds(room, key, ticket.bucket, global_time, f64::from(random) / 256.0);
+        let random = f64::from(random) / 256.0;
+        let refresh_seconds = if random_order {
+            next_draw_seconds(room, ticket.id, time, random)
+        } else {
+            next_check_in_seconds(room, key, ticket.bucket, global_time, random)
+        };
+        let facts = EventFacts {
+            queueing_method: room.queueing_method,
+            turned_away: false,
+            percentiles: key
+                .filter(|_| random_order)
+                .and_then(|key| random_wait_seconds(room, key, global_time)),
+            draw: draw.map(|draw| DrawFacts {
+                id: draw_id(ticket.id),
+                round: draw.round,
+                number: draw.number,
+                threshold: draw.threshold,
+            }),
+        };
         let view = WaitingView {
             room,
             url: &self.request.url,
             estimate: key
                 .and_then(|key| estimated_wait_seconds(room, key, ticket.bucket, global_time))
                 .map_or(Estimate::Unknown, |seconds| Estimate::Known { seconds }),
-            people_ahead: key.map(|key| likely_ahead(key, ticket.bucket).max(0) as u64),
+            // Where the order is random nobody is ahead of anybody.
+            people_ahead: key
+                .filter(|_| !random_order)
+                .map(|key| likely_ahead(key, ticket.bucket).max(0) as u64),
             queue_all: room.queue_all,
             held: key.is_some_and(|key| key.held),
             refresh_seconds,
             now_ms: time,
             cookieless: !waited && self.comes_from_itself(),
+            facts: &facts,
         };
         let waiting = Ticket { last_check_in: time, ..ticket };
         let cookie = self.cookie(&waiting, PLACE_MS)?;
+        self.show(&view, Some(&cookie))
+    }
+
+    fn show(&self, view: &WaitingView, cookie: Option<&str>) -> Result<JsValue> {
         let page = if self.request.asks_for_status {
-            answer::waiting_status(&view)
+            answer::waiting_status(view)
         } else {
-            answer::waiting_page(&view)
+            answer::waiting_page(view)
         };
-        own::page(&page, Some(&cookie))
+        own::page(&page, cookie)
     }
 
     fn cookie(&self, ticket: &Ticket, lifetime_ms: u64) -> Result<String> {

@@ -6,6 +6,7 @@
 
 mod calls;
 mod clock;
+mod draws;
 mod gate;
 mod health;
 mod objects;

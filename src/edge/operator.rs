@@ -7,7 +7,7 @@ use worker::{Env, Result};
 use super::calls::{GLOBAL, call};
 use super::clock::now;
 use super::settings::Settings;
-use super::{health, own};
+use super::{draws, health, own};
 use crate::answer;
 use crate::config::Limits;
 use crate::pipeline::messages::{ORIGIN, OriginStatus, STATE, StateAnswer, StateRequest, VERSION};
@@ -82,6 +82,9 @@ pub async fn handle(
 ) -> Result<JsValue> {
     if let Some(answer) = health::handle(request, path, env, settings).await? {
         return Ok(answer);
+    }
+    if path == draws::PATH {
+        return draws::handle(request, settings);
     }
     if path != "/__anteroom/status" {
         return own::page(&answer::not_found(), None);

@@ -16,7 +16,9 @@ use crate::pipeline::messages::{
     WorkerReport, colo_object,
 };
 use crate::pipeline::{CheckIn, HOLD_TRIES, Outbox, wire};
-use crate::queue::{Clocked, Desk, Keeper, NumberAsk, Outcome, StateKey, Step, Turn, Whom, minute_of};
+use crate::queue::{
+    Clocked, Desk, Draw, DrawKey, Keeper, NumberAsk, Outcome, StateKey, Step, Turn, Whom, minute_of,
+};
 use crate::ticket::Standing;
 
 /// Rooms times colos that one isolate keeps apart. An isolate serves one colo, so this is reached by tests alone; at
@@ -173,6 +175,12 @@ impl Place {
         };
         // A cache that refuses is no harm: each isolate then gets its state key with its own reports.
         let _ = put.await;
+    }
+
+    /// The lot of a request, where the order is random.
+    pub fn draw(&self, key: &DrawKey, standing: &Standing) -> Option<Draw> {
+        let time = self.time();
+        self.with(|worker| worker.keeper.draw(&self.room, key, standing, time)).ok().flatten()
     }
 
     /// Judges a request, asking objects where that is needed. What comes is the last step: pass, enter or wait.

@@ -10,6 +10,7 @@ use worker::Env;
 use super::platform::log_error;
 use crate::config::Rooms;
 use crate::health::check::Checks;
+use crate::queue::DrawKey;
 use crate::ticket::KeyRing;
 
 /// Calls to objects on a visitor's path take no longer than this by default, in milliseconds.
@@ -37,6 +38,8 @@ pub struct Settings {
     pub checks: Checks,
     /// The keys of the ticket cookies; `None`: missing or invalid, no room can work.
     pub keys: Option<Rc<KeyRing>>,
+    /// What lots are drawn by (`DRAW_KEY`).
+    pub draw_key: DrawKey,
     /// Where admitted visitors go; `None`: the zone's own origin.
     pub origin: Option<String>,
     /// The token of the operator endpoints; `None`: they are closed.
@@ -82,7 +85,9 @@ impl Settings {
         let (checks, errors_of_checks) = Checks::from_vars(vars("CHECK_"));
         errors.extend(errors_of_checks);
         let mut problems: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        let keys = match KeyRing::parse(&text_var(env, "COOKIE_KEYS").unwrap_or_default()) {
+        let cookie_keys = text_var(env, "COOKIE_KEYS").unwrap_or_default();
+        let draw_key = text_var(env, "DRAW_KEY").filter(|key| !key.trim().is_empty());
+        let keys = match KeyRing::parse(&cookie_keys) {
             Ok(keys) => Some(Rc::new(keys)),
             Err(error) => {
                 problems.push(format!("{error}. Until then every request goes to the origin"));
@@ -129,6 +134,7 @@ impl Settings {
             rooms,
             checks,
             keys,
+            draw_key: DrawKey::new(draw_key.as_deref(), &cookie_keys),
             webhook_secret: text_var(env, "WEBHOOK_SECRET").filter(|secret| !secret.is_empty()),
             health_page,
             health_days,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Census;
 use super::flow::Flow;
 use super::messages::{ColoReport, Given, OriginHealth, OriginStatus, VERSION};
-use crate::config::{Limits, Room, SlotStrategy};
+use crate::config::{Limits, QueueingMethod, Room, SlotStrategy};
 use crate::origin::{Adaptive, Evidence, Hold, OriginCounts, Use};
 use crate::queue::{Level, MinuteShares, Shares, StateKey, minute_of, start_of};
 
@@ -294,7 +294,8 @@ impl Global {
         let mut users: Vec<u64> = vec![0; self.colos.len()];
         let mut total = 0;
         for (bucket, _) in waiting {
-            if total >= numbers {
+            // Where the order is random, it is the turn of all of them.
+            if total >= numbers && room.queueing_method != QueueingMethod::Random {
                 break;
             }
             for (users, colo) in users.iter_mut().zip(self.colos.values()) {

@@ -3,8 +3,8 @@
 //! `ANTEROOM_PAGES=<folder>` makes `pages_to_look_at` write every page there, to open in a browser.
 
 use anteroom::answer::{
-    Answer, Estimate, WaitingView, admitted_status, is_status_request, not_found, origin_unreachable,
-    waiting_page, waiting_status,
+    Answer, Estimate, EventFacts, WaitingView, admitted_status, is_status_request, not_found,
+    origin_unreachable, waiting_page, waiting_status,
 };
 use anteroom::config::{
     CookieAttributes, OnError, OnUnhealthy, QueueingMethod, RateWindow, Room, SameSite, Secure, SlotStrategy,
@@ -13,6 +13,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+
+const NO_EVENT: EventFacts =
+    EventFacts { queueing_method: QueueingMethod::Fifo, turned_away: false, percentiles: None, draw: None };
 
 fn room() -> Room {
     Room {
@@ -52,6 +55,7 @@ fn view(room: &Room) -> WaitingView<'_> {
         // 2026-07-01 14:03:22 UTC
         now_ms: 1_782_914_602_000,
         cookieless: false,
+        facts: &NO_EVENT,
     }
 }
 
@@ -268,6 +272,15 @@ fn refused_cookies_are_told() {
 }
 
 #[test]
+fn whoever_is_turned_away_is_not_told_to_come_back() {
+    let room = room();
+    let facts = EventFacts { turned_away: true, ..NO_EVENT };
+    let turned_away = WaitingView { refresh_seconds: 0, facts: &facts, ..view(&room) };
+    let answer = waiting_page(&turned_away);
+    assert_eq!((header(&answer, "refresh"), header(&answer, "retry-after")), (None, None));
+}
+
+#[test]
 fn the_status_has_all_that_the_script_reads() {
     let room = room();
     let answer = waiting_status(&view(&room));
@@ -289,6 +302,12 @@ fn the_status_has_all_that_the_script_reads() {
             "peopleText": "About 60 people are ahead of you.",
             "queueAll": false,
             "refreshSeconds": 19,
+            "facts": {
+                "queueingMethod": "fifo",
+                "turnedAway": false,
+                "percentiles": null,
+                "draw": null,
+            },
         })
     );
     assert_eq!(admitted_status().status, 200);

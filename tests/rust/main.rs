@@ -17,6 +17,7 @@ mod formats;
 mod guard;
 mod health;
 mod limits;
+mod methods;
 mod origin;
 mod ticket;
 mod window;
