@@ -9,7 +9,8 @@
 //! 5. [`pipeline`]: what was counted travels worker → data center → global, and comes back as the state key.
 //! 6. [`origin`]: what is learned of the origin by passing requests on, and what follows from it.
 //! 7. [`health`]: beside all this, what is known of the origin's health.
-//! 8. `edge`: the only code that knows Workers. It gathers what the others need, and does what they decide.
+//! 8. [`turnstile`]: whether a waiting visitor is a person, where the owner asks.
+//! 9. `edge`: the only code that knows Workers. It gathers what the others need, and does what they decide.
 //!
 //! Everything but `edge` is pure: time and random values come in as arguments, nothing in it reads a clock,
 //! draws random numbers or does I/O. So the Worker, the objects and the tests all run the same code.
@@ -23,3 +24,4 @@ pub mod origin;
 pub mod pipeline;
 pub mod queue;
 pub mod ticket;
+pub mod turnstile;

@@ -1,5 +1,6 @@
 /**
- * Installs what is missing: npm packages, two pinned Rust toolchains, the tools that build the Worker.
+ * Installs what is missing: npm packages, two pinned Rust toolchains, the tools that build the Worker, and for the tests
+ * an HTTP client of another language.
  *
  * It looks at files, not at the answers of slow programs, so that a run with nothing to do takes no time;
  * hence every other tool starts with it.
@@ -23,6 +24,8 @@ import {
   main,
   NIGHTLY,
   node22,
+  PYTHON_PACKAGES,
+  REQUESTS,
   ROOT,
   run,
   SHIMS,
@@ -44,6 +47,7 @@ export async function setup({ tests = false } = {}) {
   await rust(tests);
   await buildTools();
   shims();
+  if (tests) await pythonRequests();
 }
 
 /** @param {string} text */
@@ -178,6 +182,26 @@ async function buildTool(program, crate, version, download) {
   }
   if (!isThere())
     throw new Failure(`${file} does not answer as ${version}: remove .tools, then run this again`);
+}
+
+/** Python's most used HTTP client, for the test of clients that are no browsers. */
+async function pythonRequests() {
+  if (existsSync(join(PYTHON_PACKAGES, `requests-${REQUESTS}.dist-info`))) return;
+  if (!which("python3")) throw new Failure("python3 is missing: install Python 3.9 or newer with pip");
+  say(`requests ${REQUESTS} for Python (pip)`);
+  const pip = [
+    "-m",
+    "pip",
+    "install",
+    "--quiet",
+    "--disable-pip-version-check",
+    "--root-user-action=ignore",
+    "--target",
+    PYTHON_PACKAGES,
+  ];
+  await run("python3", [...pip, `requests==${REQUESTS}`], {
+    failure: "pip could not install requests: see above (Debian: apt-get install python3-pip)",
+  });
 }
 
 /** Says before the compilation, not in the midst of it, what it will lack. */

@@ -26,6 +26,9 @@ export const NIGHTLY = "nightly-2026-05-20";
 export const STABLE = "1.95.0";
 export const WASM_TARGET = "wasm32-unknown-unknown";
 export const WORKER_BUILD = "0.8.7";
+/** Of Python's HTTP client; and where it is. */
+export const REQUESTS = "2.34.2";
+export const PYTHON_PACKAGES = join(TOOLS, "python");
 
 /** wrangler, Miniflare and undici want this Node; npm brings it (the package `node`). */
 const NODE_AT_LEAST = [22, 19];

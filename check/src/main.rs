@@ -61,7 +61,14 @@ const HELP: &str = r#"A room in wrangler.toml:
   cookie_suffix = "shop"            the cookie is then __anteroom_shop
   cookie_attributes = { samesite = "auto", secure = "auto" }
                                     samesite: auto, lax, none, strict; secure: auto, always, never
+                                    partitioned: true with samesite = "none", unless it is set to false
   queueing_status_code = 200        of the waiting page: 200, 202 or 429
+  enabled_origin_commands = ["revoke"]
+                                    the origin's answer header Anteroom-Command: revoke ends a session
+  turnstile_sitekey = "0x4AAAA..."  Cloudflare's Turnstile for those who wait; left out: none. Its secret is the
+                                    secret TURNSTILE_SECRET_SHOP, or TURNSTILE_SECRET for all rooms
+  turnstile_mode = "invisible"      or "off", "visible_non_interactive", "visible_managed"
+  turnstile_action = "log"          or "infinite_queue": who does not pass never enters, and is not counted
   refresh_interval_seconds = 20     between two refreshes of the waiting page, 5 to 60
 
 A check of the origin's health:

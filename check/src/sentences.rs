@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use anteroom::config::{
     OnError, OnUnhealthy, OriginGuard, QueueingMethod, RateWindow, Room, SameSite, Secure, SlotStrategy,
-    WhenFull,
+    TurnstileAction, TurnstileMode, WhenFull,
 };
 use anteroom::health::check::{Check, OBSERVERS, SEARCHED_BODY, Target};
 use anteroom::origin::GuardStrategy;
@@ -70,7 +70,24 @@ pub fn of_room(room: &Room) -> Vec<String> {
         (_, Secure::Never) => "never Secure",
     };
     let (name, path) = (room.cookie_name(), room.cookie_path());
-    sentences.push(format!("The place is kept in the cookie {name} (Path={path}, {samesite}, {secure})."));
+    if let Some(turnstile) = &room.turnstile {
+        let what = match turnstile.action {
+            TurnstileAction::Log => "and who fails is logged",
+            TurnstileAction::InfiniteQueue => "and only who passes is counted and let in",
+        };
+        sentences.push(format!(
+            "Those who wait are tested by Turnstile (site key {}), {what}.",
+            turnstile.sitekey
+        ));
+    }
+    let partitioned = if room.cookie_attributes.partitioned { ", Partitioned" } else { "" };
+    sentences.push(format!(
+        "The place is kept in the cookie {name} (Path={path}, {samesite}, {secure}{partitioned})."
+    ));
+    if room.revoke {
+        sentences
+            .push("The origin may end a session by its answer's header Anteroom-Command: revoke.".to_owned());
+    }
     sentences
 }
 
@@ -315,7 +332,21 @@ pub fn as_json(room: &Room) -> serde_json::Value {
                 Secure::Always => "always",
                 Secure::Never => "never",
             },
+            "partitioned": room.cookie_attributes.partitioned,
         },
+        "turnstile": room.turnstile.as_ref().map(|turnstile| serde_json::json!({
+            "sitekey": turnstile.sitekey,
+            "mode": match turnstile.mode {
+                TurnstileMode::Invisible => "invisible",
+                TurnstileMode::VisibleNonInteractive => "visible_non_interactive",
+                TurnstileMode::VisibleManaged => "visible_managed",
+            },
+            "action": match turnstile.action {
+                TurnstileAction::Log => "log",
+                TurnstileAction::InfiniteQueue => "infinite_queue",
+            },
+        })),
+        "enabled_origin_commands": if room.revoke { vec!["revoke"] } else { Vec::new() },
         "queueing_status_code": room.queueing_status_code,
         "refresh_interval_seconds": room.refresh_interval_seconds,
         "sentences": of_room(room),

@@ -9,7 +9,7 @@ use anteroom::config::{QueueingMethod, Room, SlotStrategy};
 use anteroom::origin::{Arrival, Reply, Turn as GuardTurn, Watch};
 use anteroom::pipeline::messages::{ColoReport, Given, WorkerAnswer, WorkerReport};
 use anteroom::pipeline::{
-    CheckIn, DataCenter, Global, GlobalMeta, HOLD_TRIES, Outbox, PLACE_MS, SavedDataCenter,
+    CheckIn, DataCenter, Global, GlobalMeta, HOLD_TRIES, Outbox, PLACE_MS, SavedDataCenter, Seen,
 };
 use anteroom::queue::{
     Anywhere, Clocked, Counter, Desk, DrawKey, Keeper, LeaseAnswer, LeaseAsk, LeaseCounter, Lent, LoanAsk,
@@ -657,7 +657,7 @@ impl Planet {
                     here.bucket = minute_of(true_now);
                     self.measure.arrived(true_now);
                 }
-                Ticket { id, bucket: minute_of(now), accepted_at: None, last_check_in: now }
+                Ticket::new(id, now)
             }
         };
         if !matches!(standing, Standing::Active(_)) {
@@ -855,7 +855,7 @@ impl Planet {
         let session = self.room.session_ms();
         let here = &mut self.visitors[request.visitor as usize];
         if moved {
-            here.ticket = Some(Ticket { last_check_in: now, ..ticket });
+            here.ticket = Some(ticket.checked_in(now));
         }
         // Within a slot the cookie stays as it is: its session counts from the request that wrote it.
         let from = if moved || !here.counted_active { true_now } else { here.active_until - session };
@@ -873,7 +873,7 @@ impl Planet {
         let now = self.worker_time(colo, worker);
         let waits = matches!(request.standing, Standing::Waiting(_));
         let ticket = request.ticket;
-        let from = waits.then_some(ticket.last_check_in);
+        let from = waits.then(|| Seen::of(&ticket, &self.room));
         let check_in =
             CheckIn::Enter { id: ticket.id, bucket: ticket.bucket, from, at: now, minute, numbered };
         self.note(colo, worker, check_in);
@@ -886,8 +886,7 @@ impl Planet {
             return;
         }
         let first = here.place != Place::Inside;
-        here.ticket =
-            (!here.cookieless).then_some(Ticket { accepted_at: Some(now), last_check_in: now, ..ticket });
+        here.ticket = (!here.cookieless).then_some(ticket.admitted(now));
         if first {
             let queued = here.place == Place::Queue;
             here.place = Place::Inside;
@@ -920,8 +919,9 @@ impl Planet {
         let now = self.worker_time(colo, worker);
         let waits = matches!(request.standing, Standing::Waiting(_));
         let ticket = request.ticket;
-        let from = waits.then_some(ticket.last_check_in);
-        self.note(colo, worker, CheckIn::Wait { id: ticket.id, bucket: ticket.bucket, from, at: now });
+        let from = waits.then(|| Seen::of(&ticket, &self.room));
+        let at = Seen::from(now);
+        self.note(colo, worker, CheckIn::Wait { id: ticket.id, bucket: ticket.bucket, from, at });
         let true_now = self.now();
         let random = self.rng.f64();
         let state = self.colos[usize::from(colo)].workers[usize::from(worker)].keeper.state();
@@ -959,7 +959,7 @@ impl Planet {
             here.first_shown = estimate;
         }
         here.shown = estimate.or(here.shown);
-        here.ticket = (!here.cookieless).then_some(Ticket { last_check_in: now, ..ticket });
+        here.ticket = (!here.cookieless).then_some(ticket.checked_in(now));
         let next = (true_now + next).min(here.gives_up.max(true_now + 1));
         if leaves {
             here.place = Place::Gone;

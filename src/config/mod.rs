@@ -13,6 +13,6 @@ pub use parse::{ConfigError, Part, parse_room};
 pub(crate) use parse::{Table, nearest, shown_text};
 pub use room::{
     AdaptiveRange, CookieAttributes, Limits, OnError, OnUnhealthy, OriginGuard, QueueingMethod, RateWindow,
-    Room, SameSite, Secure, SlotStrategy, WhenFull,
+    Room, SameSite, Secure, SlotStrategy, Turnstile, TurnstileAction, TurnstileMode, WhenFull,
 };
 pub use rooms::{BrokenRoom, Coverage, MAX_ROOMS, Rooms};

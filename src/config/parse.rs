@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::path;
 use super::room::{
     AdaptiveRange, CookieAttributes, OnError, OnUnhealthy, OriginGuard, QueueingMethod, RateWindow, Room,
-    SameSite, Secure, SlotStrategy, WhenFull,
+    SameSite, Secure, SlotStrategy, Turnstile, TurnstileAction, TurnstileMode, WhenFull,
 };
 use crate::origin::{GuardSettings, GuardStrategy};
 
@@ -30,12 +30,13 @@ const WINDOW: RangeInclusive<u32> = 1..=10_000;
 const SLOW_MS: RangeInclusive<u32> = 10..=60_000;
 const CHECKS_MAX: usize = 10;
 const CHECK_NAME_MAX: usize = 100;
+const SITEKEY_MAX: usize = 100;
 const STATUS_CODES: [u16; 3] = [200, 202, 429];
 /// Nothing else may be served below this path: it holds Anteroom's own pages on every covered host.
 const OWN_PATH: &[u8] = b"/__anteroom";
 
 /// Every field of a room's table.
-const FIELDS: [&str; 21] = [
+const FIELDS: [&str; 25] = [
     "host",
     "path",
     "total_active_users",
@@ -56,6 +57,10 @@ const FIELDS: [&str; 21] = [
     "cookie_suffix",
     "cookie_attributes",
     "queueing_status_code",
+    "enabled_origin_commands",
+    "turnstile_mode",
+    "turnstile_action",
+    "turnstile_sitekey",
     "refresh_interval_seconds",
 ];
 
@@ -66,19 +71,16 @@ const RANGE_FIELDS: [&str; 2] = ["min", "max"];
 const GUARD_FIELDS: [&str; 7] = ["strategy", "min", "max", "at_once", "timeout", "hold_ms", "admitted"];
 
 /// Every field of `cookie_attributes`.
-const COOKIE_FIELDS: [&str; 2] = ["samesite", "secure"];
+const COOKIE_FIELDS: [&str; 3] = ["samesite", "secure", "partitioned"];
 
 /// Fields that owners know from elsewhere and that Anteroom does not have yet.
-const LATER_FIELDS: [&str; 9] = [
+const LATER_FIELDS: [&str; 6] = [
     "additional_routes",
     "custom_page_html",
     "default_template_language",
     "description",
     "disable_session_renewal",
-    "enabled_origin_commands",
     "json_response_enabled",
-    "turnstile_action",
-    "turnstile_mode",
 ];
 
 /// What an owner configures with a table of vars.
@@ -189,6 +191,8 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
         cookie_suffix: table.cookie_suffix(),
         cookie_attributes: table.cookie_attributes(),
         queueing_status_code: table.queueing_status_code(),
+        turnstile: table.turnstile(),
+        revoke: table.origin_commands(),
         refresh_interval_seconds: table.whole("refresh_interval_seconds", 5..=60, Some(20)),
         name,
     };
@@ -700,6 +704,51 @@ impl<'a> Table<'a> {
         String::new()
     }
 
+    fn turnstile(&mut self) -> Option<Turnstile> {
+        let mode = self.choice(
+            "turnstile_mode",
+            ("invisible", Some(TurnstileMode::Invisible)),
+            &[
+                ("off", None),
+                ("visible_non_interactive", Some(TurnstileMode::VisibleNonInteractive)),
+                ("visible_managed", Some(TurnstileMode::VisibleManaged)),
+            ],
+            &[],
+        );
+        let infinite = [("infinite_queue", TurnstileAction::InfiniteQueue)];
+        let action = self.choice("turnstile_action", ("log", TurnstileAction::Log), &infinite, &[]);
+        let field = "turnstile_sitekey";
+        let Some(sitekey) = self.text(field, "0x4AAAAAAA...") else {
+            let is_wrong = self.errors.iter().any(|error| error.field.starts_with("turnstile_"));
+            let mut fields = ["turnstile_mode", "turnstile_action"].into_iter().filter(|_| !is_wrong);
+            let named = fields.find(|of| self.get(of).is_some());
+            if let Some(named) = named.filter(|_| mode.is_some() && self.get(field).is_none()) {
+                let value = self.get(named).cloned().unwrap_or_default();
+                let fix = "add turnstile_sitekey, the site key of your Turnstile widget, or remove this";
+                self.refuse(named, &value, "needs turnstile_sitekey", fix);
+            }
+            return None;
+        };
+        let is_key = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+        if !(1..=SITEKEY_MAX).contains(&sitekey.len()) || !sitekey.bytes().all(is_key) {
+            let message = format!("must be 1 to {SITEKEY_MAX} letters, digits, \"_\", \"-\" or \".\"");
+            self.refuse(field, &Value::from(sitekey), message, "copy the site key of your Turnstile widget");
+        }
+        Some(Turnstile { mode: mode?, action, sitekey: sitekey.to_owned() })
+    }
+
+    /// Whether `revoke` is among `enabled_origin_commands`.
+    fn origin_commands(&mut self) -> bool {
+        let field = "enabled_origin_commands";
+        let Some(value) = self.get(field) else { return false };
+        let commands = value.as_array().filter(|commands| commands.iter().all(|name| name == "revoke"));
+        if commands.is_none() {
+            let fix = "write enabled_origin_commands = [\"revoke\"]";
+            self.refuse(field, value, "must be a list of commands, and the only command is \"revoke\"", fix);
+        }
+        commands.is_some_and(|commands| !commands.is_empty())
+    }
+
     fn cookie_attributes(&mut self) -> CookieAttributes {
         let field = "cookie_attributes";
         let fields = match self.get(field) {
@@ -726,7 +775,16 @@ impl<'a> Table<'a> {
             let fix = "set secure to \"auto\" or \"always\", or samesite to \"lax\"";
             self.refuse("secure", &Value::from("never"), message, fix);
         }
-        CookieAttributes { samesite, secure }
+        let partitioned = match self.get("partitioned") {
+            None => samesite == SameSite::None,
+            Some(_) => self.flag("partitioned"),
+        };
+        if partitioned && samesite != SameSite::None {
+            let message = "needs samesite = \"none\": it is for rooms inside pages of other sites";
+            let fix = "set samesite to \"none\", or remove partitioned";
+            self.refuse("partitioned", &Value::from(true), message, fix);
+        }
+        CookieAttributes { samesite, secure, partitioned }
     }
 
     fn queueing_status_code(&mut self) -> u16 {

@@ -47,6 +47,10 @@ pub struct Room {
     pub cookie_attributes: CookieAttributes,
     /// Status of the waiting page: 200, 202 or 429.
     pub queueing_status_code: u16,
+    /// Whether waiting visitors have to show that they are people, and how; `None`: they need not.
+    pub turnstile: Option<Turnstile>,
+    /// Whether the origin may end a user's session (`enabled_origin_commands = ["revoke"]`).
+    pub revoke: bool,
     /// Seconds between two check-ins of a waiting user, 5 to 60.
     pub refresh_interval_seconds: u32,
 }
@@ -200,6 +204,37 @@ pub struct AdaptiveRange {
     pub slow_ms: Option<u32>,
 }
 
+/// How Cloudflare's Turnstile tests waiting visitors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Turnstile {
+    /// Whether there is something to see.
+    pub mode: TurnstileMode,
+    /// What becomes of those who fail.
+    pub action: TurnstileAction,
+    /// The widget's site key: letters, digits, `_`, `-` and `.`.
+    pub sitekey: String,
+}
+
+/// Whether there is something to see of Turnstile (`turnstile_mode`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TurnstileMode {
+    /// Nothing.
+    Invisible,
+    /// A widget that needs nothing done.
+    VisibleNonInteractive,
+    /// A widget that may ask for a click.
+    VisibleManaged,
+}
+
+/// What becomes of visitors who fail Turnstile (`turnstile_action`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TurnstileAction {
+    /// It is logged.
+    Log,
+    /// They wait for ever, and are not counted.
+    InfiniteQueue,
+}
+
 /// Attributes of the ticket cookie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CookieAttributes {
@@ -207,6 +242,9 @@ pub struct CookieAttributes {
     pub samesite: SameSite,
     /// The `Secure` attribute.
     pub secure: Secure,
+    /// The `Partitioned` attribute (CHIPS): inside pages of other sites each of them has a ticket of its own. With
+    /// `SameSite=None` only, and then unless it is switched off.
+    pub partitioned: bool,
 }
 
 /// `SameSite` of the ticket cookie.

@@ -10,7 +10,7 @@ export { Anywhere, Counter, DataCenter, Global, Health };
 globalThis.anteroomHealthScript = healthScript;
 
 // What `src/edge/mod.rs` exports; worker-build puts it there.
-const { decide, origin, patience, returned, tend, unreachable } = Rust.prototype;
+const { decide, origin, patience, returned, revoked, tend, unreachable } = Rust.prototype;
 
 /** Where admitted visitors go; empty: the zone's own origin. The same for all requests of an isolate. */
 let elsewhere;
@@ -36,28 +36,59 @@ export default {
     const sent = elsewhere ? moved(request, elsewhere) : request;
     // No room covers it: nothing is counted.
     if (answer === undefined) return toOrigin(sent);
-    let passage = answer;
-    let cookie = "";
-    if (typeof answer === "string") {
-      const space = answer.indexOf(" ");
-      passage = +answer.slice(0, space);
-      cookie = answer.slice(space + 1);
-    }
-    return toOrigin(sent, cookie, passage, (came, took) =>
+    const { passage, ticket, admitted, session } =
+      typeof answer === "string" ? readPassport(answer) : { passage: answer };
+    const marked = admitted ? signed(sent, admitted) : sent;
+    const response = await toOrigin(marked, ticket, passage, (came, took) =>
       returned(passage, came, took, request, env, context),
     );
+    return session ? obeyed(response, session, request, env, context) : response;
   },
   scheduled: (_event, env) => tend(env),
 };
 
+/** What `decide` says in lines: the request's number, and what else there is to do, by the first letter of each. */
+function readPassport(text) {
+  const [passage, ...lines] = text.split("\n");
+  const value = (letter) => lines.find((line) => line[0] === letter)?.slice(1);
+  return { passage: +passage, ticket: value("t"), admitted: value("a"), session: value("r") };
+}
+
+/** The request with the signed word that it was admitted, in place of what its visitor may have sent there. */
+function signed(request, admitted) {
+  const headers = new Headers(request.headers);
+  headers.set("anteroom-admitted", admitted);
+  return new Request(request, { headers });
+}
+
+/** The origin's answer; where it commands to end the session, that is done, and its visitor loses the ticket. */
+function obeyed(response, session, request, env, context) {
+  const commands = ["anteroom-command", "cf-waiting-room-command"];
+  const commanded = commands.filter((name) => response.headers.has(name));
+  if (!commanded.some((name) => response.headers.get(name).trim().toLowerCase() === "revoke"))
+    return response;
+  const changed = new Response(response.body, response);
+  for (const name of commanded) changed.headers.delete(name);
+  give(changed, revoked(session, request, env, context));
+  return changed;
+}
+
+/** Adds the header that carries the visitor's ticket; a newer one takes the place of an older one. */
+function give(response, ticket) {
+  const colon = ticket.indexOf(": ");
+  const [name, value] = [ticket.slice(0, colon), ticket.slice(colon + 2)];
+  if (name === "set-cookie") response.headers.append(name, value);
+  else response.headers.set(name, value);
+}
+
 /**
  * To the origin and back, untouched: method, headers and body as they came, redirects not followed.
  * @param {Request} request
- * @param {string} [cookie] Added to the answer, unless empty.
+ * @param {string} [ticket] The header that carries the visitor's ticket (`name: value`), added to the answer, unless empty.
  * @param {number} [passage] The request's number; below zero: it has only so much time.
  * @param {(came: number, took: number) => void} [told] What came of it, and after how many milliseconds.
  */
-async function toOrigin(request, cookie = "", passage = 0, told = undefined) {
+async function toOrigin(request, ticket = "", passage = 0, told = undefined) {
   const began = Date.now();
   let isTold = false;
   // Once: who leaves in the middle of an answer has got it.
@@ -80,16 +111,16 @@ async function toOrigin(request, cookie = "", passage = 0, told = undefined) {
   } catch (error) {
     const came = impatience?.signal.aborted ? TIMED_OUT : UNREACHABLE;
     tell(came);
-    return unreachable(`${error}`, cookie, came === TIMED_OUT, request.method);
+    return unreachable(`${error}`, ticket, came === TIMED_OUT, request.method);
   } finally {
     clearTimeout(timer);
   }
   tell(response.status);
-  if (!cookie) return response;
+  if (!ticket) return response;
   // The headers of a fetched response cannot be changed; one made from it can, and streams the same body. Status text,
   // other headers and WebSocket come along.
   const changed = new Response(response.body, response);
-  changed.headers.append("set-cookie", cookie);
+  give(changed, ticket);
   return changed;
 }
 

@@ -8,20 +8,23 @@ use wasm_bindgen::JsValue;
 use worker::{Context, Env, Result};
 
 use super::clock::{now, pause, random, random_id};
-use super::passages::{self, Number, Way};
+use super::passages::{self, Way};
+use super::passport::{
+    Carrier, HeaderLine, Passport, Revocable, TICKET_HEADER, is_revoked, remember_revoked,
+};
 use super::platform::{colo, likely_colo};
 use super::room_worker::{Place, time_in};
 use super::settings::Settings;
-use super::{health, operator, own};
+use super::{health, operator, own, turnstile};
 use crate::answer::{self, DrawFacts, Estimate, EventFacts, WaitingView};
 use crate::config::{Coverage, QueueingMethod, Room};
 use crate::origin::Turn;
-use crate::pipeline::{CheckIn, PLACE_MS};
+use crate::pipeline::{CheckIn, PLACE_MS, Seen};
 use crate::queue::{
-    Draw, DrawKey, Step, draw_id, estimated_wait_seconds, likely_ahead, minute_of, next_check_in_seconds,
-    next_draw_seconds, random_wait_seconds,
+    Draw, Step, draw_id, estimated_wait_seconds, likely_ahead, next_check_in_seconds, next_draw_seconds,
+    random_wait_seconds,
 };
-use crate::ticket::{KeyRing, Standing, Ticket, find_cookie, set_cookie, standing};
+use crate::ticket::{Human, KeyRing, Standing, Ticket, find_cookie, set_cookie, standing};
 
 /// Our own paths, on every host that a room covers.
 const OWN_PATHS: &str = "/__anteroom/";
@@ -59,22 +62,56 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     };
     // Without keys no ticket can be given, so nobody could ever leave the queue: fail open. It is in the log.
     let Some(keys) = settings.keys.as_ref().filter(|_| !room.suspended) else { return Ok(NOT_OURS) };
-    let tickets = tickets(keys, room, &request.cookies);
+    let (tickets, carrier) = tickets(keys, room, &request);
     let time = time_in(&room.name);
     if let Standing::Active(ticket) = best(&tickets, room, time) {
         if !request.asks_for_status && !has_moved(&ticket, room, time) {
-            return to_origin(&request.inner, room, None);
+            return to_origin(&request.inner, room, passport(&settings, room, &ticket, carrier, None));
         }
         // Nobody has to be asked, and whichever colo counts a move, the sum is right.
         let place = Place::new(room, likely_colo(&request.inner), host, &env, &settings);
-        let draw_key = settings.draw_key.clone();
-        return Visit { request, context, keys: Rc::clone(keys), draw_key, place, https }.pass(ticket);
+        return Visit { request, context, settings, place, https, carrier }.pass(ticket);
     }
     let place = Place::new(room, colo(&request.inner), host, &env, &settings);
-    let draw_key = settings.draw_key.clone();
-    let visit = Visit { request, context, keys: Rc::clone(keys), draw_key, place, https };
-    let standing = best(&tickets, room, visit.place.time());
-    Ok(later(visit.handle(standing)))
+    let standing = best(&tickets, room, place.time());
+    Ok(later(Visit { request, context, settings, place, https, carrier }.handle(standing)))
+}
+
+/// The origin ends the session of a user. What comes takes the ticket away.
+pub fn end_session(
+    session: &str,
+    request: &web_sys::Request,
+    env: &Env,
+    context: &Context,
+) -> Option<HeaderLine> {
+    let session = Revocable::read(session)?;
+    let settings = Settings::of(env);
+    let room = settings.rooms.get(session.room)?;
+    let url = request.url();
+    let (https, host, _) = parts(&url);
+    let place = Place::new(room, likely_colo(request), host, env, &settings);
+    let left = CheckIn::Leave { id: session.id, from: session.last_check_in, at: place.time() };
+    place.note(left, context);
+    remember_revoked(session.id, now());
+    Some(match session.carrier {
+        Carrier::Cookie => ("set-cookie", set_cookie(room, "", 0, https)),
+        Carrier::Header => (TICKET_HEADER, String::new()),
+    })
+}
+
+/// What goes with a request of an active user of a room.
+fn passport(
+    settings: &Settings,
+    room: &Room,
+    ticket: &Ticket,
+    carrier: Carrier,
+    changed: Option<HeaderLine>,
+) -> Passport {
+    Passport {
+        ticket: changed,
+        admitted: settings.admission.as_ref().map(|key| key.sign(&room.name, ticket.id, now())),
+        revocable: room.revoke.then(|| Revocable::text(room, ticket, carrier)),
+    }
 }
 
 /// The origin is in trouble, and the room must hear of it.
@@ -92,9 +129,20 @@ pub fn later(decision: impl Future<Output = Result<JsValue>> + 'static) -> JsVal
     future_to_promise(AssertUnwindSafe(decision)).into()
 }
 
-/// The tickets that a `Cookie` header holds for a room. Browsers may send several of one name.
-fn tickets(keys: &KeyRing, room: &Room, cookies: &str) -> Vec<Ticket> {
-    find_cookie(cookies, &room.cookie_name()).filter_map(|value| keys.open(&room.name, value)).collect()
+/// The tickets that a request holds for a room, and how they came. Browsers may send several cookies of one name; who
+/// sends none may send the ticket's own header.
+fn tickets(keys: &KeyRing, room: &Room, request: &Request) -> (Vec<Ticket>, Carrier) {
+    let open = |value: &str| {
+        keys.open(room.name.as_str(), value).filter(|ticket| !(room.revoke && is_revoked(ticket.id)))
+    };
+    let name = room.cookie_name();
+    let mut values = find_cookie(&request.cookies, &name).peekable();
+    if values.peek().is_none()
+        && let Ok(Some(value)) = request.inner.headers().get(TICKET_HEADER)
+    {
+        return (open(value.trim()).into_iter().collect(), Carrier::Header);
+    }
+    (values.filter_map(open).collect(), Carrier::Cookie)
 }
 
 /// Where the visitor stands: of several tickets the one that says most counts.
@@ -119,10 +167,10 @@ fn has_moved(ticket: &Ticket, room: &Room, time: u64) -> bool {
 struct Visit {
     request: Request,
     context: Context,
-    keys: Rc<KeyRing>,
-    draw_key: DrawKey,
+    settings: Rc<Settings>,
     place: Place,
     https: bool,
+    carrier: Carrier,
 }
 
 impl Visit {
@@ -132,62 +180,77 @@ impl Visit {
         if !room.is_closed() {
             self.place.refresh_state().await;
         }
-        let (ticket, waits) = match standing {
+        let (mut ticket, waited) = match standing {
             Standing::Active(ticket) | Standing::Waiting(ticket) => (ticket, true),
             Standing::New => {
                 let time = self.place.time();
                 let id = random_id()?;
-                (Ticket { id, bucket: minute_of(time), accepted_at: None, last_check_in: time }, false)
+                (Ticket::new(id, time), false)
             }
         };
-        let draw = self.place.draw(&self.draw_key, &standing);
-        let step = if draw.is_some_and(|draw| !draw.wins) {
+        let draw = self.place.draw(&self.settings.draw_key, &standing);
+        let waits = waited && self.is_counted(&ticket);
+        if let Some(verdict) = turnstile::verdict(&self.settings, room, &self.request.inner).await {
+            ticket.human = verdict.human(ticket.human);
+        }
+        let step = if waited && !self.is_counted(&ticket)
+            || draw.is_some_and(|draw| !draw.wins)
+            || !passages::has_room(room)
+        {
+            // Not for robots; or it was no winning number; or the origin has enough to do with those who are in.
             Step::Wait
-        } else if passages::has_room(&self.place.room) {
-            self.place.judge(&standing, ticket.id).await?
         } else {
-            // The origin has enough to do with those who are in.
-            Step::Wait
+            self.place.judge(&standing, ticket.id).await?
         };
         self.place.refill(&self.context);
         match step {
             Step::Pass => self.pass(ticket),
             Step::Enter { minute, numbered } => self.enter(ticket, waits, minute, numbered),
-            Step::Wait | Step::Ask(..) => self.wait(ticket, waits, draw).await,
+            Step::Wait | Step::Ask(..) => self.wait(ticket, waits, waited, draw).await,
             Step::Refuse => self.refuse(),
         }
+    }
+
+    /// Whether a visitor who waits is counted, and may enter in turn: Turnstile may have to say so first.
+    fn is_counted(&self, ticket: &Ticket) -> bool {
+        let room = &self.place.room;
+        room.trusts(ticket.human)
+            || self.settings.turnstile_secret(room).is_none()
+            || ticket.human == Human::Unknown && !turnstile::is_there(&self.settings, &self.context)
     }
 
     /// An active user: to the origin, without a call.
     fn pass(&self, ticket: Ticket) -> Result<JsValue> {
         let time = self.place.time();
-        let cookie = if has_moved(&ticket, &self.place.room, time) {
-            let check_in = CheckIn::Move { id: ticket.id, from: ticket.last_check_in, at: time };
-            self.place.note(check_in, &self.context);
-            Some(self.cookie(&Ticket { last_check_in: time, ..ticket }, self.place.room.session_ms())?)
-        } else {
-            None
-        };
-        self.admit(cookie)
+        if !has_moved(&ticket, &self.place.room, time) {
+            return self.admit(&ticket, None);
+        }
+        let check_in = CheckIn::Move { id: ticket.id, from: ticket.last_check_in, at: time };
+        self.place.note(check_in, &self.context);
+        let moved = ticket.checked_in(time);
+        let line = self.ticket_line(&moved, self.place.room.session_ms())?;
+        self.admit(&moved, Some(line))
     }
 
     /// A new user: one more active, from now on.
     fn enter(&self, ticket: Ticket, waited: bool, minute: u32, numbered: bool) -> Result<JsValue> {
         let time = self.place.time();
-        let from = waited.then_some(ticket.last_check_in);
+        let from = waited.then(|| Seen::of(&ticket, &self.place.room));
         let check_in =
             CheckIn::Enter { id: ticket.id, bucket: ticket.bucket, from, at: time, minute, numbered };
         self.place.note(check_in, &self.context);
-        let admitted = Ticket { accepted_at: Some(time), last_check_in: time, ..ticket };
-        let cookie = self.cookie(&admitted, self.place.room.session_ms())?;
-        self.admit(Some(cookie))
+        let admitted = ticket.admitted(time);
+        let line = self.ticket_line(&admitted, self.place.room.session_ms())?;
+        self.admit(&admitted, Some(line))
     }
 
-    fn admit(&self, cookie: Option<String>) -> Result<JsValue> {
+    fn admit(&self, ticket: &Ticket, changed: Option<HeaderLine>) -> Result<JsValue> {
         if self.request.asks_for_status {
-            return own::page(&answer::admitted_status(), cookie.as_deref());
+            return own::page(&answer::admitted_status(), changed.as_ref());
         }
-        to_origin(&self.request.inner, &self.place.room, cookie)
+        let room = &self.place.room;
+        let passport = passport(&self.settings, room, ticket, self.carrier, changed);
+        to_origin(&self.request.inner, room, passport)
     }
 
     /// Whoever is turned away keeps the ticket that there is, and is not counted.
@@ -212,14 +275,17 @@ impl Visit {
         self.show(&view, None)
     }
 
-    async fn wait(&self, ticket: Ticket, waited: bool, draw: Option<Draw>) -> Result<JsValue> {
+    /// Whoever waits. `counted`: is counted among those who wait already; `known`: has brought a ticket.
+    async fn wait(&self, ticket: Ticket, counted: bool, known: bool, draw: Option<Draw>) -> Result<JsValue> {
         let room = &self.place.room;
         self.place.refresh_state().await;
         let state = self.place.state_to_tell().await;
         let time = self.place.time();
-        let from = waited.then_some(ticket.last_check_in);
-        let check_in = CheckIn::Wait { id: ticket.id, bucket: ticket.bucket, from, at: time };
-        self.place.note(check_in, &self.context);
+        let from = counted.then(|| Seen::of(&ticket, room));
+        let check_in = CheckIn::Wait { id: ticket.id, bucket: ticket.bucket, from, at: time.into() };
+        if self.is_counted(&ticket) {
+            self.place.note(check_in, &self.context);
+        }
         let global_time = state.as_ref().map_or(time, |state| state.global_time(now()));
         let key = state.as_ref().map(|state| &state.key);
         let random_order = room.queueing_method == QueueingMethod::Random;
@@ -257,26 +323,33 @@ impl Visit {
             held: key.is_some_and(|key| key.held),
             refresh_seconds,
             now_ms: time,
-            cookieless: !waited && self.comes_from_itself(),
+            cookieless: !known && self.comes_from_itself(),
             facts: &facts,
         };
-        let waiting = Ticket { last_check_in: time, ..ticket };
-        let cookie = self.cookie(&waiting, PLACE_MS)?;
-        self.show(&view, Some(&cookie))
+        let waiting = ticket.checked_in(time);
+        let line = self.ticket_line(&waiting, PLACE_MS)?;
+        self.show(&view, Some(&line))
     }
 
-    fn show(&self, view: &WaitingView, cookie: Option<&str>) -> Result<JsValue> {
+    fn show(&self, view: &WaitingView, line: Option<&HeaderLine>) -> Result<JsValue> {
         let page = if self.request.asks_for_status {
             answer::waiting_status(view)
         } else {
             answer::waiting_page(view)
         };
-        own::page(&page, cookie)
+        own::page(&page, line)
     }
 
-    fn cookie(&self, ticket: &Ticket, lifetime_ms: u64) -> Result<String> {
-        let value = self.keys.seal(&self.place.room.name, ticket, random()?);
-        Ok(set_cookie(&self.place.room, &value, lifetime_ms / 1_000, self.https))
+    /// The header that brings a ticket to its visitor.
+    fn ticket_line(&self, ticket: &Ticket, lifetime_ms: u64) -> Result<HeaderLine> {
+        let room = &self.place.room;
+        // Nobody gets here without keys; an empty ticket opens nothing.
+        let Some(keys) = &self.settings.keys else { return Ok((TICKET_HEADER, String::new())) };
+        let value = keys.seal(room.name.as_str(), ticket, random()?);
+        Ok(match self.carrier {
+            Carrier::Cookie => ("set-cookie", set_cookie(room, &value, lifetime_ms / 1_000, self.https)),
+            Carrier::Header => (TICKET_HEADER, value),
+        })
     }
 
     /// Whether the page that refreshes itself sends this request. It has brought a ticket: if none comes with the
@@ -288,40 +361,32 @@ impl Visit {
 }
 
 /// A request of a user who is in: to the origin, unless that has too much to do.
-fn to_origin(request: &web_sys::Request, room: &Room, cookie: Option<String>) -> Result<JsValue> {
+fn to_origin(request: &web_sys::Request, room: &Room, passport: Passport) -> Result<JsValue> {
     match passages::arrive(room) {
-        Way::Open(number) => Ok(go(number, cookie)),
+        Way::Open(number) => Ok(passport.with(number)),
         Way::InLine(number) => {
             let method = request.method();
             Ok(later(async move {
                 loop {
                     pause(passages::ask_after_ms(number)).await;
                     match passages::turn(number) {
-                        Turn::Go => return Ok(go(number, cookie)),
+                        Turn::Go => return Ok(passport.with(number)),
                         Turn::Later => {}
-                        Turn::Dropped => return busy(&method, cookie.as_deref()),
+                        Turn::Dropped => return busy(&method, passport.ticket.as_ref()),
                     }
                 }
             }))
         }
-        Way::Closed => busy(&request.method(), cookie.as_deref()),
-    }
-}
-
-/// To the origin: the request's number and the cookie to add to the answer.
-fn go(number: Number, cookie: Option<String>) -> JsValue {
-    match cookie {
-        None => JsValue::from(number.value()),
-        Some(cookie) => JsValue::from(format!("{} {cookie}", number.value())),
+        Way::Closed => busy(&request.method(), passport.ticket.as_ref()),
     }
 }
 
 /// The origin has too much to do: try again in a moment.
-fn busy(method: &str, cookie: Option<&str>) -> Result<JsValue> {
+fn busy(method: &str, ticket: Option<&HeaderLine>) -> Result<JsValue> {
     let (least, more) = TRY_AGAIN_SECONDS;
     let [random] = random::<1>()?;
     let seconds = least + u32::from(random) * more / 256;
-    own::page(&answer::origin_busy(seconds, method), cookie)
+    own::page(&answer::origin_busy(seconds, method), ticket)
 }
 
 /// Whether a URL is HTTPS, its host and its path. The platform has parsed it already; this only finds the parts.

@@ -13,9 +13,11 @@ mod objects;
 mod operator;
 mod own;
 mod passages;
+mod passport;
 mod platform;
 mod room_worker;
 mod settings;
+mod turnstile;
 
 use crate::origin::Reply;
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -27,9 +29,10 @@ use worker::worker_sys::Context;
 /// empty where there are none.
 ///
 /// Returns `undefined`: to the origin, and no room is concerned; a number: to the origin, and tell [`returned`] what came
-/// of it; a text: the same, and after the number and a space the `Set-Cookie` to add to the answer; a `Response`: the
-/// answer; or a `Promise` of one of these, when others have to be asked. A number below zero: [`patience`] says how long
-/// the origin has.
+/// of it; a text: the same, and after the number lines of what else to do (`t`: a header to add to the answer, `a`: the
+/// value of the request's header `anteroom-admitted`, `r`: what to hand to [`revoked`] when the answer's header
+/// commands it); a `Response`: the answer; or a `Promise` of one of these, when others have to be asked. A number below
+/// zero: [`patience`] says how long the origin has.
 ///
 /// # Errors
 /// When the platform breaks its word: the visitor then gets the platform's own error page.
@@ -97,17 +100,33 @@ pub fn tend(env: Env) -> JsValue {
     gate::later(async move { health::tend(&env).await.map(|()| JsValue::UNDEFINED) })
 }
 
-/// What a visitor gets when the origin cannot be reached, or takes too long; `cookie` may be empty.
+/// The origin ends the session of a user: `session` is what [`decide`] has said of it. Returns the header (`name: value`)
+/// that takes the ticket away, to add to the answer.
+#[wasm_bindgen]
+pub fn revoked(session: &str, request: &web_sys::Request, env: &Env, context: &Context) -> String {
+    let context = worker::Context::new(AsRef::<JsValue>::as_ref(context).clone().unchecked_into());
+    gate::end_session(session, request, env, &context)
+        .map_or_else(String::new, |(name, value)| format!("{name}: {value}"))
+}
+
+/// What a visitor gets when the origin cannot be reached, or takes too long; `ticket` is the header (`name: value`) to
+/// add to the answer, and may be empty.
 ///
 /// # Errors
 /// When the platform refuses to build the response.
 #[wasm_bindgen]
-pub fn unreachable(error: &str, cookie: &str, late: bool, method: &str) -> Result<JsValue, JsValue> {
-    let page = if late {
+pub fn unreachable(error: &str, ticket: &str, late: bool, method: &str) -> Result<JsValue, JsValue> {
+    let mut page = if late {
         crate::answer::origin_late(method)
     } else {
         platform::log_error(&format!("the origin cannot be reached: {error}"));
         crate::answer::origin_unreachable(method)
     };
-    Ok(own::page(&page, Some(cookie).filter(|cookie| !cookie.is_empty()))?)
+    let names = ["set-cookie", passport::TICKET_HEADER];
+    page.headers.extend(
+        ticket
+            .split_once(": ")
+            .and_then(|(name, value)| Some((*names.iter().find(|known| **known == name)?, value.to_owned()))),
+    );
+    Ok(own::page(&page, None)?)
 }

@@ -4,15 +4,16 @@ use wasm_bindgen::JsValue;
 use web_sys::{Headers, ResponseInit};
 use worker::Result;
 
+use super::passport::HeaderLine;
 use crate::answer::Answer;
 
-/// Sends an answer of our own.
+/// Sends an answer of our own, with the visitor's ticket where it has changed.
 ///
 /// # Errors
 /// When the platform refuses a header or the status.
-pub fn page(answer: &Answer, cookie: Option<&str>) -> Result<JsValue> {
+pub fn page(answer: &Answer, ticket: Option<&HeaderLine>) -> Result<JsValue> {
     let mut headers = answer.headers.clone();
-    headers.extend(cookie.map(|cookie| ("set-cookie", cookie.to_owned())));
+    headers.extend(ticket.cloned());
     response(answer.status, &headers, &answer.body)
 }
 

@@ -4,14 +4,16 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use js_sys::{JSON, Object, Reflect};
+use litemap::LiteMap;
 use wasm_bindgen::JsValue;
 use worker::Env;
 
 use super::platform::log_error;
-use crate::config::Rooms;
+use crate::config::{Room, Rooms};
 use crate::health::check::Checks;
 use crate::queue::DrawKey;
-use crate::ticket::KeyRing;
+use crate::ticket::{AdmissionKey, KeyRing, MIN_ADMISSION_KEY};
+use crate::turnstile::SERVICE_URL;
 
 /// Calls to objects on a visitor's path take no longer than this by default, in milliseconds.
 const OBJECT_DEADLINE_MS: u64 = 500;
@@ -42,6 +44,14 @@ pub struct Settings {
     pub draw_key: DrawKey,
     /// Where admitted visitors go; `None`: the zone's own origin.
     pub origin: Option<String>,
+    /// Signs what the origin is told of admitted requests (`ADMISSION_KEY`); `None`: it is told nothing.
+    pub admission: Option<AdmissionKey>,
+    /// Where Turnstile's service is, without a slash at the end (`TURNSTILE_URL`).
+    pub turnstile_url: String,
+    /// The secrets of Turnstile's widgets, by room (`TURNSTILE_SECRET_<ROOM>`).
+    turnstile_secrets: LiteMap<String, String>,
+    /// The secret for the others (`TURNSTILE_SECRET`).
+    turnstile_secret: Option<String>,
     /// The token of the operator endpoints; `None`: they are closed.
     pub admin_token: Option<String>,
     /// The secret of the health checks' webhook; `None`: it is closed.
@@ -74,6 +84,13 @@ impl Settings {
         settings
     }
 
+    /// The secret of the Turnstile widget of a room; `None`: the room has no Turnstile, or no secret, and then nobody has
+    /// to pass it.
+    pub fn turnstile_secret(&self, room: &Room) -> Option<&str> {
+        room.turnstile.as_ref()?;
+        self.turnstile_secrets.get(&room.name).or(self.turnstile_secret.as_ref()).map(String::as_str)
+    }
+
     fn read(env: &Env) -> Self {
         let names: Vec<String> =
             Object::keys(env.unchecked_ref_object()).iter().filter_map(|name| name.as_string()).collect();
@@ -86,7 +103,7 @@ impl Settings {
         errors.extend(errors_of_checks);
         let mut problems: Vec<String> = errors.iter().map(ToString::to_string).collect();
         let cookie_keys = text_var(env, "COOKIE_KEYS").unwrap_or_default();
-        let draw_key = text_var(env, "DRAW_KEY").filter(|key| !key.trim().is_empty());
+        let draw_key = secret(env, "DRAW_KEY");
         let keys = match KeyRing::parse(&cookie_keys) {
             Ok(keys) => Some(Rc::new(keys)),
             Err(error) => {
@@ -94,6 +111,8 @@ impl Settings {
                 None
             }
         };
+        let admission = admission_key(env, &mut problems);
+        let turnstile_secrets = turnstile_secrets(env, &rooms, &mut problems);
         let object_deadline_ms = match text_var(env, "OBJECT_DEADLINE_MS").map(|text| text.parse()) {
             None => OBJECT_DEADLINE_MS,
             Some(Ok(milliseconds @ 50..=10_000)) => milliseconds,
@@ -135,17 +154,59 @@ impl Settings {
             checks,
             keys,
             draw_key: DrawKey::new(draw_key.as_deref(), &cookie_keys),
-            webhook_secret: text_var(env, "WEBHOOK_SECRET").filter(|secret| !secret.is_empty()),
+            webhook_secret: secret(env, "WEBHOOK_SECRET"),
             health_page,
             health_days,
             origin: text_var(env, "ORIGIN")
                 .map(|origin| origin.trim().trim_end_matches('/').to_owned())
                 .filter(|origin| !origin.is_empty()),
-            admin_token: text_var(env, "ADMIN_TOKEN").filter(|token| !token.is_empty()),
+            admission,
+            turnstile_url: text_var(env, "TURNSTILE_URL")
+                .map(|url| url.trim().trim_end_matches('/').to_owned())
+                .filter(|url| !url.is_empty())
+                .unwrap_or_else(|| SERVICE_URL.to_owned()),
+            turnstile_secrets,
+            turnstile_secret: secret(env, "TURNSTILE_SECRET"),
+            admin_token: secret(env, "ADMIN_TOKEN"),
             object_deadline_ms,
             problems,
         }
     }
+}
+
+/// Signs what the origin is told, if the owner wants that.
+fn admission_key(env: &Env, problems: &mut Vec<String>) -> Option<AdmissionKey> {
+    let key = AdmissionKey::new(&secret(env, "ADMISSION_KEY")?);
+    if key.is_none() {
+        problems.push(format!(
+            "ADMISSION_KEY must have at least {MIN_ADMISSION_KEY} characters; until then requests are not signed. \
+             Fix: make one with `openssl rand -base64 32`"
+        ));
+    }
+    key
+}
+
+/// The secrets of the rooms' own Turnstile widgets.
+fn turnstile_secrets(env: &Env, rooms: &Rooms, problems: &mut Vec<String>) -> LiteMap<String, String> {
+    let mut secrets = LiteMap::new();
+    for room in rooms.iter().filter(|room| room.turnstile.is_some()) {
+        let name = format!("TURNSTILE_SECRET_{}", room.name.to_ascii_uppercase());
+        if let Some(secret) = secret(env, &name) {
+            secrets.insert(room.name.clone(), secret);
+        } else if secret(env, "TURNSTILE_SECRET").is_none() {
+            problems.push(format!(
+                "room {}: Turnstile needs the secret of its widget; until then nobody has to pass it. Fix: wrangler \
+                 secret put {name}",
+                room.name
+            ));
+        }
+    }
+    secrets
+}
+
+/// A secret; `None` when it is not set, or empty.
+fn secret(env: &Env, name: &str) -> Option<String> {
+    text_var(env, name).filter(|secret| !secret.is_empty())
 }
 
 fn text_var(env: &Env, name: &str) -> Option<String> {

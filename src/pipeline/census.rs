@@ -3,8 +3,8 @@
 use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
 
-use super::trail::Trail;
-use super::{CheckIn, SlotCounts, WAITING_SLOT_MS};
+use super::trail::{Origin, Step, Trail};
+use super::{CheckIn, Seen, SlotCounts, WAITING_SLOT_MS};
 use crate::config::Room;
 use crate::queue::{Remembered, minute_of, start_of};
 
@@ -31,7 +31,8 @@ pub struct Census {
     /// Users admitted without a number, by minute.
     #[serde(rename = "f")]
     unnumbered: SlotCounts,
-    /// Waiting users by bucket and slot of their last check-in.
+    /// Waiting users by bucket and slot of their last check-in; of those who were told to stay away for longer than
+    /// usual, by a slot as much later.
     #[serde(rename = "w", with = "pairs")]
     waiting: LiteMap<u32, SlotCounts>,
     /// Different users who tried to enter, by minute: the traffic history that shares come from.
@@ -53,26 +54,26 @@ impl Census {
                 if let Some(from) = from {
                     let trail = trails.get(id).unwrap_or_default();
                     let origin = trail.follow(from);
-                    if origin.entered || at <= origin.at {
+                    if origin.entered || at.at <= origin.at() {
                         return;
                     }
-                    self.move_waiting(bucket, Some(origin.at), Some(at));
-                    trails.put(id, trail.with(origin.at, at, false), at);
+                    self.move_waiting(bucket, origin.counted(), Some(at));
+                    trails.put(id, trail.with(origin.at(), at, Step::Goes), at.at);
                 } else {
                     self.move_waiting(bucket, None, Some(at));
                 }
-                self.count_try(from, at);
+                self.count_try(from, at.at);
             }
             CheckIn::Enter { id, bucket, from, at, minute, numbered } => {
                 if let Some(from) = from {
                     let trail = trails.get(id).unwrap_or_default();
                     let origin = trail.follow(from);
                     if origin.entered {
-                        self.move_active(id, origin.at, at, trail, trails);
+                        self.move_active(id, origin, at, trail, trails);
                         return;
                     }
-                    self.move_waiting(bucket, Some(origin.at), None);
-                    trails.put(id, trail.with(origin.at, at, true), at);
+                    self.move_waiting(bucket, origin.counted(), None);
+                    trails.put(id, trail.with(origin.at(), at, Step::Enters), at);
                 }
                 self.count_try(from, at);
                 let slot = self.slot_of(at);
@@ -82,36 +83,63 @@ impl Census {
             }
             CheckIn::Move { id, from, at } => {
                 let trail = trails.get(id).unwrap_or_default();
-                self.move_active(id, trail.follow(from).at, at, trail, trails);
+                self.move_active(id, trail.follow(from), at, trail, trails);
+            }
+            CheckIn::Leave { id, from, at } => {
+                let trail = trails.get(id).unwrap_or_default();
+                let origin = trail.follow(from);
+                let Some(at) = leaving(from, &origin, at) else { return };
+                let slot = self.slot_of(origin.at());
+                self.active.add(slot, -1);
+                trails.put(id, trail.with(origin.at(), at, Step::Leaves), at);
+            }
+            CheckIn::GiveUp { id, bucket, from, at } => {
+                let trail = trails.get(id).unwrap_or_default();
+                let origin = trail.follow(from);
+                // Who has entered does not wait: there is nothing to give up.
+                let Some(at) = leaving(from.at, &origin, at).filter(|_| !origin.entered) else { return };
+                self.move_waiting(bucket, origin.counted(), None);
+                trails.put(id, trail.with(origin.at(), at, Step::Leaves), at);
             }
         }
     }
 
     /// Counts somebody who tries to enter, once a minute.
-    fn count_try(&mut self, from: Option<u64>, at: u64) {
-        if from.is_none_or(|from| minute_of(from) != minute_of(at)) {
+    fn count_try(&mut self, from: Option<Seen>, at: u64) {
+        if from.is_none_or(|from| minute_of(from.at) != minute_of(at)) {
             self.tried.add(u64::from(minute_of(at)), 1);
         }
     }
 
-    fn move_active(&mut self, id: u64, from: u64, at: u64, trail: Trail, trails: &mut Remembered<Trail>) {
-        if at <= from {
+    fn move_active(
+        &mut self,
+        id: u64,
+        origin: Origin,
+        at: u64,
+        trail: Trail,
+        trails: &mut Remembered<Trail>,
+    ) {
+        if at <= origin.at() {
             return;
         }
-        let (old, new) = (self.slot_of(from), self.slot_of(at));
-        self.active.add(old, -1);
+        if let Some(from) = origin.counted() {
+            let old = self.slot_of(from.at);
+            self.active.add(old, -1);
+        }
+        let new = self.slot_of(at);
         self.active.add(new, 1);
-        trails.put(id, trail.with(from, at, false), at);
+        trails.put(id, trail.with(origin.at(), at, Step::Goes), at);
     }
 
-    fn move_waiting(&mut self, bucket: u32, from: Option<u64>, to: Option<u64>) {
+    fn move_waiting(&mut self, bucket: u32, from: Option<Seen>, to: Option<Seen>) {
+        let slot = |seen: Seen| seen.at / WAITING_SLOT_MS + u64::from(seen.later);
         let bucket = self.bounded_bucket(bucket);
         let mut slots = self.waiting.remove(&bucket).unwrap_or_default();
         if let Some(from) = from {
-            slots.add(from / WAITING_SLOT_MS, -1);
+            slots.add(slot(from), -1);
         }
         if let Some(to) = to {
-            slots.add(to / WAITING_SLOT_MS, 1);
+            slots.add(slot(to), 1);
         }
         if !slots.is_empty() {
             self.waiting.insert(bucket, slots);
@@ -319,6 +347,13 @@ impl Census {
         let by_active = self.admitted_in(minute) + i64::from(room.total_active_users) - active_at_end;
         by_active.min(i64::from(room.new_users_per_minute)).max(self.admitted_in(minute))
     }
+}
+
+/// When a visitor leaves who was last seen at `from`; `None` where that is not so: the visitor has left before, or has
+/// been seen since. Clocks may say that it was before `from`.
+fn leaving(from: u64, origin: &Origin, at: u64) -> Option<u64> {
+    let at = at.max(from.saturating_add(1));
+    (!origin.left && at > origin.at()).then_some(at)
 }
 
 /// Maps as lists of pairs: smaller than JSON objects, and number keys stay numbers.

@@ -2,10 +2,42 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::WAITING_SLOT_MS;
 use crate::config::{Room, SlotStrategy};
+use crate::ticket::Ticket;
 
 /// A report may take so long to reach the pool, in milliseconds: with the next push, and the state after it.
 const LAST_MOMENT_MS: u64 = 4_000;
+
+/// When a visitor who waits checked in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// When, in milliseconds since the epoch.
+    pub at: u64,
+    /// How many waiting slots longer than usual the visitor was told to stay away, at most [`Seen::LATEST`]: so much
+    /// longer the visitor is counted.
+    pub later: u8,
+}
+
+impl Seen {
+    /// The most that `later` can be: seven bits on the wire.
+    pub const LATEST: u8 = 0x7f;
+
+    /// The last check-in of a visitor who waits, as the ticket says.
+    pub fn of(ticket: &Ticket, room: &Room) -> Self {
+        let told_ms = u64::from(ticket.refresh_seconds) * 1_000;
+        // Usual is a refresh, a tenth more or less.
+        let later = told_ms.saturating_sub(room.refresh_ms() * 11 / 10).div_ceil(WAITING_SLOT_MS);
+        Self { at: ticket.last_check_in, later: later.min(u64::from(Self::LATEST)) as u8 }
+    }
+}
+
+/// As long as usual.
+impl From<u64> for Seen {
+    fn from(at: u64) -> Self {
+        Self { at, later: 0 }
+    }
+}
 
 /// A visitor's request as the pipeline counts it. Times are milliseconds since the epoch, by the worker's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,9 +50,9 @@ pub enum CheckIn {
         /// The ticket's bucket.
         bucket: u32,
         /// The last check-in before this one, if there was one.
-        from: Option<u64>,
+        from: Option<Seen>,
         /// Now.
-        at: u64,
+        at: Seen,
     },
     /// A visitor is admitted. The new active user and the number of the minute travel in one check-in, so that no
     /// snapshot can hold one without the other.
@@ -30,7 +62,7 @@ pub enum CheckIn {
         /// The ticket's bucket.
         bucket: u32,
         /// The last check-in while waiting, if the visitor waited.
-        from: Option<u64>,
+        from: Option<Seen>,
         /// Now.
         at: u64,
         /// The minute of the number, by the clock of the object that gave it.
@@ -47,6 +79,27 @@ pub enum CheckIn {
         /// Now.
         at: u64,
     },
+    /// An active user's session ends before its time: the slot is free. With a later request of the same ticket, which
+    /// was under way, the user is active again.
+    Leave {
+        /// The ticket's id.
+        id: u64,
+        /// The last request, as the ticket says.
+        from: u64,
+        /// Now.
+        at: u64,
+    },
+    /// A visitor does not wait any longer, and is not counted. Whoever comes back with the same ticket is counted again.
+    GiveUp {
+        /// The ticket's id.
+        id: u64,
+        /// The ticket's bucket.
+        bucket: u32,
+        /// The last check-in.
+        from: Seen,
+        /// Now.
+        at: u64,
+    },
 }
 
 impl CheckIn {
@@ -59,16 +112,30 @@ impl CheckIn {
 }
 
 /// On the wire: kind, ticket id, bucket, from (0: none), at, minute, whether numbered. What a kind does not have is 0.
+/// How much later than usual a waiting visitor is counted stands where it can be left aside: in the minute of those who
+/// wait and give up (`at`'s in the lowest eight bits, then `from`'s), and above the lowest bit of who enters.
 type Wire = (u8, u64, u32, u64, u64, u32, u8);
+
+fn laters(from: Seen, at: Seen) -> u32 {
+    u32::from(at.later) | u32::from(from.later) << 8
+}
 
 impl From<CheckIn> for Wire {
     fn from(check_in: CheckIn) -> Self {
         match check_in {
-            CheckIn::Wait { id, bucket, from, at } => (0, id, bucket, from.unwrap_or(0), at, 0, 0),
+            CheckIn::Wait { id, bucket, from, at } => {
+                let from = from.unwrap_or_default();
+                (0, id, bucket, from.at, at.at, laters(from, at), 0)
+            }
             CheckIn::Enter { id, bucket, from, at, minute, numbered } => {
-                (1, id, bucket, from.unwrap_or(0), at, minute, u8::from(numbered))
+                let from = from.unwrap_or_default();
+                (1, id, bucket, from.at, at, minute, u8::from(numbered) | from.later << 1)
             }
             CheckIn::Move { id, from, at } => (2, id, 0, from, at, 0, 0),
+            CheckIn::Leave { id, from, at } => (3, id, 0, from, at, 0, 0),
+            CheckIn::GiveUp { id, bucket, from, at } => {
+                (4, id, bucket, from.at, at, laters(from, Seen::default()), 0)
+            }
         }
     }
 }
@@ -77,11 +144,21 @@ impl TryFrom<Wire> for CheckIn {
     type Error = &'static str;
 
     fn try_from((kind, id, bucket, from, at, minute, numbered): Wire) -> Result<Self, Self::Error> {
-        let earlier = (from != 0).then_some(from);
+        let seen = |at: u64, later: u32| Seen { at, later: later as u8 & Seen::LATEST };
+        let earlier = |later: u32| (from != 0).then(|| seen(from, later));
         match kind {
-            0 => Ok(Self::Wait { id, bucket, from: earlier, at }),
-            1 => Ok(Self::Enter { id, bucket, from: earlier, at, minute, numbered: numbered != 0 }),
+            0 => Ok(Self::Wait { id, bucket, from: earlier(minute >> 8), at: seen(at, minute) }),
+            1 => Ok(Self::Enter {
+                id,
+                bucket,
+                from: earlier(u32::from(numbered >> 1)),
+                at,
+                minute,
+                numbered: numbered & 1 != 0,
+            }),
             2 => Ok(Self::Move { id, from, at }),
+            3 => Ok(Self::Leave { id, from, at }),
+            4 => Ok(Self::GiveUp { id, bucket, from: seen(from, minute >> 8), at }),
             _ => Err("a check-in of a kind that this version does not know"),
         }
     }

@@ -21,7 +21,7 @@ mod trail;
 pub mod wire;
 
 pub use census::Census;
-pub use check_in::CheckIn;
+pub use check_in::{CheckIn, Seen};
 pub use data_center::{DataCenter, SavedDataCenter};
 pub use global::{Global, GlobalMeta, MAX_COLOS, OriginMemory};
 pub use outbox::Outbox;

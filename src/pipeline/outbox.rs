@@ -79,7 +79,9 @@ impl Outbox {
             CheckIn::Move { from, .. } if level == Level::Calm => {
                 ((now + CALM_REPORT_MS).min(from + room.session_ms() - LATE_RENEWAL_MS), false)
             }
-            CheckIn::Enter { .. } if level == Level::Calm => (now + CALM_REPORT_MS, false),
+            CheckIn::Enter { .. } | CheckIn::Leave { .. } if level == Level::Calm => {
+                (now + CALM_REPORT_MS, false)
+            }
             // The first who wait end the calm, everywhere.
             CheckIn::Wait { .. } if level == Level::Calm => (now, true),
             _ => ((self.reported_at + REPORT_MS).max(now), false),

@@ -9,10 +9,18 @@ pub const CLOCK_SKEW_MS: u64 = 10_000;
 /// How long anybody may wait, in minutes: a day. An older bucket is no place in the queue any more.
 pub const MAX_WAIT_MINUTES: u32 = 24 * 60;
 
-/// The only flag: the visitor was admitted.
+/// Flag: the visitor was admitted.
 const ACCEPTED: u8 = 1;
+/// Flag: the visitor passed a test for people.
+const HUMAN: u8 = 2;
+/// Flag: the visitor failed one.
+const NOT_HUMAN: u8 = 4;
+/// `ahead_at_first` of a visitor who was not told.
+const NOT_TOLD: u32 = u32::MAX;
+/// `progress` at the end.
+const WHOLE: u8 = 100;
 
-/// What the cookie holds (2021 article: `bucketId`, `acceptedAt`, `lastCheckInTime`; the id is ours).
+/// What the cookie holds (2021 article: `bucketId`, `acceptedAt`, `lastCheckInTime`; the rest is ours).
 ///
 /// The bucket is never after the last check-in, nor is the admission: a ticket that says so is no ticket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,24 +33,84 @@ pub struct Ticket {
     pub accepted_at: Option<u64>,
     /// The visitor's last counted request, in milliseconds since the epoch, by the clock of the worker that had it.
     pub last_check_in: u64,
+    /// In how many seconds after the last check-in the visitor was told to come back; 0: not told.
+    pub refresh_seconds: u16,
+    /// How many people were ahead when the visitor was first told; `None`: not told yet. One less than [`u32::MAX`] at
+    /// most.
+    pub ahead_at_first: Option<u32>,
+    /// How much of the way was shown last, in percent: what is shown never goes back.
+    pub progress: u8,
+    /// What is known of whether the visitor is a person.
+    pub human: Human,
+}
+
+/// What is known of whether a visitor is a person, by a test that the room's owner asks for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Human {
+    /// Nothing: not tested, or the test could not be judged.
+    #[default]
+    Unknown,
+    /// The test was passed.
+    Passed,
+    /// The test was failed.
+    Failed,
 }
 
 impl Ticket {
-    /// The length of a ticket's bytes, the same for everybody: flags, id, bucket, last check-in, admission.
-    pub const LENGTH: usize = 1 + 8 + 4 + 8 + 8;
+    /// The length of a ticket's bytes, the same for everybody: flags, id, bucket, last check-in, admission, the refresh
+    /// that was promised, people ahead at first, progress.
+    pub const LENGTH: usize = Self::OLD_LENGTH + 2 + 4 + 1;
+    /// The length of the bytes of format 1, which ended with the admission.
+    pub(super) const OLD_LENGTH: usize = 1 + 8 + 4 + 8 + 8;
+
+    /// The ticket of a visitor who comes for the first time at `time`, in milliseconds since the epoch. `id` is random.
+    pub fn new(id: u64, time: u64) -> Self {
+        Self {
+            id,
+            bucket: minute_of(time),
+            accepted_at: None,
+            last_check_in: time,
+            refresh_seconds: 0,
+            ahead_at_first: None,
+            progress: 0,
+            human: Human::Unknown,
+        }
+    }
+
+    /// The ticket after a request that is counted at `time`, in milliseconds since the epoch.
+    #[must_use]
+    pub fn checked_in(self, time: u64) -> Self {
+        Self { last_check_in: time, ..self }
+    }
+
+    /// The ticket of a visitor who enters at `time`, in milliseconds since the epoch. What was told of the wait is over.
+    #[must_use]
+    pub fn admitted(self, time: u64) -> Self {
+        let Self { id, bucket, human, .. } = self;
+        Self { bucket, accepted_at: Some(time), human, ..Self::new(id, time) }
+    }
 
     /// The ticket as bytes: flags, then the numbers, most significant byte first. A ticket that cannot be (admitted
     /// or first seen after its last check-in, by another object's clock) is written as the nearest that can, so
     /// that whatever is written can be read, and nobody loses a place over a few milliseconds.
     pub fn to_bytes(&self) -> [u8; Self::LENGTH] {
         let ticket = self.not_after(self.last_check_in);
-        let flags = if ticket.accepted_at.is_some() { ACCEPTED } else { 0 };
-        let numbers = [flags]
+        let accepted = if ticket.accepted_at.is_some() { ACCEPTED } else { 0 };
+        let human = match ticket.human {
+            Human::Unknown => 0,
+            Human::Passed => HUMAN,
+            Human::Failed => NOT_HUMAN,
+        };
+        let ahead_at_first = ticket.ahead_at_first.map_or(NOT_TOLD, |ahead| ahead.min(NOT_TOLD - 1));
+        let numbers = [accepted | human]
             .into_iter()
             .chain(ticket.id.to_be_bytes())
             .chain(ticket.bucket.to_be_bytes())
             .chain(ticket.last_check_in.to_be_bytes())
-            .chain(ticket.accepted_at.unwrap_or(0).to_be_bytes());
+            .chain(ticket.accepted_at.unwrap_or(0).to_be_bytes())
+            .chain(ticket.refresh_seconds.to_be_bytes())
+            .chain(ahead_at_first.to_be_bytes())
+            .chain([ticket.progress.min(WHOLE)]);
         let mut bytes = [0; Self::LENGTH];
         for (byte, number) in bytes.iter_mut().zip(numbers) {
             *byte = number;
@@ -51,23 +119,51 @@ impl Ticket {
     }
 
     /// Reads what [`Ticket::to_bytes`] wrote. `None` for any other length, unknown flags, an admission without its
-    /// flag, and a bucket or an admission after the last check-in. Every ticket has exactly one spelling.
+    /// flag, a progress of more than 100 percent, and a bucket or an admission after the last check-in. Every ticket
+    /// has exactly one spelling.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let ([flags], rest) = bytes.split_first_chunk::<1>()?;
-        let (id, rest) = rest.split_first_chunk::<8>()?;
+        let (old, rest) = bytes.split_first_chunk::<{ Self::OLD_LENGTH }>()?;
+        let (flags, old) = old.split_first()?;
+        let human = match flags & !ACCEPTED {
+            0 => Human::Unknown,
+            HUMAN => Human::Passed,
+            NOT_HUMAN => Human::Failed,
+            _ => return None,
+        };
+        let (refresh_seconds, rest) = rest.split_first_chunk::<2>()?;
+        let (ahead_at_first, rest) = rest.split_first_chunk::<4>()?;
+        let &[progress @ 0..=WHOLE] = rest else { return None };
+        let ahead_at_first = u32::from_be_bytes(*ahead_at_first);
+        Some(Self {
+            refresh_seconds: u16::from_be_bytes(*refresh_seconds),
+            ahead_at_first: (ahead_at_first != NOT_TOLD).then_some(ahead_at_first),
+            progress,
+            human,
+            ..Self::from_numbers(flags & ACCEPTED, old)?
+        })
+    }
+
+    /// Reads a ticket of format 1: what it did not say yet is not known.
+    pub(super) fn from_old_bytes(bytes: &[u8]) -> Option<Self> {
+        let (flags, numbers) = bytes.split_first()?;
+        Self::from_numbers(*flags, numbers)
+    }
+
+    /// Reads what both formats have: id, bucket, last check-in and admission.
+    fn from_numbers(flags: u8, bytes: &[u8]) -> Option<Self> {
+        let (id, rest) = bytes.split_first_chunk::<8>()?;
         let (bucket, rest) = rest.split_first_chunk::<4>()?;
         let (last_check_in, rest) = rest.split_first_chunk::<8>()?;
         let accepted_at = u64::from_be_bytes(rest.try_into().ok()?);
-        let accepted_at = match (*flags, accepted_at) {
+        let accepted_at = match (flags, accepted_at) {
             (0, 0) => None,
             (ACCEPTED, time) => Some(time),
             _ => return None,
         };
         let ticket = Self {
-            id: u64::from_be_bytes(*id),
             bucket: u32::from_be_bytes(*bucket),
             accepted_at,
-            last_check_in: u64::from_be_bytes(*last_check_in),
+            ..Self::new(u64::from_be_bytes(*id), u64::from_be_bytes(*last_check_in))
         };
         ticket.is_possible().then_some(ticket)
     }
@@ -79,10 +175,10 @@ impl Ticket {
     /// The ticket with every time at most `time`, in milliseconds since the epoch.
     fn not_after(&self, time: u64) -> Self {
         Self {
-            id: self.id,
             bucket: self.bucket.min(minute_of(time)),
             accepted_at: self.accepted_at.map(|accepted_at| accepted_at.min(time)),
             last_check_in: self.last_check_in.min(time),
+            ..*self
         }
     }
 

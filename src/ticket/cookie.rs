@@ -38,8 +38,8 @@ fn unquoted(value: &str) -> &str {
 }
 
 /// The value of a `Set-Cookie` header for a sealed ticket: `HttpOnly`, limited to the room's path, with
-/// `SameSite` and `Secure` as the room says. `https`: the request came over HTTPS. `SameSite=None` is always `Secure`,
-/// because browsers drop it otherwise.
+/// `SameSite`, `Secure` and `Partitioned` as the room says. `https`: the request came over HTTPS. `SameSite=None` is
+/// always `Secure`, because browsers drop it otherwise. An empty value with an age of 0 takes the ticket away.
 pub fn set_cookie(room: &Room, value: &str, max_age_seconds: u64, https: bool) -> String {
     let same_site = match room.cookie_attributes.samesite {
         SameSite::Auto | SameSite::Lax => "Lax",
@@ -53,9 +53,10 @@ pub fn set_cookie(room: &Room, value: &str, max_age_seconds: u64, https: bool) -
         Secure::Never => false,
     };
     format!(
-        "{}={value}; Path={}; Max-Age={max_age_seconds}; HttpOnly; SameSite={same_site}{}",
+        "{}={value}; Path={}; Max-Age={max_age_seconds}; HttpOnly; SameSite={same_site}{}{}",
         room.cookie_name(),
         room.cookie_path(),
         if is_secure { "; Secure" } else { "" },
+        if room.cookie_attributes.partitioned { "; Partitioned" } else { "" },
     )
 }

@@ -12,16 +12,20 @@
 //! nothing a visitor could do about it. Opening is done on every request of every active user, so it allocates
 //! nothing, and its work has a bound.
 //!
+//! [`AdmissionKey`] signs the word to the origin that a request was admitted.
+//!
 //! [`same_secret`] compares the operator's token; it stands here because this is where secrets are.
 
+mod admission;
 mod contents;
 mod cookie;
 mod keys;
 mod seal;
 mod secret;
 
-pub use contents::{CLOCK_SKEW_MS, MAX_WAIT_MINUTES, Standing, Ticket, standing};
+pub use admission::{ADMITTED_HEADER, AdmissionKey, MIN_ADMISSION_KEY};
+pub use contents::{CLOCK_SKEW_MS, Human, MAX_WAIT_MINUTES, Standing, Ticket, standing};
 pub use cookie::{find_cookie, set_cookie};
 pub use keys::{KeyError, KeyRing, MAX_KEYS};
-pub use seal::MAX_VALUE_LENGTH;
+pub use seal::{MAX_VALUE_LENGTH, Scope};
 pub use secret::same_secret;

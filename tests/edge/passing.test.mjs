@@ -74,7 +74,7 @@ describe("passing", { concurrency: true }, () => {
     assert.equal(ours(answer).length, 1);
     assert.match(
       ours(answer)[0],
-      /^__anteroom=[\w-]{78}; Path=\/cookies; Max-Age=60; HttpOnly; SameSite=Lax$/,
+      /^__anteroom=[\w-]{87}; Path=\/cookies; Max-Age=60; HttpOnly; SameSite=Lax$/,
     );
     const { "x-origin": origin, "content-type": type, ...headers } = answer.headers;
     assert.equal(origin, "yes");

@@ -68,7 +68,7 @@ describe("waiting", { concurrency: true }, () => {
     assert.equal(ticket.acceptedAt, undefined);
     assert.match(
       page.setCookie.join(),
-      /^__anteroom=[\w-]{78}; Path=\/page; Max-Age=300; HttpOnly; SameSite=Lax$/,
+      /^__anteroom=[\w-]{87}; Path=\/page; Max-Age=300; HttpOnly; SameSite=Lax$/,
     );
 
     await sleep(20);
@@ -323,7 +323,7 @@ describe("waiting", { concurrency: true }, () => {
     const answer = await world.send({ path: "/named" });
     assert.match(
       answer.setCookie.join(),
-      /^__anteroom_shop=[\w-]{78}; Path=\/named; Max-Age=60; HttpOnly; SameSite=None; Secure$/,
+      /^__anteroom_shop=[\w-]{87}; Path=\/named; Max-Age=60; HttpOnly; SameSite=None; Secure$/,
     );
     const [, value] = /=([^;]*)/.exec(answer.setCookie[0]);
     const cookie = { cookie: `__anteroom_shop=${value}` };

@@ -670,40 +670,63 @@ export async function roomInMinute(ms) {
 
 // Tickets, as the Worker seals them: written a second time here, from the description, so that tests can make those
 // that no room would give: from the future, long expired.
-const TICKET_VERSION = Buffer.of(1);
+const TICKET_VERSION = 2;
+/** What stands for "not told" where people ahead would be. */
+const NOT_TOLD = 2 ** 32 - 1;
+/** Whether the visitor is a person, by its flag; 0: not known. */
+const HUMAN = { unknown: 0, passed: 2, failed: 4 };
+
+/** What is authenticated with a ticket: version, room and, behind a byte that no text has, what it is bound to. */
+function ticketScope(version, room, binding) {
+  const bound = binding ? [Buffer.of(0xff), Buffer.from(binding)] : [];
+  return Buffer.concat([Buffer.of(version), Buffer.from(room), ...bound]);
+}
 
 /**
  * @param {string} room Its name.
- * @param {{ id?: bigint, bucket?: number, acceptedAt?: number, lastCheckIn?: number }} ticket
+ * @param {{ id?: bigint, bucket?: number, acceptedAt?: number, lastCheckIn?: number, refreshSeconds?: number,
+ *   aheadAtFirst?: number, progress?: number, human?: "unknown" | "passed" | "failed" }} ticket
+ * @param {{ version?: 1 | 2, binding?: string }} [how] Version 1 is the format of older deploys, which ends with the admission.
  */
-export function sealTicket(room, ticket, key = KEY) {
+export function sealTicket(room, ticket, key = KEY, { version = TICKET_VERSION, binding = "" } = {}) {
   const { lastCheckIn = Date.now(), acceptedAt } = ticket;
-  const body = Buffer.alloc(29);
-  body.writeUInt8(acceptedAt === undefined ? 0 : 1, 0);
+  const body = Buffer.alloc(version === 1 ? 29 : 36);
+  body.writeUInt8((acceptedAt === undefined ? 0 : 1) | HUMAN[ticket.human ?? "unknown"], 0);
   body.writeBigUInt64BE(ticket.id ?? randomBytes(8).readBigUInt64BE(), 1);
   const minute = Math.floor(Math.min(lastCheckIn, acceptedAt ?? lastCheckIn) / MINUTE);
   body.writeUInt32BE(ticket.bucket ?? Math.min(minute, 2 ** 32 - 1), 9);
   body.writeBigUInt64BE(BigInt(lastCheckIn), 13);
   body.writeBigUInt64BE(BigInt(acceptedAt ?? 0), 21);
+  if (version !== 1) {
+    body.writeUInt16BE(ticket.refreshSeconds ?? 0, 29);
+    body.writeUInt32BE(ticket.aheadAtFirst ?? NOT_TOLD, 31);
+    body.writeUInt8(ticket.progress ?? 0, 35);
+  }
   const nonce = randomBytes(12);
   const cipher = createCipheriv("aes-256-gcm", Buffer.from(key, "base64"), nonce);
-  cipher.setAAD(Buffer.concat([TICKET_VERSION, Buffer.from(room)]));
-  const sealed = [TICKET_VERSION, nonce, cipher.update(body), cipher.final(), cipher.getAuthTag()];
+  cipher.setAAD(ticketScope(version, room, binding));
+  const sealed = [Buffer.of(version), nonce, cipher.update(body), cipher.final(), cipher.getAuthTag()];
   return Buffer.concat(sealed).toString("base64url");
 }
 
 /** What a sealed ticket says. */
-export function openTicket(room, value, key = KEY) {
+export function openTicket(room, value, key = KEY, binding = "") {
   const sealed = Buffer.from(value, "base64url");
   const decipher = createDecipheriv("aes-256-gcm", Buffer.from(key, "base64"), sealed.subarray(1, 13));
-  decipher.setAAD(Buffer.concat([TICKET_VERSION, Buffer.from(room)]));
+  decipher.setAAD(ticketScope(sealed[0], room, binding));
   decipher.setAuthTag(sealed.subarray(-16));
   const body = Buffer.concat([decipher.update(sealed.subarray(13, -16)), decipher.final()]);
+  const flags = body.readUInt8(0);
+  const aheadAtFirst = body.readUInt32BE(31);
   return {
     id: body.readBigUInt64BE(1),
     bucket: body.readUInt32BE(9),
     lastCheckIn: Number(body.readBigUInt64BE(13)),
-    acceptedAt: body.readUInt8(0) === 1 ? Number(body.readBigUInt64BE(21)) : undefined,
+    acceptedAt: flags & 1 ? Number(body.readBigUInt64BE(21)) : undefined,
+    refreshSeconds: body.readUInt16BE(29),
+    aheadAtFirst: aheadAtFirst === NOT_TOLD ? undefined : aheadAtFirst,
+    progress: body.readUInt8(35),
+    human: Object.keys(HUMAN).find((name) => HUMAN[name] === (flags & 6)),
   };
 }
 
@@ -748,6 +771,10 @@ async function startOrigin() {
         return send(299, "Odd");
       case "cookies":
         return send(200, "OK", { "set-cookie": ["basket=1; Path=/", "seen=yes; Path=/; HttpOnly"] });
+      case "bought":
+        return send(200, "OK", { "anteroom-command": "revoke", "set-cookie": "order=7; Path=/" });
+      case "known":
+        return send(200, "OK", { "cf-waiting-room-command": "Revoke" });
       case "echo":
         response.writeHead(200, { "x-method": method, "x-type": headers["content-type"] ?? "" });
         return request.pipe(response);

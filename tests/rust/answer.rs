@@ -6,41 +6,26 @@ use anteroom::answer::{
     Answer, Estimate, EventFacts, WaitingView, admitted_status, is_status_request, not_found,
     origin_unreachable, waiting_page, waiting_status,
 };
-use anteroom::config::{
-    CookieAttributes, OnError, OnUnhealthy, QueueingMethod, RateWindow, Room, SameSite, Secure, SlotStrategy,
-};
+use anteroom::config::{QueueingMethod, Room, parse_room};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-const NO_EVENT: EventFacts =
+static NO_EVENT: EventFacts =
     EventFacts { queueing_method: QueueingMethod::Fifo, turned_away: false, percentiles: None, draw: None };
 
 fn room() -> Room {
-    Room {
-        name: "shop".to_owned(),
-        host: Some("shop.example.com".to_owned()),
-        path: "/sale".to_owned(),
-        total_active_users: 1000,
-        new_users_per_minute: 200,
-        rate_window: RateWindow::Minute,
-        session_duration: 5,
-        queueing_method: QueueingMethod::Fifo,
-        queue_all: false,
-        suspended: false,
-        slot_strategy: SlotStrategy::Counters,
-        curve_factor: 1.0,
-        on_error: OnError::Queue,
-        adaptive: None,
-        health_checks: Vec::new(),
-        on_unhealthy: OnUnhealthy::Ignore,
-        origin_guard: None,
-        cookie_suffix: String::new(),
-        cookie_attributes: CookieAttributes { samesite: SameSite::Auto, secure: Secure::Auto },
-        queueing_status_code: 202,
-        refresh_interval_seconds: 20,
-    }
+    let fields = json!({
+        "host": "shop.example.com",
+        "path": "/sale",
+        "total_active_users": 1000,
+        "new_users_per_minute": 200,
+        "slot_strategy": "counters",
+        "on_error": "queue",
+        "queueing_status_code": 202,
+    });
+    parse_room("ROOM_SHOP", &fields).unwrap()
 }
 
 fn view(room: &Room) -> WaitingView<'_> {
@@ -274,7 +259,7 @@ fn refused_cookies_are_told() {
 #[test]
 fn whoever_is_turned_away_is_not_told_to_come_back() {
     let room = room();
-    let facts = EventFacts { turned_away: true, ..NO_EVENT };
+    let facts = EventFacts { turned_away: true, ..NO_EVENT.clone() };
     let turned_away = WaitingView { refresh_seconds: 0, facts: &facts, ..view(&room) };
     let answer = waiting_page(&turned_away);
     assert_eq!((header(&answer, "refresh"), header(&answer, "retry-after")), (None, None));

@@ -95,7 +95,7 @@ fn census(room: &Room, active: u64, waiting: [u64; 3]) -> Census {
     for (bucket, users) in BUCKETS.into_iter().zip(waiting) {
         for _ in 0..users {
             id += 1;
-            census.apply(&CheckIn::Wait { id, bucket, from: None, at: NOW - 1_000 }, &mut seen);
+            census.apply(&CheckIn::Wait { id, bucket, from: None, at: (NOW - 1_000).into() }, &mut seen);
         }
     }
     census

@@ -1,8 +1,10 @@
 //! What happens at the bounds: every collection has one, and nothing breaks there.
 
 use anteroom::pipeline::messages::{ColoReport, VERSION, WorkerAnswer, WorkerReport};
-use anteroom::pipeline::{Census, CheckIn, DataCenter, Global, MAX_COLOS, Outbox};
+use anteroom::pipeline::{Census, CheckIn, DataCenter, Global, MAX_COLOS, Outbox, Seen};
 use anteroom::queue::{Desk, Level, Remembered, Turn, minute_of};
+use anteroom::ticket::Ticket;
+use proptest::prelude::*;
 
 use crate::articles::room;
 
@@ -78,7 +80,7 @@ fn buckets_beyond_the_bound_are_counted_with_their_neighbours() {
     let newest = minute_of(NOW);
     for id in 0..1_000u32 {
         let bucket = newest - id;
-        census.apply(&CheckIn::Wait { id: u64::from(id), bucket, from: None, at: NOW }, &mut trails);
+        census.apply(&CheckIn::Wait { id: u64::from(id), bucket, from: None, at: NOW.into() }, &mut trails);
     }
     let waiting = census.waiting_at(&room, NOW);
     assert_eq!(waiting.len(), 512);
@@ -196,10 +198,11 @@ fn a_hundred_requests_at_once_with_one_ticket_are_one_user() {
     let mut census = Census::new(&room);
     let mut trails = Remembered::new(60_000, 100);
     let minute = minute_of(NOW);
-    census.apply(&CheckIn::Wait { id: 1, bucket: minute, from: None, at: NOW }, &mut trails);
+    census.apply(&CheckIn::Wait { id: 1, bucket: minute, from: None, at: NOW.into() }, &mut trails);
     for late in 0..100 {
         let at = NOW + 10_000 + late;
-        let entering = CheckIn::Enter { id: 1, bucket: minute, from: Some(NOW), at, minute, numbered: true };
+        let entering =
+            CheckIn::Enter { id: 1, bucket: minute, from: Some(NOW.into()), at, minute, numbered: true };
         census.apply(&entering, &mut trails);
     }
     for late in 0..100 {
@@ -211,6 +214,134 @@ fn a_hundred_requests_at_once_with_one_ticket_are_one_user() {
     for later in [0, 40_000, 59_000, 88_000] {
         assert_eq!(census.active_at(&room, NOW + 31_200 + later).min(1), i64::from(later < 60_000));
         assert!(census.active_at(&room, NOW + 31_200 + later) <= 1);
+    }
+}
+
+/// What is counted of one visitor after some check-ins: waiting and active users for two minutes, second by second.
+fn counted(check_ins: &[CheckIn]) -> Vec<(i64, i64)> {
+    let room = room(100, 100, 1);
+    let mut census = Census::new(&room);
+    let mut trails = Remembered::new(600_000, 100);
+    for check_in in check_ins {
+        census.apply(check_in, &mut trails);
+    }
+    let waiting = |time| census.waiting_at(&room, time).iter().map(|(_, users)| i64::from(*users)).sum();
+    (50..170)
+        .map(|second| NOW + second * 1_000)
+        .map(|time| (waiting(time), census.active_at(&room, time)))
+        .collect()
+}
+
+fn wait(from: Option<u64>, at: u64) -> CheckIn {
+    let from = from.map(|second| (NOW + second * 1_000).into());
+    CheckIn::Wait { id: 1, bucket: minute_of(NOW), from, at: (NOW + at * 1_000).into() }
+}
+
+fn give_up(from: u64, at: u64) -> CheckIn {
+    let from = (NOW + from * 1_000).into();
+    CheckIn::GiveUp { id: 1, bucket: minute_of(NOW), from, at: NOW + at * 1_000 }
+}
+
+fn enter_after(from: u64, at: u64) -> CheckIn {
+    let (from, at) = (Some((NOW + from * 1_000).into()), NOW + at * 1_000);
+    CheckIn::Enter { id: 1, bucket: minute_of(NOW), from, at, minute: minute_of(at), numbered: true }
+}
+
+fn go(from: u64, at: u64) -> CheckIn {
+    CheckIn::Move { id: 1, from: NOW + from * 1_000, at: NOW + at * 1_000 }
+}
+
+fn leave(from: u64, at: u64) -> CheckIn {
+    CheckIn::Leave { id: 1, from: NOW + from * 1_000, at: NOW + at * 1_000 }
+}
+
+#[test]
+fn whoever_gives_up_is_not_counted_and_whoever_comes_back_is_counted_once() {
+    let start = [wait(None, 0), wait(Some(0), 20)];
+    assert_eq!(counted(&start)[5], (1, 0));
+    let gone = [&start[..], &[give_up(20, 30), give_up(20, 31)]].concat();
+    assert!(counted(&gone).iter().all(|counted| *counted == (0, 0)));
+    let back = [&gone[..], &[wait(Some(20), 40)]].concat();
+    assert_eq!(counted(&back), counted(&[wait(None, 40)]));
+    let inside = [&gone[..], &[enter_after(20, 40), give_up(20, 41)]].concat();
+    assert_eq!(
+        counted(&inside),
+        counted(&[enter(1, NOW + 40_000)]),
+        "who has entered has nothing to give up"
+    );
+}
+
+#[test]
+fn a_session_that_is_ended_is_free_at_once_and_a_request_under_way_counts_again() {
+    let start = [enter(1, NOW), go(0, 30)];
+    assert_eq!(counted(&start)[0], (0, 1));
+    let gone = [&start[..], &[leave(30, 31), leave(30, 32), leave(0, 33)]].concat();
+    assert!(counted(&gone).iter().all(|counted| *counted == (0, 0)), "once, whatever is repeated");
+    let same_moment = [&start[..], &[leave(30, 30)]].concat();
+    assert_eq!(counted(&same_moment), counted(&gone), "clocks stand still within a request");
+    let under_way = [&gone[..], &[go(30, 40), go(40, 45)]].concat();
+    assert_eq!(counted(&under_way), counted(&[enter(1, NOW + 45_000)]));
+    let before = [&gone[..], &[go(0, 20), go(30, 31)]].concat();
+    assert_eq!(counted(&before), counted(&gone), "what was before it changes nothing");
+}
+
+#[test]
+fn whoever_was_told_to_stay_away_for_longer_is_counted_for_longer() {
+    let room = room(100, 100, 1);
+    let told = |seconds| {
+        let ticket = Ticket { refresh_seconds: seconds, ..Ticket::new(1, NOW) };
+        Seen::of(&ticket, &room)
+    };
+    for (seconds, later) in [(0, 0), (22, 0), (23, 1), (60, 8), (330, 62), (u16::MAX, Seen::LATEST)] {
+        assert_eq!(told(seconds), Seen { at: NOW, later });
+    }
+    let mut census = Census::new(&room);
+    let mut trails = Remembered::new(600_000, 100);
+    let bucket = minute_of(NOW);
+    census.apply(&CheckIn::Wait { id: 1, bucket, from: None, at: told(60) }, &mut trails);
+    let waiting = |census: &Census, at| census.waiting_at(&room, NOW + at).len();
+    let present = |census: &Census, at| census.present_at(&room, &[(bucket, 1)], NOW + at)[0];
+    assert_eq!(
+        (waiting(&census, 62_000), present(&census, 62_000)),
+        (1, 1),
+        "until a little after it was due"
+    );
+    assert_eq!(
+        (waiting(&census, 85_000), waiting(&census, 96_000)),
+        (1, 0),
+        "and as long as ever after that"
+    );
+    // Two requests of the same cookie: the second goes on from where the first has led.
+    for at in [40_000, 41_000] {
+        let at = (NOW + at).into();
+        census.apply(&CheckIn::Wait { id: 1, bucket, from: Some(told(60)), at }, &mut trails);
+    }
+    assert_eq!((waiting(&census, 85_000), waiting(&census, 96_000)), (1, 0));
+    assert_eq!(census.waiting_at(&room, NOW + 50_000), [(bucket, 1)]);
+}
+
+proptest! {
+    /// A visitor waits, closes the page, comes back, enters, goes on and is told to leave; requests are repeated in
+    /// parallel with old cookies. Whatever the order in which a colo hears of it, and however often: the same is counted.
+    #[test]
+    fn what_is_counted_of_a_visitor_does_not_depend_on_the_order(
+        order in Just((0..4_usize).collect::<Vec<_>>()).prop_shuffle(),
+        repeated in prop::collection::vec(0..4_usize, 0..4),
+    ) {
+        for check_ins in [
+            [wait(Some(0), 10), give_up(10, 15), wait(Some(10), 20), give_up(20, 25)],
+            [wait(Some(0), 10), give_up(10, 15), wait(Some(10), 14), wait(Some(10), 20)],
+            [wait(Some(0), 10), give_up(10, 15), enter_after(10, 20), go(20, 30)],
+            [enter_after(0, 20), go(20, 30), leave(30, 40), leave(30, 42)],
+            [enter_after(0, 20), go(20, 30), leave(20, 28), go(30, 42)],
+            [enter_after(0, 20), go(20, 25), leave(20, 28), leave(25, 29)],
+        ] {
+            let first = [wait(None, 0)];
+            let straight = [&first[..], &check_ins[..]].concat();
+            let shuffled = order.iter().chain(&repeated).map(|index| check_ins[*index]);
+            let shuffled: Vec<_> = first.into_iter().chain(shuffled).collect();
+            prop_assert_eq!(counted(&straight), counted(&shuffled), "{:?}", shuffled);
+        }
     }
 }
 

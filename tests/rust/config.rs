@@ -160,6 +160,12 @@ fn every_invalid_value_is_refused_with_room_field_value_and_fix() {
         ("cookie_suffix", json!(long_suffix), "1 to 32 letters", "cookie_suffix = \"sss"),
         ("cookie_suffix", json!(5), "text in quotes", "cookie_suffix = \"shop\""),
         ("cookie_attributes", json!("lax"), "a table", "samesite = \"auto\""),
+        ("enabled_origin_commands", json!("revoke"), "a list of commands", "[\"revoke\"]"),
+        ("enabled_origin_commands", json!(["revoke", "admit"]), "only command is \"revoke\"", "[\"revoke\"]"),
+        ("turnstile_mode", json!("visible_managed"), "needs turnstile_sitekey", "add turnstile_sitekey"),
+        ("turnstile_mode", json!("visible"), "\"visible_non_interactive\"", "turnstile_mode = "),
+        ("turnstile_action", json!("infinite_queue"), "needs turnstile_sitekey", "add turnstile_sitekey"),
+        ("turnstile_sitekey", json!("\"><script>"), "letters, digits", "copy the site key"),
         ("limits", json!("adapt"), "\"fixed\" or \"adaptive\"", "leave it out"),
         ("limits", json!("adaptive"), "a range for at least one limit", "{ min = 200, max = 1000 }"),
         ("total_active_users", json!({ "min": 1, "max": 5 }), "limits = \"adaptive\"", "or write one number"),
@@ -238,8 +244,10 @@ fn cookie_attributes_are_refused_by_their_full_names() {
         (json!({ "samesite": "Strict" }), "samesite", "samesite = \"strict\""),
         (json!({ "secure": true }), "secure", "\"auto\""),
         (json!({ "samesite": "none", "secure": "never" }), "secure", "\"auto\" or \"always\""),
+        (json!({ "samesite": "lax", "partitioned": true }), "partitioned", "samesite to \"none\""),
+        (json!({ "samesite": "none", "partitioned": 1 }), "partitioned", "partitioned = true"),
         (json!({ "same_site": "lax" }), "same_site", "did you mean samesite"),
-        (json!({ "http_only": true }), "http_only", "samesite, secure"),
+        (json!({ "http_only": true }), "http_only", "samesite, secure, partitioned"),
     ] {
         let errors = refused(&json!({ "cookie_attributes": attributes }));
         assert_eq!(errors.len(), 1, "{errors:?}");

@@ -13,7 +13,9 @@ use anteroom::pipeline::messages::{
     Taken, WorkerAnswer, WorkerReport,
 };
 use anteroom::pipeline::wire::{decode, encode};
-use anteroom::pipeline::{Census, CheckIn, DataCenter, Global, GlobalMeta, OriginMemory, SavedDataCenter};
+use anteroom::pipeline::{
+    Census, CheckIn, DataCenter, Global, GlobalMeta, OriginMemory, SavedDataCenter, Seen,
+};
 use anteroom::queue::{
     Group, LeaseAnswer, LeaseAsk, Lent, Level, LoanAsk, NumberAsk, Outcome, Remembered, SavedLedger, Shares,
     StateKey,
@@ -45,7 +47,7 @@ fn census() -> Census {
         &CheckIn::Enter { id: 2, bucket: minute, from: None, at: NOW + 500, minute, numbered: false },
         &mut trails,
     );
-    census.apply(&CheckIn::Wait { id: 3, bucket: minute, from: None, at: NOW }, &mut trails);
+    census.apply(&CheckIn::Wait { id: 3, bucket: minute, from: None, at: NOW.into() }, &mut trails);
     census
 }
 
@@ -183,11 +185,11 @@ fn reports_of_workers() {
             instance: 8,
             first: 3,
             check_ins: vec![
-                CheckIn::Wait { id: 1, bucket: 28_000_000, from: None, at: NOW },
+                CheckIn::Wait { id: 1, bucket: 28_000_000, from: None, at: NOW.into() },
                 CheckIn::Enter {
                     id: 1,
                     bucket: 28_000_000,
-                    from: Some(NOW),
+                    from: Some(NOW.into()),
                     at: NOW + 1,
                     minute: 28_000_000,
                     numbered: true,
@@ -198,6 +200,27 @@ fn reports_of_workers() {
             origin: None,
         },
         "0109080303000180feac0d00b0aab8bef2300000010180feac0db0aab8bef230b1aab8bef23080feac0d01020100b1aab8bef230b2aab8bef23000000100",
+    );
+    let (before, later) = (Seen { at: NOW, later: 3 }, Seen { at: NOW + 1, later: 8 });
+    pinned(
+        &WorkerReport {
+            v: 1,
+            check_ins: vec![
+                CheckIn::Wait { id: 1, bucket: 28_000_000, from: Some(before), at: later },
+                CheckIn::Enter {
+                    id: 1,
+                    bucket: 28_000_000,
+                    from: Some(later),
+                    at: NOW + 2,
+                    minute: 28_000_000,
+                    numbered: true,
+                },
+                CheckIn::Leave { id: 1, from: NOW + 2, at: NOW + 3 },
+                CheckIn::GiveUp { id: 2, bucket: 28_000_000, from: before, at: NOW + 3 },
+            ],
+            ..WorkerReport::default()
+        },
+        "0100000004000180feac0db0aab8bef230b1aab8bef230880600010180feac0db1aab8bef230b2aab8bef23080feac0d11030100b2aab8bef230b3aab8bef2300000040280feac0db0aab8bef230b3aab8bef2308006000000",
     );
     pinned(&WorkerAnswer { v: 1, instance: 8, applied: 5, durable: 3, state: None }, "0108050300");
 }

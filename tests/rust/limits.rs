@@ -21,6 +21,8 @@ fn setup(seed: u64) -> Setup {
         breakdowns: Vec::new(),
         roaming: 0.05,
         doubled: 0.1,
+        revoked: 0.0,
+        closing: 0.0,
     }
 }
 
@@ -78,6 +80,26 @@ fn when_everything_is_reported_the_room_knows_exactly_who_is_active_and_who_wait
     }
 }
 
+#[test]
+fn whoever_is_told_to_leave_or_closes_the_page_is_counted_no_more_and_whoever_comes_back_once() {
+    for seed in 0..10 {
+        let findings = run(Setup {
+            room: room(20, 20, 2),
+            arrivals: vec![60, 30, 0, 0],
+            pages: 0.0,
+            revoked: 0.5,
+            closing: 0.3,
+            ..setup(seed)
+        });
+        assert!(findings.admitted > 20, "seed {seed}: slots are used again before a session is over");
+        assert_eq!(findings.waiting_known, findings.still_waiting as i64, "seed {seed}: {findings:?}");
+        assert_eq!(
+            findings.final_active_known, findings.final_active_true as i64,
+            "seed {seed}: {findings:?}"
+        );
+    }
+}
+
 fn breakdown() -> impl Strategy<Value = Breakdown> {
     prop_oneof![
         (0usize..5).prop_map(Breakdown::DataCenter),
@@ -100,9 +122,10 @@ proptest! {
         session in 1u32..3,
         arrivals in prop::collection::vec(0u32..120, 3..6),
         roaming in 0.0f64..0.3,
+        (revoked, closing) in (0.0f64..1.0, 0.0f64..0.5),
     ) {
         let findings = run(Setup {
-            room: room(total, rate, session), colos, workers, seed, arrivals, roaming, ..setup(0)
+            room: room(total, rate, session), colos, workers, seed, arrivals, roaming, revoked, closing, ..setup(0)
         });
         prop_assert!(findings.most_active <= total as usize, "{findings:?}");
         prop_assert!(findings.most_in_a_minute <= u64::from(rate), "{findings:?}");
@@ -114,9 +137,10 @@ proptest! {
         total in 10u32..60,
         loss in 0.0f64..0.3,
         breakdowns in prop::collection::vec((0u64..300_000, breakdown()), 0..6),
+        revoked in 0.0f64..1.0,
     ) {
         let findings = run(Setup {
-            room: room(total, 60, 1), seed, loss, breakdowns, arrivals: vec![60, 60, 60, 60, 60], ..setup(0)
+            room: room(total, 60, 1), seed, loss, breakdowns, revoked, closing: revoked / 2.0, arrivals: vec![60, 60, 60, 60, 60], ..setup(0)
         });
         prop_assert!(findings.most_in_a_minute <= 60, "{findings:?}");
         prop_assert!(findings.most_active <= total as usize, "{findings:?}");

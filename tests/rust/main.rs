@@ -20,5 +20,6 @@ mod limits;
 mod methods;
 mod origin;
 mod ticket;
+mod turnstile;
 mod window;
 mod world;

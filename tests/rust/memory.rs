@@ -74,7 +74,7 @@ fn every_object_fits_in_16_mb() {
                     id: bucket,
                     bucket: minute_of(NOW) - bucket as u32,
                     from: None,
-                    at: NOW + 50_000,
+                    at: (NOW + 50_000).into(),
                 };
                 busy.check_ins.push(check_in);
             }

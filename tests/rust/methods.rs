@@ -37,7 +37,7 @@ fn full(waiting: u32, expiring_refresh: u32) -> Clocked {
 }
 
 fn ticket(id: u64, last_check_in: u64) -> Ticket {
-    Ticket { id, bucket: (NOW / 60_000) as u32 - 1, accepted_at: None, last_check_in }
+    Ticket { bucket: (NOW / 60_000) as u32 - 1, ..Ticket::new(id, last_check_in) }
 }
 
 fn waiting(id: u64) -> Standing {

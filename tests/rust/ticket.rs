@@ -1,13 +1,12 @@
 //! What a ticket is worth: it keeps its visitor's place and nobody else's, and whatever is not a ticket is nothing.
 
-use anteroom::config::{
-    CookieAttributes, OnError, OnUnhealthy, QueueingMethod, RateWindow, Room, SameSite, Secure, SlotStrategy,
-};
+use anteroom::config::{CookieAttributes, Room, SameSite, Secure, parse_room};
 use anteroom::ticket::{
-    CLOCK_SKEW_MS, KeyError, KeyRing, MAX_KEYS, MAX_VALUE_LENGTH, MAX_WAIT_MINUTES, Standing, Ticket,
-    find_cookie, same_secret, set_cookie, standing,
+    AdmissionKey, CLOCK_SKEW_MS, Human, KeyError, KeyRing, MAX_KEYS, MAX_VALUE_LENGTH, MAX_WAIT_MINUTES,
+    MIN_ADMISSION_KEY, Scope, Standing, Ticket, find_cookie, same_secret, set_cookie, standing,
 };
 use proptest::prelude::*;
+use serde_json::json;
 
 const SESSION_MS: u64 = 5 * 60_000;
 const PLACE_MS: u64 = 50_000;
@@ -25,11 +24,25 @@ fn ring() -> KeyRing {
 }
 
 fn waiting() -> Ticket {
-    Ticket { id: 0x0123_4567_89ab_cdef, bucket: MINUTE - 1, accepted_at: None, last_check_in: NOW }
+    Ticket {
+        refresh_seconds: 20,
+        ahead_at_first: Some(1_234),
+        progress: 57,
+        ..Ticket { bucket: MINUTE - 1, ..Ticket::new(0x0123_4567_89ab_cdef, NOW) }
+    }
 }
 
 fn active() -> Ticket {
-    Ticket { accepted_at: Some(1_700_000_012_345), ..waiting() }
+    waiting().admitted(1_700_000_012_345).checked_in(NOW)
+}
+
+/// What a ticket of format 1 says.
+fn of_format_1(ticket: Ticket) -> Ticket {
+    Ticket {
+        accepted_at: ticket.accepted_at,
+        bucket: ticket.bucket,
+        ..Ticket::new(ticket.id, ticket.last_check_in)
+    }
 }
 
 fn judge(ticket: Ticket, now_ms: u64) -> Standing {
@@ -38,14 +51,25 @@ fn judge(ticket: Ticket, now_ms: u64) -> Standing {
 
 fn any_ticket() -> impl Strategy<Value = Ticket> {
     let last_check_in = prop_oneof![0..=NOW * 2, 0..120_000_u64, Just(NOW)];
-    (any::<u64>(), last_check_in, any::<u32>(), prop::option::of(any::<u64>())).prop_map(
-        |(id, last_check_in, bucket, accepted_at)| Ticket {
-            id,
-            bucket: bucket % ((last_check_in / 60_000) as u32 + 1),
-            accepted_at: accepted_at.map(|time| time % (last_check_in + 1)),
-            last_check_in,
+    let told = (any::<u16>(), prop::option::of(0..u32::MAX), 0..=100_u8);
+    (any::<u64>(), last_check_in, any::<u32>(), prop::option::of(any::<u64>()), told, any_human()).prop_map(
+        |(id, last_check_in, bucket, accepted_at, (refresh_seconds, ahead_at_first, progress), human)| {
+            Ticket {
+                id,
+                bucket: bucket % ((last_check_in / 60_000) as u32 + 1),
+                accepted_at: accepted_at.map(|time| time % (last_check_in + 1)),
+                last_check_in,
+                refresh_seconds,
+                ahead_at_first,
+                progress,
+                human,
+            }
         },
     )
+}
+
+fn any_human() -> impl Strategy<Value = Human> {
+    prop_oneof![Just(Human::Unknown), Just(Human::Passed), Just(Human::Failed)]
 }
 
 mod contents {
@@ -58,7 +82,7 @@ mod contents {
         }
 
         #[test]
-        fn bytes_that_are_read_have_that_one_spelling(bytes: [u8; Ticket::LENGTH], flags in 0..4_u8) {
+        fn bytes_that_are_read_have_that_one_spelling(bytes: [u8; Ticket::LENGTH], flags in 0..8_u8) {
             let mut bytes = bytes;
             bytes[0] = flags;
             if let Some(ticket) = Ticket::from_bytes(&bytes) {
@@ -74,11 +98,20 @@ mod contents {
         #[test]
         fn whatever_is_written_can_be_read(
             id: u64, bucket: u32, accepted_at in prop::option::of(any::<u64>()), last_check_in: u64,
+            refresh_seconds: u16, ahead_at_first in prop::option::of(any::<u32>()), progress: u8, human in any_human(),
         ) {
-            let written = Ticket { id, bucket, accepted_at, last_check_in }.to_bytes();
-            let read = Ticket::from_bytes(&written).unwrap();
-            prop_assert_eq!(read.id, id);
-            prop_assert_eq!(read.last_check_in, last_check_in);
+            let ticket = Ticket {
+                id, bucket, accepted_at, last_check_in, refresh_seconds, ahead_at_first, progress, human,
+            };
+            let read = Ticket::from_bytes(&ticket.to_bytes()).unwrap();
+            let nearest = Ticket {
+                bucket: read.bucket,
+                accepted_at: accepted_at.and(read.accepted_at),
+                ahead_at_first: ahead_at_first.map(|ahead| ahead.min(u32::MAX - 1)),
+                progress: progress.min(100),
+                ..ticket
+            };
+            prop_assert_eq!(read, nearest);
             prop_assert_eq!(read.accepted_at.is_some(), accepted_at.is_some());
         }
     }
@@ -95,7 +128,7 @@ mod contents {
     #[test]
     fn unknown_flags_are_refused() {
         let mut bytes = active().to_bytes();
-        for flags in 2..=u8::MAX {
+        for flags in 6..=u8::MAX {
             bytes[0] = flags;
             assert_eq!(Ticket::from_bytes(&bytes), None, "flags {flags:08b}");
         }
@@ -106,6 +139,22 @@ mod contents {
         let mut bytes = active().to_bytes();
         bytes[0] = 0;
         assert_eq!(Ticket::from_bytes(&bytes), None);
+    }
+
+    #[test]
+    fn more_than_the_whole_way_is_refused() {
+        let mut bytes = waiting().to_bytes();
+        bytes[35] = 100;
+        assert!(Ticket::from_bytes(&bytes).is_some());
+        bytes[35] = 101;
+        assert_eq!(Ticket::from_bytes(&bytes), None);
+    }
+
+    #[test]
+    fn whoever_enters_keeps_what_still_matters() {
+        let ticket = Ticket { human: Human::Passed, ..waiting() }.admitted(NOW + 1);
+        let expected = Ticket { bucket: MINUTE - 1, human: Human::Passed, ..Ticket::new(ticket.id, NOW + 1) };
+        assert_eq!(ticket, Ticket { accepted_at: Some(NOW + 1), ..expected });
     }
 
     #[test]
@@ -120,9 +169,9 @@ mod contents {
     #[test]
     fn an_admission_after_the_last_check_in_is_refused() {
         let mut bytes = active().to_bytes();
-        bytes[21..].copy_from_slice(&NOW.to_be_bytes());
+        bytes[21..29].copy_from_slice(&NOW.to_be_bytes());
         assert!(Ticket::from_bytes(&bytes).is_some());
-        bytes[21..].copy_from_slice(&(NOW + 1).to_be_bytes());
+        bytes[21..29].copy_from_slice(&(NOW + 1).to_be_bytes());
         assert_eq!(Ticket::from_bytes(&bytes), None);
     }
 
@@ -232,18 +281,38 @@ mod sealed {
         let admitted = "AaChoqOkpaanqKmqq-cZX2giQqlyjWQ3hhJ6wN_7Y78K_LdCbRfBwx5GUB3MiDpvlT2xYiQhe3tIHA";
         let queued = "AaChoqOkpaanqKmqq-YZX2giQqlyjWQ3hhJ6wN_7Y78K_LdCbJwOJoZ_WIiwVJd0YRRIBO8rfPC3pg";
         for (ticket, value) in [(active(), admitted), (waiting(), queued)] {
-            assert_eq!(ring().seal("shop", &ticket, NONCE), value);
-            assert_eq!(ring().open("shop", value), Some(ticket));
+            assert_eq!(ring().open("shop", value), Some(of_format_1(ticket)), "format 1");
+        }
+        let admitted =
+            "AqChoqOkpaanqKmqq-MZX2giQqlyjWQ3hhJ6wN_7Y78K_LdCbRfBwx5Gq3X-LYm4_zYLWowNKEnRr3DCa5bscHc";
+        let queued =
+            "AqChoqOkpaanqKmqq-QZX2giQqlyjWQ3hhJ6wN_7Y78K_LdCbJwOJoZ_q2EB0nKVxgRbGYDiNMWjFhcfXHU8kk4";
+        let bound = "AqChoqOkpaanqKmqq-YZX2giQqlyjWQ3hhJ6wN_7Y78K_LdCbJwOJoZ_q2EB0nKVxgdkZIxZhHGU_gzHj1JPFK4";
+        let scope = Scope { room: "shop", binding: "192.0.2" };
+        for (scope, ticket, value) in [
+            ("shop".into(), Ticket { human: Human::Failed, ..active() }, admitted),
+            ("shop".into(), Ticket { human: Human::Passed, ..waiting() }, queued),
+            (scope, waiting(), bound),
+        ] {
+            assert_eq!(ring().seal(scope, &ticket, NONCE), value);
+            assert_eq!(ring().open(scope, value), Some(ticket));
         }
     }
 
     #[test]
-    fn every_sealed_ticket_has_78_bytes() {
-        let largest =
-            Ticket { id: u64::MAX, bucket: MINUTE, accepted_at: Some(u64::MAX), last_check_in: u64::MAX / 2 };
+    fn every_sealed_ticket_has_87_bytes() {
+        let largest = Ticket {
+            bucket: MINUTE,
+            accepted_at: Some(u64::MAX),
+            refresh_seconds: u16::MAX,
+            ahead_at_first: Some(u32::MAX),
+            progress: u8::MAX,
+            human: Human::Failed,
+            ..Ticket::new(u64::MAX, u64::MAX / 2)
+        };
         for ticket in [waiting(), active(), largest] {
             let value = ring().seal("shop", &ticket, [0xff; 12]);
-            assert_eq!(value.len(), 78);
+            assert_eq!(value.len(), 87);
             assert!(value.len() <= MAX_VALUE_LENGTH);
             assert!(value.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_'));
         }
@@ -302,9 +371,34 @@ mod sealed {
     fn rooms_with_names_of_any_length_keep_apart() {
         for length in [0, 1, 126, 127, 128, 129, 5_000] {
             let room = "r".repeat(length);
-            let value = ring().seal(&room, &active(), NONCE);
-            assert_eq!(ring().open(&room, &value), Some(active()), "{length} bytes");
-            assert_eq!(ring().open(&"r".repeat(length + 1), &value), None, "{length} bytes");
+            let value = ring().seal(&room[..], &active(), NONCE);
+            assert_eq!(ring().open(&room[..], &value), Some(active()), "{length} bytes");
+            assert_eq!(ring().open(&"r".repeat(length + 1)[..], &value), None, "{length} bytes");
+        }
+    }
+
+    #[test]
+    fn what_is_bound_opens_for_nothing_else() {
+        for length in [1, 121, 122, 123, 5_000] {
+            let binding = "b".repeat(length);
+            let scope = Scope { room: "shop", binding: &binding };
+            let value = ring().seal(scope, &waiting(), NONCE);
+            assert_eq!(ring().open(scope, &value), Some(waiting()), "{length} bytes");
+            let longer = "b".repeat(length + 1);
+            for (room, other) in [
+                ("shop", ""),
+                ("shop", &longer),
+                ("shop", &binding[1..]),
+                ("shopb", &binding[1..]),
+                ("", &binding),
+            ] {
+                assert_eq!(
+                    ring().open(Scope { room, binding: other }, &value),
+                    None,
+                    "{room} {length} bytes"
+                );
+            }
+            assert_eq!(ring().open(&format!("shop{binding}")[..], &value), None);
         }
     }
 
@@ -344,30 +438,41 @@ mod sealed {
 
     #[test]
     fn what_another_version_sealed_is_nothing() {
-        // Authentic, made with another implementation: version 2, and version 1 with a flag that does not exist.
-        let version = "AqChoqOkpaanqKmqq-cZX2giQqlyjWQ3hhJ6wN_7Y78K_LdCbRfBwx5G7vKlWKayJAOn9Yi5rX8v6A";
-        let flags = "AaChoqOkpaanqKmqq-UZX2giQqlyjWQ3hhJ6wN_7Y78K_LdCbRfBwx5GiyWqRUnJqM6b18Zprz5H9g";
-        assert_eq!(ring().open("shop", version), None);
-        assert_eq!(ring().open("shop", flags), None);
+        // Authentic, made with another implementation: version 3; versions 1 and 2 with a flag that does not exist; a
+        // body of version 1 as version 2, and the other way round.
+        let sealed = [
+            "A6ChoqOkpaanqKmqq-cZX2giQqlyjWQ3hhJ6wN_7Y78K_LdCbRfBwx5Gq3X-LYm4_159gNC49SjSYpA7SoW8s7k",
+            "AaChoqOkpaanqKmqq-UZX2giQqlyjWQ3hhJ6wN_7Y78K_LdCbRfBwx5GiyWqRUnJqM6b18Zprz5H9g",
+            "AqChoqOkpaanqKmqq-8ZX2giQqlyjWQ3hhJ6wN_7Y78K_LdCbRfBwx5Gq3X-LYm4_4u2_c5-Xo0p9S5wCM7976Q",
+            "AqChoqOkpaanqKmqq-cZX2giQqlyjWQ3hhJ6wN_7Y78K_LdCbRfBwx5G7vKlWKayJAOn9Yi5rX8v6A",
+            "AaChoqOkpaanqKmqq-cZX2giQqlyjWQ3hhJ6wN_7Y78K_LdCbRfBwx5Gq3X-LYm4_1hG8epxFJJ6asUVSsz8IUc",
+        ];
+        for value in sealed {
+            assert_eq!(ring().open("shop", value), None, "{value}");
+        }
     }
 
     proptest! {
         #[test]
         fn every_ticket_opens_where_it_was_sealed(ticket in any_ticket(), nonce: [u8; 12], room in ".{0,40}") {
             let ring = ring();
-            prop_assert_eq!(ring.open(&room, &ring.seal(&room, &ticket, nonce)), Some(ticket));
+            let room = &room[..];
+            prop_assert_eq!(ring.open(room, &ring.seal(room, &ticket, nonce)), Some(ticket));
         }
 
         #[test]
         fn garbage_is_nothing(text in any::<String>(), letters in "[A-Za-z0-9_-]{0,210}", room in any::<String>()) {
-            prop_assert_eq!(ring().open(&room, &text), None);
-            prop_assert_eq!(ring().open(&room, &letters), None);
-            prop_assert_eq!(ring().open(&room, &format!("AaCh{letters}")), None);
+            for value in [text, format!("AaCh{letters}"), format!("AqCh{letters}"), letters] {
+                prop_assert_eq!(ring().open(&room[..], &value), None);
+            }
         }
 
         #[test]
-        fn garbage_of_the_right_length_is_nothing(letters in "A[Q-Za-f][A-Za-z0-9_-]{75}[AQgw]") {
-            prop_assert_eq!(ring().open("shop", &letters), None);
+        fn garbage_of_the_right_length_is_nothing(
+            old in "AQ[A-Za-z0-9_-]{75}[AQgw]", new in "Ag[A-Za-z0-9_-]{84}[AEIMQUYcgkosw048]",
+        ) {
+            prop_assert_eq!(ring().open("shop", &old), None);
+            prop_assert_eq!(ring().open("shop", &new), None);
         }
     }
 
@@ -538,29 +643,10 @@ mod answer_header {
     use super::*;
 
     fn room(path: &str, samesite: SameSite, secure: Secure) -> Room {
-        Room {
-            name: "shop".to_owned(),
-            host: None,
-            path: path.to_owned(),
-            total_active_users: 1_000,
-            new_users_per_minute: 200,
-            rate_window: RateWindow::Minute,
-            session_duration: 5,
-            queueing_method: QueueingMethod::Fifo,
-            queue_all: false,
-            suspended: false,
-            slot_strategy: SlotStrategy::Counters,
-            curve_factor: 1.0,
-            on_error: OnError::Admit,
-            adaptive: None,
-            health_checks: Vec::new(),
-            on_unhealthy: OnUnhealthy::Ignore,
-            origin_guard: None,
-            cookie_suffix: String::new(),
-            cookie_attributes: CookieAttributes { samesite, secure },
-            queueing_status_code: 200,
-            refresh_interval_seconds: 20,
-        }
+        let limits = json!({ "total_active_users": 1000, "new_users_per_minute": 200 });
+        let room = parse_room("ROOM_SHOP", &limits).unwrap();
+        let cookie_attributes = CookieAttributes { samesite, secure, partitioned: false };
+        Room { path: path.to_owned(), cookie_attributes, ..room }
     }
 
     #[test]
@@ -590,6 +676,21 @@ mod answer_header {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_room_inside_pages_of_other_sites_partitions_its_cookie() {
+        let cookie = |attributes| {
+            let fields = json!({ "total_active_users": 1, "new_users_per_minute": 1, "cookie_attributes": attributes });
+            set_cookie(&parse_room("ROOM_SHOP", &fields).unwrap(), "value", 300, true)
+        };
+        let start = "__anteroom=value; Path=/; Max-Age=300; HttpOnly; SameSite=";
+        assert_eq!(cookie(json!({ "samesite": "none" })), format!("{start}None; Secure; Partitioned"));
+        assert_eq!(
+            cookie(json!({ "samesite": "none", "partitioned": false })),
+            format!("{start}None; Secure")
+        );
+        assert_eq!(cookie(json!({})), format!("{start}Lax; Secure"));
     }
 
     #[test]
@@ -676,4 +777,17 @@ fn only_the_whole_token_is_the_token() {
     }
     assert!(!same_secret("", ""), "a token that is not set lets nobody in");
     assert!(!same_secret("token", ""));
+}
+
+#[test]
+fn an_admission_is_signed_as_any_library_of_json_web_signatures_reads_it() {
+    // Computed with another implementation: Python's hmac, base64 and json.
+    let key = AdmissionKey::new("0123456789abcdef0123456789abcdef").unwrap();
+    assert_eq!(
+        key.sign("shop", 0x1234_5678, 1_700_000_045_678),
+        "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.\
+         eyJpc3MiOiJhbnRlcm9vbSIsImF1ZCI6InNob3AiLCJzdWIiOiIwMDAwMDAwMDEyMzQ1Njc4IiwiaWF0IjoxNzAwMDAwMDQ1LCJleHAiOjE3MDAwMDAxNjV9.\
+         s0kXFyYdwpbfKKHpGpqoFeu5_kPHbjyAX_viB-glfvI"
+    );
+    assert!(AdmissionKey::new(&"k".repeat(MIN_ADMISSION_KEY - 1)).is_none(), "too short to be a secret");
 }

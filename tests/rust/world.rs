@@ -37,6 +37,10 @@ pub struct Setup {
     pub roaming: f64,
     /// Share of requests that are sent twice in parallel with one cookie.
     pub doubled: f64,
+    /// Share of users whose session the origin ends with their last page.
+    pub revoked: f64,
+    /// Share of check-ins after which a waiting visitor closes the page. Every second one comes back.
+    pub closing: f64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -88,7 +92,11 @@ struct Colo {
 enum Phase {
     New,
     Waiting,
+    /// Closed the page, and may come back.
+    Away,
     Active,
+    /// The session was ended.
+    Revoked,
 }
 
 struct Visitor {
@@ -105,6 +113,7 @@ struct Visitor {
 #[derive(Debug, Clone, PartialEq)]
 enum Event {
     Visit { visitor: usize },
+    Close { visitor: usize, checked_in: u64 },
     Judged { visitor: usize, colo: usize, worker: usize, ticket: Ticket, waited: Option<u64> },
     Report { colo: usize, worker: usize },
     Push { colo: usize },
@@ -226,7 +235,12 @@ impl World {
             }
             self.now = time;
             let event = self.details.remove(&order).unwrap();
-            if time <= end || !matches!(event, Event::Visit { .. } | Event::Judged { .. } | Event::Look) {
+            if time <= end
+                || !matches!(
+                    event,
+                    Event::Visit { .. } | Event::Close { .. } | Event::Judged { .. } | Event::Look
+                )
+            {
                 self.step(event);
             }
         }
@@ -293,6 +307,7 @@ impl World {
     fn step(&mut self, event: Event) {
         match event {
             Event::Visit { visitor } => self.visit(visitor),
+            Event::Close { visitor, checked_in } => self.close(visitor, checked_in),
             Event::Judged { visitor, colo, worker, ticket, waited } => {
                 self.ask_anywhere(visitor, colo, worker, ticket, waited);
             }
@@ -389,14 +404,11 @@ impl World {
         let (ticket, waited) = match standing {
             Standing::Waiting(ticket) => (ticket, Some(ticket.last_check_in)),
             Standing::Active(ticket) => (ticket, None),
-            Standing::New => {
-                let bucket = minute_of(now);
-                (Ticket { id: self.rng.u64(1..), bucket, accepted_at: None, last_check_in: now }, None)
-            }
+            Standing::New => (Ticket::new(self.rng.u64(1..), now), None),
         };
         match decision {
             Decision::Pass => {
-                let moved = Ticket { last_check_in: now, ..ticket };
+                let moved = ticket.checked_in(now);
                 self.note(colo, worker, CheckIn::Move { id: ticket.id, from: ticket.last_check_in, at: now });
                 self.visitors[index].ticket = Some(moved);
                 self.visitors[index].last_request = now;
@@ -496,16 +508,19 @@ impl World {
         let check_in = CheckIn::Enter {
             id: ticket.id,
             bucket: ticket.bucket,
-            from: waited,
+            from: waited.map(Into::into),
             at: now,
             minute,
             numbered: true,
         };
         self.note(colo, worker, check_in);
         let visitor = &mut self.visitors[index];
-        assert!(visitor.phase != Phase::Active, "an admitted visitor is admitted again");
+        assert!(
+            !matches!(visitor.phase, Phase::Active | Phase::Revoked),
+            "an admitted visitor is admitted again"
+        );
         visitor.phase = Phase::Active;
-        visitor.ticket = Some(Ticket { accepted_at: Some(now), last_check_in: now, ..ticket });
+        visitor.ticket = Some(ticket.admitted(now));
         visitor.last_request = now;
         visitor.admitted_at = Some(now);
         self.findings.admitted += 1;
@@ -519,7 +534,12 @@ impl World {
         self.note(
             colo,
             worker,
-            CheckIn::Wait { id: ticket.id, bucket: ticket.bucket, from: waited, at: now },
+            CheckIn::Wait {
+                id: ticket.id,
+                bucket: ticket.bucket,
+                from: waited.map(Into::into),
+                at: now.into(),
+            },
         );
         let refresh = self.setup.room.refresh_ms();
         let visitor = &mut self.visitors[index];
@@ -528,14 +548,43 @@ impl World {
             visitor.queued_at = Some(now);
         }
         visitor.phase = Phase::Waiting;
-        visitor.ticket = Some(Ticket { last_check_in: now, ..ticket });
+        visitor.ticket = Some(ticket.checked_in(now));
         let next = now + refresh * self.rng.u64(90..=110) / 100;
-        self.at(next, Event::Visit { visitor: index });
+        if self.rng.f64() >= self.setup.closing {
+            return self.at(next, Event::Visit { visitor: index });
+        }
+        let (closed, back) = (self.rng.u64(now..next), next + self.rng.u64(0..60_000));
+        self.at(closed, Event::Close { visitor: index, checked_in: now });
+        if self.rng.bool() {
+            self.at(back, Event::Visit { visitor: index });
+        }
+    }
+
+    fn close(&mut self, index: usize, checked_in: u64) {
+        let visitor = &mut self.visitors[index];
+        let Some(ticket) = visitor.ticket.filter(|ticket| ticket.last_check_in == checked_in) else { return };
+        visitor.phase = Phase::Away;
+        let (colo, worker) = (visitor.home, self.rng.usize(0..self.setup.workers));
+        let (id, bucket) = (ticket.id, ticket.bucket);
+        self.note(colo, worker, CheckIn::GiveUp { id, bucket, from: checked_in.into(), at: self.now });
+    }
+
+    /// The origin ends the session with its answer to the last page.
+    fn revoke(&mut self, index: usize) {
+        let visitor = &mut self.visitors[index];
+        let Some(ticket) = visitor.ticket.take() else { return };
+        visitor.phase = Phase::Revoked;
+        let (colo, worker) = (visitor.home, self.rng.usize(0..self.setup.workers));
+        let leave = CheckIn::Leave { id: ticket.id, from: ticket.last_check_in, at: self.now };
+        self.note(colo, worker, leave);
     }
 
     fn next_page(&mut self, index: usize) {
         let visitor = &mut self.visitors[index];
         if visitor.pages_left == 0 {
+            if self.rng.f64() < self.setup.revoked {
+                self.revoke(index);
+            }
             return;
         }
         visitor.pages_left -= 1;

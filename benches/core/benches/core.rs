@@ -29,7 +29,7 @@ fn room() -> Room {
 }
 
 fn ticket() -> Ticket {
-    Ticket { id: 7, bucket: minute_of(NOW), accepted_at: Some(NOW - 20_000), last_check_in: NOW - 5_000 }
+    Ticket::new(7, NOW - 60_000).admitted(NOW - 20_000).checked_in(NOW - 5_000)
 }
 
 /// The key that is in use and as many retired ones.
@@ -100,7 +100,12 @@ fn active(id: u64, at: u64) -> CheckIn {
 }
 
 fn wait(id: u64, at: u64) -> CheckIn {
-    CheckIn::Wait { id, bucket: minute_of(at) - (id % 10) as u32, from: Some(at - 20_000), at }
+    CheckIn::Wait {
+        id,
+        bucket: minute_of(at) - (id % 10) as u32,
+        from: Some((at - 20_000).into()),
+        at: at.into(),
+    }
 }
 
 /// Check-ins of some visitors, spread over two minutes from a time on.

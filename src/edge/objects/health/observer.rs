@@ -20,7 +20,6 @@ use crate::health::messages::{KEEPER, RECORD, Record, Stored, VERSION};
 use crate::health::observer::{Post, WAKE, remember};
 use crate::health::{ProbeResult, Reason, Waterfall};
 use crate::pipeline::wire;
-use crate::queue::minute_of;
 use crate::ticket::Ticket;
 
 /// The keeper may take so long, in milliseconds: it may be on another continent.
@@ -153,13 +152,8 @@ fn ticket(settings: &Settings, plan: &Plan) -> Option<String> {
     let path = plan.path.split('?').next().unwrap_or_default();
     let room = settings.rooms.cover(&plan.host, path).filter(|_| plan.own)?;
     let time = now();
-    let ticket = Ticket {
-        id: random_id().ok()?,
-        bucket: minute_of(time),
-        accepted_at: Some(time),
-        last_check_in: time,
-    };
-    let sealed = settings.keys.as_ref()?.seal(&room.name, &ticket, random().ok()?);
+    let ticket = Ticket::new(random_id().ok()?, time).admitted(time);
+    let sealed = settings.keys.as_ref()?.seal(room.name.as_str(), &ticket, random().ok()?);
     Some(format!("{}={sealed}", room.cookie_name()))
 }
 

@@ -1,0 +1,111 @@
+//! What goes with a request of a visitor who may go to the origin, and with the answer.
+//!
+//! `entry.js` reads it as lines: the request's number, then one line for each thing to do, a letter and its value.
+
+use std::cell::RefCell;
+
+use wasm_bindgen::JsValue;
+
+use super::passages::Number;
+use crate::config::Room;
+use crate::queue::Remembered;
+use crate::ticket::Ticket;
+
+/// An answer's header.
+pub type HeaderLine = (&'static str, String);
+
+/// A user whose session was ended is refused by this isolate for so long: by then an old ticket has run out. The longest
+/// session, in milliseconds.
+const REVOKED_MS: u64 = 30 * 60_000;
+/// At most so many of them are remembered, twice.
+const REVOKED_USERS: usize = 10_000;
+
+thread_local! {
+    static REVOKED: RefCell<Remembered<()>> = RefCell::new(Remembered::new(REVOKED_MS, REVOKED_USERS));
+}
+
+/// How a visitor's ticket travels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carrier {
+    /// In a cookie.
+    Cookie,
+    /// In the header [`TICKET_HEADER`], of clients that keep no cookies.
+    Header,
+}
+
+/// The header of a ticket, in requests and answers, for clients that keep no cookies.
+pub const TICKET_HEADER: &str = "anteroom-ticket";
+
+/// What goes along.
+#[derive(Debug, Default)]
+pub struct Passport {
+    /// The ticket, where it has changed.
+    pub ticket: Option<HeaderLine>,
+    /// The signed word to the origin.
+    pub admitted: Option<String>,
+    /// What to hand back when the origin ends the session; `None`: it cannot.
+    pub revocable: Option<String>,
+}
+
+impl Passport {
+    /// What `entry.js` gets.
+    pub fn with(&self, number: Number) -> JsValue {
+        let Self { ticket, admitted, revocable } = self;
+        if ticket.is_none() && admitted.is_none() && revocable.is_none() {
+            return JsValue::from(number.value());
+        }
+        let mut lines = number.value().to_string();
+        if let Some((name, value)) = ticket {
+            lines.push_str("\nt");
+            lines.push_str(name);
+            lines.push_str(": ");
+            lines.push_str(value);
+        }
+        for (letter, value) in [("\na", admitted), ("\nr", revocable)] {
+            if let Some(value) = value {
+                lines.push_str(letter);
+                lines.push_str(value);
+            }
+        }
+        JsValue::from(lines)
+    }
+}
+
+/// A session that the origin may end.
+pub struct Revocable<'a> {
+    /// The room's name.
+    pub room: &'a str,
+    /// The ticket's id.
+    pub id: u64,
+    /// The ticket's last check-in.
+    pub last_check_in: u64,
+    /// How the ticket travels.
+    pub carrier: Carrier,
+}
+
+impl<'a> Revocable<'a> {
+    /// The text that [`Revocable::read`] reads.
+    pub fn text(room: &Room, ticket: &Ticket, carrier: Carrier) -> String {
+        let by = if carrier == Carrier::Cookie { 'c' } else { 'h' };
+        format!("{} {} {by} {}", ticket.id, ticket.last_check_in, room.name)
+    }
+
+    /// What was handed out with the passport.
+    pub fn read(text: &'a str) -> Option<Self> {
+        let mut parts = text.splitn(4, ' ');
+        let id = parts.next()?.parse().ok()?;
+        let last_check_in = parts.next()?.parse().ok()?;
+        let carrier = if parts.next()? == "c" { Carrier::Cookie } else { Carrier::Header };
+        Some(Self { room: parts.next()?, id, last_check_in, carrier })
+    }
+}
+
+/// A session was ended: its old ticket, of a request that was under way, opens nothing here any more.
+pub fn remember_revoked(id: u64, now: u64) {
+    REVOKED.with_borrow_mut(|revoked| revoked.put(id, (), now));
+}
+
+/// Whether the session of this ticket was ended.
+pub fn is_revoked(id: u64) -> bool {
+    REVOKED.with_borrow(|revoked| revoked.get(id).is_some())
+}
