@@ -4,11 +4,13 @@
 //! 2. [`Rooms::from_vars`] does so for all vars. A broken room is left out and remembered; the others work.
 //! 3. [`Rooms::find`] says which room covers a request, by host and by [`path`], whatever way the path is spelled.
 
+mod event;
 mod parse;
 pub mod path;
 mod room;
 mod rooms;
 
+pub use event::{Event, Phase};
 pub use parse::{ConfigError, Part, parse_room};
 pub(crate) use parse::{Table, nearest, shown_text};
 pub use room::{

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -90,6 +91,8 @@ pub enum Part {
     Room,
     /// A check of the origin's health, `[vars.CHECK_<NAME>]`.
     Check,
+    /// An event of a room, `[vars.EVENT_<NAME>]`.
+    Event,
 }
 
 impl Part {
@@ -98,6 +101,7 @@ impl Part {
         match self {
             Self::Room => VAR_PREFIX,
             Self::Check => "CHECK_",
+            Self::Event => "EVENT_",
         }
     }
 
@@ -106,16 +110,17 @@ impl Part {
         match self {
             Self::Room => "room",
             Self::Check => "check",
+            Self::Event => "event",
         }
     }
 }
 
-/// One thing that is wrong with a room or a check, in words for its owner.
+/// One thing that is wrong with a room, a check or an event, in words for its owner.
 ///
 /// Displayed in one line: `room shop: queue_all = "yes": must be true or false. Fix: ...`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
-    /// What is wrong: a room or a check.
+    /// What is wrong: a room, a check or an event.
     pub part: Part,
     /// Its name, in lower case.
     pub name: String,
@@ -194,6 +199,8 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
         turnstile: table.turnstile(),
         revoke: table.origin_commands(),
         refresh_interval_seconds: table.whole("refresh_interval_seconds", 5..=60, Some(20)),
+        prequeue: false,
+        events: Arc::default(),
         name,
     };
     if room.rate_window == RateWindow::Sliding && room.slot_strategy != SlotStrategy::Leases {
@@ -207,7 +214,7 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
     if table.errors.is_empty() { Ok(room) } else { Err(table.errors) }
 }
 
-/// What follows `ROOM_` or `CHECK_`, in lower case.
+/// What follows `ROOM_`, `CHECK_` or `EVENT_`, in lower case.
 pub(super) fn name_of(part: Part, var_name: &str) -> String {
     var_name.strip_prefix(part.var_prefix()).unwrap_or(var_name).to_ascii_lowercase()
 }
@@ -247,6 +254,7 @@ impl<'a> Table<'a> {
             let example = match part {
                 Part::Room => "ROOM_SHOP",
                 Part::Check => "CHECK_ORIGIN",
+                Part::Event => "EVENT_SALE",
             };
             table.refuse(
                 "name",

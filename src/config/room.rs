@@ -1,7 +1,10 @@
 //! One waiting room, validated and ready to use.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
+use super::event::Event;
 use crate::origin::GuardSettings;
 
 /// One waiting room. Built only by the parser, so every value is within its range.
@@ -53,6 +56,10 @@ pub struct Room {
     pub revoke: bool,
     /// Seconds between two check-ins of a waiting user, 5 to 60.
     pub refresh_interval_seconds: u32,
+    /// An event is about to start, and nobody new enters before. See [`Room::at`].
+    pub prequeue: bool,
+    /// The room's events, by their beginnings. What [`Room::at`] gives has none.
+    pub events: Arc<[Event]>,
 }
 
 impl Room {
@@ -71,7 +78,7 @@ impl Room {
 
     /// Nobody new enters, whatever else is set; whoever comes waits.
     pub fn is_closed(&self) -> bool {
-        self.queue_all
+        self.queue_all || self.prequeue
     }
 
     /// Whether a check of this name, in any case, speaks for the room's origin.

@@ -98,7 +98,7 @@ impl Settings {
             let names = names.iter().filter(move |name| name.starts_with(prefix));
             names.map(|name| (name.clone(), json_var(env, name).unwrap_or(serde_json::Value::Null)))
         };
-        let (rooms, mut errors) = Rooms::from_vars(vars("ROOM_"));
+        let (rooms, mut errors) = Rooms::from_vars(vars("ROOM_").chain(vars("EVENT_")));
         let (checks, errors_of_checks) = Checks::from_vars(vars("CHECK_"));
         errors.extend(errors_of_checks);
         let mut problems: Vec<String> = errors.iter().map(ToString::to_string).collect();
