@@ -1,6 +1,8 @@
 //! Events: for a while a room has other settings. Before that there may be a prequeue, in which nobody new enters.
 
+use std::ops::Range;
 use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
 
 use litemap::LiteMap;
 use serde_json::{Map, Value};
@@ -8,11 +10,15 @@ use serde_json::{Map, Value};
 use super::parse::{ConfigError, Part, Table, parse_room};
 use super::room::Room;
 use crate::health::webhook::milliseconds;
+use crate::queue::{MINUTE_MS, minute_of};
 
 /// The shortest event, in milliseconds.
 const SHORTEST_MS: u64 = 60_000;
 /// The shortest prequeue, in milliseconds.
 const SHORTEST_PREQUEUE_MS: u64 = 300_000;
+
+/// The last second of the year 9999, in milliseconds: what is later cannot be written.
+const LATEST: u64 = 253_402_300_799_000;
 
 /// Fields of a room that an event may have other values for, from its prequeue on.
 const OF_THE_WAIT: [&str; 5] =
@@ -50,6 +56,8 @@ pub struct Event {
     pub description: String,
     /// The fields that are not as in the room, as they are written.
     pub overrides: Map<String, Value>,
+    /// The fields of the room as they are written, with those.
+    written: Map<String, Value>,
     /// The room while the event lasts.
     pub active: Room,
     /// The room in the prequeue.
@@ -91,6 +99,28 @@ impl Event {
     /// When it changes something for the first time: its prequeue, or its start.
     pub fn begin(&self) -> u64 {
         self.prequeue.unwrap_or(self.start)
+    }
+
+    /// The room's fields as they are while the event is active: what is written, and what follows from it.
+    pub fn effective(&self) -> Map<String, Value> {
+        let mut fields = self.written.clone();
+        let known = [
+            ("total_active_users", Value::from(self.active.total_active_users)),
+            ("new_users_per_minute", Value::from(self.active.new_users_per_minute)),
+            ("session_duration", Value::from(self.active.session_duration)),
+            ("queueing_method", serde_json::to_value(self.active.queueing_method).unwrap_or_default()),
+            ("queue_all", Value::from(self.active.queue_all)),
+        ];
+        for (field, value) in known {
+            fields.insert(field.to_owned(), value);
+        }
+        fields
+    }
+
+    /// The minutes of the prequeue, if it has a lottery and somebody who came in this minute takes part.
+    pub fn lottery_minutes(&self, minute: u32) -> Option<Range<u32>> {
+        let minutes = minute_of(self.prequeue?)..minute_of(self.start);
+        (self.shuffle && !self.suspended && minutes.contains(&minute)).then_some(minutes)
     }
 
     /// Where it is at a time, unless it is ignored.
@@ -171,7 +201,7 @@ pub(super) fn give_events(
                 let field = if event.prequeue.is_some() { "prequeue_start_time" } else { "event_start_time" };
                 let message = format!("is before the end of event {}", earlier.name);
                 let fix = "let one event end before the next one or its prequeue begins";
-                let value = event.overlap_shown(field);
+                let value = rfc3339(event.begin());
                 errors.push(error(&event.name, field, &value, &message, fix));
             } else {
                 of_room.push(event.clone());
@@ -180,15 +210,6 @@ pub(super) fn give_events(
         room.events = Arc::from(of_room);
     }
     errors
-}
-
-impl Event {
-    /// The time of a field, as far as errors show it.
-    fn overlap_shown(&self, field: &str) -> String {
-        let time = if field == "event_start_time" { self.start } else { self.begin() };
-        let time = std::time::UNIX_EPOCH + std::time::Duration::from_millis(time);
-        humantime::format_rfc3339_seconds(time).to_string()
-    }
 }
 
 fn error(event: &str, field: &str, value: &str, message: &str, fix: &str) -> ConfigError {
@@ -230,7 +251,14 @@ fn parse_event(
         let message = "must be at least five minutes before event_start_time";
         table.refuse_time("prequeue_start_time", message, "begin it earlier, or leave it out");
     }
-    if shuffle && table.get("prequeue_start_time").is_none() {
+    for (field, time) in [("prequeue_start_time", prequeue), ("event_start_time", start)] {
+        if shuffle && time.is_some_and(|time| time % MINUTE_MS != 0) {
+            // Places in line are minutes.
+            let message = "must be a whole minute with shuffle_at_event_start";
+            table.refuse_time(field, message, "write :00 seconds");
+        }
+    }
+    if shuffle && table.get("prequeue_start_time").is_none_or(Value::is_null) {
         let fix = "add prequeue_start_time, or leave shuffle_at_event_start out";
         let message = "needs prequeue_start_time: those who come before the start are shuffled";
         table.refuse("shuffle_at_event_start", &Value::from(true), message, fix);
@@ -267,8 +295,9 @@ fn parse_event(
         .filter(|(field, _)| OF_THE_WAIT.contains(&field.as_str()))
         .map(|(field, value)| (field.clone(), value.clone()))
         .collect();
-    let active = with_overrides(&name, room_var, written, &overrides);
-    let prequeueing = with_overrides(&name, room_var, written, &wait);
+    let fields = with_overrides(written, &overrides);
+    let active = read_again(&name, room_var, &fields);
+    let prequeueing = read_again(&name, room_var, &with_overrides(written, &wait));
     let (Ok(active), Ok(prequeueing), Some(start), Some(end), true) =
         (&active, &prequeueing, start, end, errors.is_empty())
     else {
@@ -277,18 +306,24 @@ fn parse_event(
     };
     let prequeueing = Room { prequeue: true, ..prequeueing.clone() };
     let active = active.clone();
-    let event =
-        Event { name, start, end, prequeue, shuffle, suspended, description, overrides, active, prequeueing };
+    let event = Event {
+        name,
+        start,
+        end,
+        prequeue,
+        shuffle,
+        suspended,
+        description,
+        overrides,
+        written: fields,
+        active,
+        prequeueing,
+    };
     Ok((room, event))
 }
 
-/// The room with other values for some fields: it is read once more, so they are what a room's fields may be.
-fn with_overrides(
-    event: &str,
-    room_var: &str,
-    written: &Value,
-    overrides: &Map<String, Value>,
-) -> Result<Room, Vec<ConfigError>> {
+/// The fields of a room with other values for some of them.
+fn with_overrides(written: &Value, overrides: &Map<String, Value>) -> Map<String, Value> {
     let mut fields = written.as_object().cloned().unwrap_or_default();
     let is_range = |field: &str| overrides.get(field).is_some_and(Value::is_object);
     let limits = overrides.contains_key("total_active_users");
@@ -300,10 +335,21 @@ fn with_overrides(
     for (field, value) in overrides {
         fields.insert(field.clone(), value.clone());
     }
-    parse_room(room_var, &Value::Object(fields)).map_err(|errors| {
+    fields
+}
+
+/// The room of such fields: it is read once more, so they are what a room's fields may be.
+fn read_again(event: &str, room_var: &str, fields: &Map<String, Value>) -> Result<Room, Vec<ConfigError>> {
+    parse_room(room_var, &Value::Object(fields.clone())).map_err(|errors| {
         let of_event = |error| ConfigError { part: Part::Event, name: event.to_owned(), ..error };
         errors.into_iter().map(of_event).collect()
     })
+}
+
+/// A time in milliseconds since the epoch as RFC 3339 has it, in UTC and whole seconds.
+pub fn rfc3339(time: u64) -> String {
+    let time = UNIX_EPOCH + Duration::from_millis(time.min(LATEST));
+    humantime::format_rfc3339_seconds(time).to_string()
 }
 
 impl Table<'_> {

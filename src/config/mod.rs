@@ -10,7 +10,7 @@ pub mod path;
 mod room;
 mod rooms;
 
-pub use event::{Event, Phase};
+pub use event::{Event, Phase, rfc3339};
 pub use parse::{ConfigError, Part, parse_room};
 pub(crate) use parse::{Table, nearest, shown_text};
 pub use room::{

@@ -9,6 +9,7 @@ use crate::origin::GuardSettings;
 
 /// One waiting room. Built only by the parser, so every value is within its range.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::struct_excessive_bools)]
 pub struct Room {
     /// What follows `ROOM_` in the var's name, in lower case: `shop` for `ROOM_SHOP`.
     pub name: String,

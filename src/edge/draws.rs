@@ -1,4 +1,5 @@
-//! The seeds of past draws, for everybody: `GET /__anteroom/draws?room=shop&round=89131234`.
+//! What lots were drawn by, for everybody: `GET /__anteroom/draws?room=shop&round=89131234` for a round of a random
+//! order, `GET /__anteroom/draws?event=sale` for an event's lottery.
 
 use serde::Serialize;
 use wasm_bindgen::JsValue;
@@ -13,23 +14,39 @@ use crate::queue::{round_of, round_start};
 /// The path.
 pub const PATH: &str = "/__anteroom/draws";
 
-/// A round is published so long after its end: clocks differ by seconds.
+/// A seed is published so long after it was of use: clocks differ by seconds.
 const PUBLISHED_AFTER_MS: u64 = 15_000;
 
+/// Times are in milliseconds since the epoch.
 #[derive(Serialize)]
 struct Drawn<'a> {
     room: &'a str,
     round: u64,
-    /// In milliseconds since the epoch.
     start: u64,
     end: u64,
     /// `null` until the round is over.
     seed: Option<String>,
 }
 
+/// Times are in milliseconds since the epoch.
+#[derive(Serialize)]
+struct Lottery<'a> {
+    room: &'a str,
+    event: &'a str,
+    start: u64,
+    prequeue: Option<u64>,
+    /// SHA-256 of the seed.
+    commitment: String,
+    /// `null` until the event has started.
+    seed: Option<String>,
+}
+
 /// Answers a question for seeds.
 pub fn handle(request: &web_sys::Request, settings: &Settings) -> Result<JsValue> {
     let asked = |name: &str| health::query(request, name);
+    if let Some(name) = asked("event") {
+        return of_event(&name.to_ascii_lowercase(), settings);
+    }
     let room = asked("room").and_then(|name| settings.rooms.get(&name.to_ascii_lowercase()));
     let round = asked("round").and_then(|round| round.parse::<u64>().ok());
     let (Some(room), Some(round)) = (room, round) else { return own::page(&answer::not_found(), None) };
@@ -39,8 +56,26 @@ pub fn handle(request: &web_sys::Request, settings: &Settings) -> Result<JsValue
     json(&Drawn { room: &room.name, round, start, end, seed })
 }
 
+fn of_event(name: &str, settings: &Settings) -> Result<JsValue> {
+    let mut events =
+        settings.rooms.iter().flat_map(|room| room.events.iter().map(move |event| (room, event)));
+    let Some((room, event)) = events.find(|(_, event)| event.name == name && event.shuffle) else {
+        return own::page(&answer::not_found(), None);
+    };
+    let seed = settings.draw_key.of_event(&room.name, &event.name, event.start);
+    let has_started = now() >= event.start;
+    json(&Lottery {
+        room: &room.name,
+        event: &event.name,
+        start: event.start,
+        prequeue: event.prequeue,
+        commitment: seed.commitment(),
+        seed: has_started.then(|| seed.to_string()),
+    })
+}
+
 /// What may be looked at from any page, and is not kept.
-pub fn json(content: &impl Serialize) -> Result<JsValue> {
+fn json(content: &impl Serialize) -> Result<JsValue> {
     let headers = [
         ("content-type", "application/json".to_owned()),
         ("cache-control", "no-store".to_owned()),

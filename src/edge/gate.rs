@@ -17,12 +17,12 @@ use super::room_worker::{Place, time_in};
 use super::settings::Settings;
 use super::{health, operator, own, turnstile};
 use crate::answer::{self, DrawFacts, Estimate, EventFacts, WaitingView};
-use crate::config::{Coverage, QueueingMethod, Room};
+use crate::config::{Coverage, Phase, QueueingMethod, Room};
 use crate::origin::Turn;
 use crate::pipeline::{CheckIn, PLACE_MS, Seen};
 use crate::queue::{
     Draw, Step, draw_id, estimated_wait_seconds, likely_ahead, next_check_in_seconds, next_draw_seconds,
-    random_wait_seconds,
+    queue_bucket, random_wait_seconds,
 };
 use crate::ticket::{Human, KeyRing, Standing, Ticket, find_cookie, set_cookie, standing};
 
@@ -64,16 +64,18 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     let Some(keys) = settings.keys.as_ref().filter(|_| !room.suspended) else { return Ok(NOT_OURS) };
     let (tickets, carrier) = tickets(keys, room, &request);
     let time = time_in(&room.name);
+    // An event may have made it another room for a while.
+    let (changing, room) = (room, room.at(time).0);
     if let Standing::Active(ticket) = best(&tickets, room, time) {
         if !request.asks_for_status && !has_moved(&ticket, room, time) {
             return to_origin(&request.inner, room, passport(&settings, room, &ticket, carrier, None));
         }
         // Nobody has to be asked, and whichever colo counts a move, the sum is right.
-        let place = Place::new(room, likely_colo(&request.inner), host, &env, &settings);
+        let place = Place::new(changing, likely_colo(&request.inner), host, &env, &settings);
         return Visit { request, context, settings, place, https, carrier }.pass(ticket);
     }
-    let place = Place::new(room, colo(&request.inner), host, &env, &settings);
-    let standing = best(&tickets, room, place.time());
+    let place = Place::new(changing, colo(&request.inner), host, &env, &settings);
+    let standing = best(&tickets, &place.room, place.time());
     Ok(later(Visit { request, context, settings, place, https, carrier }.handle(standing)))
 }
 
@@ -200,6 +202,12 @@ impl Visit {
             // Not for robots; or it was no winning number; or the origin has enough to do with those who are in.
             Step::Wait
         } else {
+            let standing = match standing {
+                Standing::Waiting(ticket) => {
+                    Standing::Waiting(Ticket { bucket: self.bucket(&ticket), ..ticket })
+                }
+                standing => standing,
+            };
             self.place.judge(&standing, ticket.id).await?
         };
         self.place.refill(&self.context);
@@ -237,7 +245,7 @@ impl Visit {
         let time = self.place.time();
         let from = waited.then(|| Seen::of(&ticket, &self.place.room));
         let check_in =
-            CheckIn::Enter { id: ticket.id, bucket: ticket.bucket, from, at: time, minute, numbered };
+            CheckIn::Enter { id: ticket.id, bucket: self.bucket(&ticket), from, at: time, minute, numbered };
         self.place.note(check_in, &self.context);
         let admitted = ticket.admitted(time);
         let line = self.ticket_line(&admitted, self.place.room.session_ms())?;
@@ -255,11 +263,7 @@ impl Visit {
 
     /// Whoever is turned away keeps the ticket that there is, and is not counted.
     fn refuse(&self) -> Result<JsValue> {
-        let facts = EventFacts {
-            queueing_method: self.place.room.queueing_method,
-            turned_away: true,
-            ..EventFacts::default()
-        };
+        let facts = EventFacts { turned_away: true, ..self.facts(self.place.time()) };
         let view = WaitingView {
             room: &self.place.room,
             url: &self.request.url,
@@ -282,7 +286,8 @@ impl Visit {
         let state = self.place.state_to_tell().await;
         let time = self.place.time();
         let from = counted.then(|| Seen::of(&ticket, room));
-        let check_in = CheckIn::Wait { id: ticket.id, bucket: ticket.bucket, from, at: time.into() };
+        let bucket = self.bucket(&ticket);
+        let check_in = CheckIn::Wait { id: ticket.id, bucket, from, at: time.into() };
         if self.is_counted(&ticket) {
             self.place.note(check_in, &self.context);
         }
@@ -294,11 +299,9 @@ impl Visit {
         let refresh_seconds = if random_order {
             next_draw_seconds(room, ticket.id, time, random)
         } else {
-            next_check_in_seconds(room, key, ticket.bucket, global_time, random)
+            next_check_in_seconds(room, key, bucket, global_time, random)
         };
         let facts = EventFacts {
-            queueing_method: room.queueing_method,
-            turned_away: false,
             percentiles: key
                 .filter(|_| random_order)
                 .and_then(|key| random_wait_seconds(room, key, global_time)),
@@ -308,18 +311,18 @@ impl Visit {
                 number: draw.number,
                 threshold: draw.threshold,
             }),
+            ..self.facts(time)
         };
+        // Nobody is ahead of anybody where the order is random, and nobody is told a lot before the lottery is over.
+        let is_secret = random_order || facts.is_event_prequeueing && facts.shuffle_at_event_start;
         let view = WaitingView {
             room,
             url: &self.request.url,
             estimate: key
-                .and_then(|key| estimated_wait_seconds(room, key, ticket.bucket, global_time))
+                .and_then(|key| estimated_wait_seconds(room, key, bucket, global_time))
                 .map_or(Estimate::Unknown, |seconds| Estimate::Known { seconds }),
-            // Where the order is random nobody is ahead of anybody.
-            people_ahead: key
-                .filter(|_| !random_order)
-                .map(|key| likely_ahead(key, ticket.bucket).max(0) as u64),
-            queue_all: room.queue_all,
+            people_ahead: key.filter(|_| !is_secret).map(|key| likely_ahead(key, bucket).max(0) as u64),
+            queue_all: room.is_closed(),
             held: key.is_some_and(|key| key.held),
             refresh_seconds,
             now_ms: time,
@@ -329,6 +332,20 @@ impl Visit {
         let waiting = ticket.checked_in(time);
         let line = self.ticket_line(&waiting, PLACE_MS)?;
         self.show(&view, Some(&line))
+    }
+
+    /// What may be known of the order and of an event at a time.
+    fn facts(&self, time: u64) -> EventFacts {
+        let room = &self.place.room;
+        let changing = self.settings.rooms.get(&room.name);
+        EventFacts::of(room, changing.map_or(Phase::None, |room| room.at(time).1))
+    }
+
+    /// The bucket in which a ticket stands in the queue.
+    fn bucket(&self, ticket: &Ticket) -> u32 {
+        let (rooms, key) = (&self.settings.rooms, &self.settings.draw_key);
+        let of = |room: &Room| queue_bucket(room, key, ticket.bucket, ticket.id);
+        rooms.get(&self.place.room.name).map_or(ticket.bucket, of)
     }
 
     fn show(&self, view: &WaitingView, line: Option<&HeaderLine>) -> Result<JsValue> {

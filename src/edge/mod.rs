@@ -7,6 +7,7 @@
 mod calls;
 mod clock;
 mod draws;
+mod events;
 mod gate;
 mod health;
 mod objects;

@@ -82,10 +82,11 @@ pub fn time_in(room: &str) -> u64 {
 }
 
 impl Place {
-    /// The room in the colo of a request.
+    /// The room in the colo of a request, as it is at this moment. `room` is the room with its events.
     pub fn new(room: &Room, colo: String, host: &str, env: &Env, settings: &Settings) -> Self {
         let deadline_ms = settings.object_deadline_ms;
-        Self { room: room.clone(), colo, host: host.to_owned(), env: env.clone(), deadline_ms }
+        let room = room.at(time_in(&room.name)).0.clone();
+        Self { room, colo, host: host.to_owned(), env: env.clone(), deadline_ms }
     }
 
     /// Works with this worker's memory of the room. Never held over an `await`.

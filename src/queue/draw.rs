@@ -14,9 +14,9 @@ use crate::ticket::Standing;
 
 /// Of those for whom a slot is expected in a round, so many times as many may ask: some have left, and two may want
 /// the same slot.
-const TIMES: f64 = 2.0;
+const TIMES: f64 = 3.0;
 /// Slots that are free already should be taken within so many milliseconds, not within a whole round.
-const FREE_WITHIN_MS: f64 = 2_000.0;
+const FREE_WITHIN_MS: f64 = 1_000.0;
 /// So many may ask besides: of few, chance could leave nobody.
 const A_FEW: f64 = 2.0;
 /// A state that is older says nothing of what is free, in milliseconds.
@@ -123,6 +123,18 @@ fn hex(bytes: &[u8]) -> String {
         .flat_map(|byte| [byte >> 4, byte & 15])
         .filter_map(|digit| char::from_digit(digit.into(), 16))
         .collect()
+}
+
+/// The bucket in which a ticket stands in the queue: its own, the minute in which its visitor came, unless that was in
+/// the prequeue of an event with a lottery. Then it is one of the prequeue's minutes, by the ticket's number under the
+/// event's seed. It is dealt with the first visit and never changes; whoever waited before the prequeue stays ahead, and
+/// who comes after the start stands behind. `room` is the room with its events.
+pub fn queue_bucket(room: &Room, key: &DrawKey, bucket: u32, id: u64) -> u32 {
+    let lottery = room.events.iter().find_map(|event| Some((event, event.lottery_minutes(bucket)?)));
+    let Some((event, minutes)) = lottery else { return bucket };
+    let number = key.of_event(&room.name, &event.name, event.start).number(id);
+    let place = (number * f64::from(minutes.end - minutes.start)) as u32;
+    (minutes.start + place).min(minutes.end - 1)
 }
 
 /// The round of a time: each lasts one refresh interval, in which everybody who waits checks in once.

@@ -149,6 +149,9 @@ impl StateKey {
     }
 
     fn bounded(&self, room: &Room, minute: u32, time: u64, careful: bool) -> Option<i64> {
+        if room.is_closed() {
+            return Some(0);
+        }
         let total = self.most_active(room);
         let foreseen = if careful { time.min(self.taken_at + FORESIGHT_MS) } else { time };
         let free = total - self.active_at(foreseen);

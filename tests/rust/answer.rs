@@ -2,18 +2,19 @@
 //!
 //! `ANTEROOM_PAGES=<folder>` makes `pages_to_look_at` write every page there, to open in a browser.
 
+use std::sync::LazyLock;
+
 use anteroom::answer::{
     Answer, Estimate, EventFacts, WaitingView, admitted_status, is_status_request, not_found,
     origin_unreachable, waiting_page, waiting_status,
 };
-use anteroom::config::{QueueingMethod, Room, parse_room};
+use anteroom::config::{Room, parse_room};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-static NO_EVENT: EventFacts =
-    EventFacts { queueing_method: QueueingMethod::Fifo, turned_away: false, percentiles: None, draw: None };
+static NO_EVENT: LazyLock<EventFacts> = LazyLock::new(EventFacts::default);
 
 fn room() -> Room {
     let fields = json!({
@@ -259,7 +260,7 @@ fn refused_cookies_are_told() {
 #[test]
 fn whoever_is_turned_away_is_not_told_to_come_back() {
     let room = room();
-    let facts = EventFacts { turned_away: true, ..NO_EVENT.clone() };
+    let facts = EventFacts { turned_away: true, ..EventFacts::default() };
     let turned_away = WaitingView { refresh_seconds: 0, facts: &facts, ..view(&room) };
     let answer = waiting_page(&turned_away);
     assert_eq!((header(&answer, "refresh"), header(&answer, "retry-after")), (None, None));
@@ -287,12 +288,7 @@ fn the_status_has_all_that_the_script_reads() {
             "peopleText": "About 60 people are ahead of you.",
             "queueAll": false,
             "refreshSeconds": 19,
-            "facts": {
-                "queueingMethod": "fifo",
-                "turnedAway": false,
-                "percentiles": null,
-                "draw": null,
-            },
+            "facts": EventFacts::default(),
         })
     );
     assert_eq!(admitted_status().status, 200);

@@ -13,6 +13,7 @@ mod articles;
 mod bounds;
 mod checks;
 mod config;
+mod events;
 mod formats;
 mod guard;
 mod health;
