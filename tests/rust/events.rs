@@ -36,7 +36,11 @@ fn event(changes: &Value) -> Value {
         "prequeue_start_time": "2026-11-27T07:50:00Z",
     });
     for (field, value) in changes.as_object().unwrap() {
-        event[field] = value.clone();
+        if value.is_null() {
+            event.as_object_mut().unwrap().remove(field);
+        } else {
+            event[field] = value.clone();
+        }
     }
     event
 }
