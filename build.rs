@@ -1,4 +1,4 @@
-//! Prepares the pages' style and script: comments and indentation go, and the hashes that the pages'
+//! Prepares the pages' style: comments and indentation go, and the hashes that the pages'
 //! Content-Security-Policy names are taken from exactly the bytes that the pages embed.
 
 use std::error::Error;
@@ -16,7 +16,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=askama.toml");
     prepare("waiting.css", "ANTEROOM_STYLE_HASH", without_css_comments)?;
     prepare("health.css", "ANTEROOM_HEALTH_STYLE_HASH", without_css_comments)?;
-    prepare("waiting.js", "ANTEROOM_SCRIPT_HASH", without_comment_lines)?;
     Ok(())
 }
 
@@ -42,12 +41,6 @@ fn without_css_comments(style: &str) -> String {
     }
     kept.push_str(rest);
     joined(kept.lines())
-}
-
-/// Script without the lines that hold nothing but a comment, and without its indentation. A comment after code on
-/// the same line stays: finding it would take a parser.
-fn without_comment_lines(script: &str) -> String {
-    joined(script.lines().filter(|line| !line.trim_start().starts_with("//")))
 }
 
 /// The lines that hold something, without indentation.

@@ -3,19 +3,21 @@
 //! A request's way through the rooms of this crate:
 //!
 //! 1. [`config`]: which room covers the URL, and what its owner set.
-//! 2. [`ticket`]: the visitor's encrypted cookie, opened.
-//! 3. [`queue`]: the decision: let in, ask for a number, or wait.
-//! 4. [`answer`]: what a visitor who waits gets to see.
-//! 5. [`pipeline`]: what was counted travels worker → data center → global, and comes back as the state key.
-//! 6. [`origin`]: what is learned of the origin by passing requests on, and what follows from it.
-//! 7. [`health`]: beside all this, what is known of the origin's health.
-//! 8. [`turnstile`]: whether a waiting visitor is a person, where the owner asks.
-//! 9. `edge`: the only code that knows Workers. It gathers what the others need, and does what they decide.
+//! 2. [`bypass`]: whether the request goes past the room, by a rule of its owner.
+//! 3. [`ticket`]: the visitor's encrypted cookie, opened.
+//! 4. [`queue`]: the decision: let in, ask for a number, or wait.
+//! 5. [`answer`]: what a visitor who waits gets to see.
+//! 6. [`pipeline`]: what was counted travels worker → data center → global, and comes back as the state key.
+//! 7. [`origin`]: what is learned of the origin by passing requests on, and what follows from it.
+//! 8. [`health`]: beside all this, what is known of the origin's health.
+//! 9. [`turnstile`]: whether a waiting visitor is a person, where the owner asks.
+//! 10. `edge`: the only code that knows Workers. It gathers what the others need, and does what they decide.
 //!
 //! Everything but `edge` is pure: time and random values come in as arguments, nothing in it reads a clock,
 //! draws random numbers or does I/O. So the Worker, the objects and the tests all run the same code.
 
 pub mod answer;
+pub mod bypass;
 pub mod config;
 #[cfg(target_arch = "wasm32")]
 mod edge;

@@ -3,13 +3,15 @@
   const LONGEST_CHECK_SECONDS = 10;
   const room = document.getElementById("room");
   const element = (id) => document.getElementById(id);
-  let refreshSeconds = Number(room.dataset.refresh);
+  const language = document.documentElement.lang;
+  const { words, times, ...first } = JSON.parse(room.dataset.words);
+  let { refreshSeconds } = first;
   let lastCheckIn = Date.now();
   let timer = 0;
   let failures = 0;
   let checking = false;
   let entering = false;
-  let shownSeconds = Number(room.dataset.waitSeconds || NaN);
+  let shownSeconds = first.waitSeconds ?? NaN;
   let riseSeen = false;
   let movement;
   let moves = true;
@@ -18,19 +20,65 @@
   const write = (id, text) => {
     if (element(id).textContent !== text) element(id).textContent = text;
   };
+  const fill = (text, name, value) => text.replace(`{${name}}`, value);
   const showTime = () => {
     const time = element("checked");
     const at = new Date(lastCheckIn);
     time.dateTime = at.toISOString();
-    time.textContent = at.toLocaleTimeString("en", { timeStyle: "medium", hourCycle: "h23" });
+    time.textContent = fill(
+      times.lastCheck,
+      "time",
+      at.toLocaleTimeString(language, { timeStyle: "medium" }),
+    );
+  };
+  const showInterval = () => {
+    const duration = new Intl.NumberFormat(language, { style: "unit", unit: "second", unitDisplay: "long" });
+    element("often").textContent = fill(times.checksItself, "duration", duration.format(refreshSeconds));
+  };
+  // When the visitor may expect to enter, by the visitor's own clock.
+  const showExpected = (range) => {
+    if (!range) return write("expected", "");
+    const [from, to] = range.map((seconds) => new Date(Date.now() + seconds * 1000));
+    const isToday = to.toDateString() === new Date().toDateString();
+    const style = { hour: "numeric", minute: "2-digit", ...(!isToday && { month: "long", day: "numeric" }) };
+    const format = new Intl.DateTimeFormat(language, style);
+    const time = format.formatRange ? format.formatRange(from, to) : format.format(to);
+    write("expected", fill(times.expected, "time", time));
+  };
+
+  // Counts down to the beginning of an event.
+  let startsAt = 0;
+  let countdown = 0;
+  const tick = () => {
+    const left = Math.max(0, Math.ceil((startsAt - Date.now()) / 1000));
+    const digits = (number) =>
+      number.toLocaleString(language, { minimumIntegerDigits: 2, useGrouping: false });
+    const parts = [Math.floor(left / 3600), Math.floor(left / 60) % 60, left % 60];
+    element("countdown").textContent = parts.map(digits).join(":");
+  };
+  const showCountdown = (seconds) => {
+    clearInterval(countdown);
+    element("begin").hidden = seconds === null;
+    if (seconds === null) return;
+    startsAt = Date.now() + seconds * 1000;
+    const style = { month: "long", day: "numeric", hour: "numeric", minute: "2-digit" };
+    // To the minute: what comes of each answer differs by what it took to come.
+    const start = new Date(Math.round(startsAt / 60000) * 60000);
+    write("start", fill(times.prequeueStart, "time", start.toLocaleString(language, style)));
+    countdown = setInterval(tick, 1000);
+    tick();
   };
 
   // Each pause starts from an answer, not from the timer before it: Chromium wakes a tab in the background once a
   // minute for timers that start one another, but within a second for these.
   const checkInAfter = (seconds) => {
     clearTimeout(timer);
-    timer = setTimeout(checkIn, seconds * 1000);
     movement?.cancel();
+    const checks = seconds > 0;
+    element("line").hidden = !checks || !moves;
+    element("often").hidden = element("still").hidden = !checks;
+    if (!checks) return;
+    timer = setTimeout(checkIn, seconds * 1000);
     movement = element("line").firstChild.animate?.(
       [{ transform: "scaleX(0)" }, { transform: "scaleX(1)" }],
       { duration: seconds * 1000, fill: "forwards" },
@@ -45,22 +93,31 @@
   };
   const enter = () => {
     entering = true;
+    clearInterval(countdown);
     room.dataset.state = "open";
-    document.title = "Your turn! – waiting room";
-    write("label", "Thank you for waiting");
-    write("wait", "it is your turn");
-    write("note", "The page opens by itself.");
-    write("people", "");
-    write("trouble", "");
+    const [initial = "", ...rest] = words.turn;
+    document.title = `${initial.toLocaleUpperCase(language)}${rest.join("")} – ${words.title}`;
+    write("label", words.turnLabel);
+    write("wait", words.turn);
+    write("note", words.turnNote);
+    for (const id of ["people", "expected", "trouble"]) write(id, "");
     // For addresses that answer with a download or nothing at all, and so leave this page standing.
     element("enter").hidden = false;
-    element("line").hidden = element("often").hidden = element("still").hidden = true;
+    for (const id of ["begin", "progress", "line", "often", "still"]) element(id).hidden = true;
     go();
   };
 
   const show = (answer) => {
     refreshSeconds = answer.refreshSeconds;
-    element("seconds").textContent = refreshSeconds;
+    if (refreshSeconds > 0) showInterval();
+    // Only a check that came without a ticket can tell: once refused, they are refused.
+    if (answer.cookieless) element("cookies").hidden = false;
+    element("message").hidden = !answer.message;
+    write("message-text", answer.message);
+    const progress = element("progress");
+    progress.hidden = answer.progress === null;
+    // Answers may overtake each other.
+    if (answer.progress !== null) progress.value = Math.max(progress.value, answer.progress);
     // A wait that rises for one answer only is noise of the estimate: a rise is shown when a second answer confirms it.
     // (Nothing is greater than NaN, which stands for a wait that is not known.)
     const rises = answer.waitSeconds > shownSeconds;
@@ -68,23 +125,29 @@
     riseSeen = rises;
     if (hold) return;
     shownSeconds = answer.waitKnown ? answer.waitSeconds : NaN;
-    room.dataset.state = answer.queueAll ? "closed" : "ajar";
+    room.dataset.state = answer.door;
     document.title = answer.title;
     write("label", answer.waitLabel);
     write("wait", answer.waitText);
     write("note", answer.waitNote);
     write("people", answer.peopleText);
+    showExpected(answer.expectedIn);
+    showCountdown(answer.startsIn);
   };
 
   const failed = () => {
     failures += 1;
-    write(
-      "trouble",
-      "The last check did not get through. The page goes on trying; your place is kept for a few minutes meanwhile.",
-    );
+    write("trouble", words.trouble);
     const pause = Math.min(refreshSeconds * 2 ** (failures - 1), LONGEST_PAUSE_SECONDS);
     // Spread out, so that the pages of a room that was away for a moment do not all come back at once.
     checkInAfter(pause * (0.8 + 0.4 * Math.random()));
+  };
+
+  // What the Turnstile widget gives goes along with a check-in, at once if none is under way.
+  let token = "";
+  globalThis.anteroomTurnstile = (given) => {
+    token = given;
+    checkIn();
   };
 
   const checkIn = async () => {
@@ -92,9 +155,14 @@
     checking = true;
     let response;
     let answer;
+    const brought = token;
     try {
       response = await fetch(location.href, {
-        headers: { "anteroom-status": "1", accept: "application/json" },
+        headers: {
+          "anteroom-status": "1",
+          accept: "application/json",
+          ...(brought && { "anteroom-turnstile": brought }),
+        },
         cache: "no-store",
         credentials: "same-origin",
         redirect: "manual",
@@ -113,15 +181,17 @@
       return go();
     }
     failures = 0;
+    if (token === brought) token = "";
     write("trouble", "");
     lastCheckIn = Date.now();
     showTime();
     show(answer);
-    checkInAfter(refreshSeconds);
+    if (token) checkIn();
+    else checkInAfter(refreshSeconds);
   };
 
   const checkInWhenStale = () => {
-    if (Date.now() - lastCheckIn > refreshSeconds * 1000) checkIn();
+    if (refreshSeconds > 0 && Date.now() - lastCheckIn > refreshSeconds * 1000) checkIn();
   };
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden) checkInWhenStale();
@@ -139,12 +209,14 @@
 
   element("still").addEventListener("click", () => {
     moves = !moves;
-    write("still", moves ? "Stop the animation" : "Show the animation");
+    write("still", moves ? words.stopAnimation : words.showAnimation);
     element("line").hidden = !moves;
     if (!moves) movement?.cancel();
   });
   if (!navigator.cookieEnabled) element("cookies").hidden = false;
-  element("line").hidden = element("often").hidden = element("still").hidden = false;
   showTime();
+  showExpected(first.expectedIn);
+  showCountdown(first.startsIn);
+  if (refreshSeconds > 0) showInterval();
   checkInAfter(refreshSeconds);
 })();

@@ -5,6 +5,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
+import { readPages } from "./pages.mjs";
 import { setup } from "./setup.mjs";
 import {
   environment,
@@ -28,6 +29,7 @@ const LARGEST_GZIP = 450_000;
 /** What the Worker is made of. Cargo.lock stands for the dependencies and for wasm-bindgen's command. */
 const SOURCES = [
   "tools/build.mjs",
+  "tools/pages.mjs",
   "src",
   "cipher",
   "static",
@@ -45,6 +47,8 @@ const SCRIPT = join(ROOT, "build", "index.js");
 /** The status page's script, from which the entry takes it as text. */
 const HEALTH_ENTRY = join(ROOT, "static", "health.js");
 const HEALTH_SCRIPT = join(ROOT, "build", "health.txt");
+/** All that the waiting page is made of, from which the entry takes it. */
+const PAGES = join(ROOT, "build", "pages.js");
 const WASM = join(ROOT, "build", "index_bg.wasm");
 const PRODUCTS = [SCRIPT, WASM];
 /** What the last build was made of and what it made: two lines of hash. */
@@ -137,10 +141,19 @@ async function compile() {
   const script = readFileSync(HEALTH_SCRIPT);
   const version = createHash("sha256").update(script).digest("hex").slice(0, 16);
   writeFileSync(HEALTH_SCRIPT, `//${version}\n${script}`);
+  writeFileSync(PAGES, `export default ${JSON.stringify(await readPages())};\n`);
   // What worker-build has made, with our entry before it, in one file again.
   await run(
     esbuild,
-    [ENTRY, ...bundle, "--format=esm", "--external:*.wasm", "--external:cloudflare:*", `--outfile=${SCRIPT}`],
+    [
+      ENTRY,
+      ...bundle,
+      "--format=esm",
+      "--charset=utf8",
+      "--external:*.wasm",
+      "--external:cloudflare:*",
+      `--outfile=${SCRIPT}`,
+    ],
     { failure: "The Worker's entry does not build: see above" },
   );
 }

@@ -75,6 +75,11 @@ const STEPS = [
     title: "biome (JavaScript, CSS, JSON)",
     work: () => run(join(ROOT, "node_modules", ".bin", "biome"), ["check", "--error-on-warnings"]),
   },
+  {
+    parts: ["page"],
+    title: "tests of the waiting page",
+    work: () => nodeTests("page", { atOnce: 2 }),
+  },
   { parts: ["edge", "browser"], title: "build", work: build },
   // Before the tests: a compiler beside them would slow down what they time.
   {

@@ -1,5 +1,8 @@
 //! Validates the rooms and checks of a wrangler.toml and says what each will do.
 
+// All fields of a room stand in one `json!`.
+#![recursion_limit = "256"]
+
 mod project;
 mod sentences;
 
@@ -46,6 +49,7 @@ const HELP: &str = r#"A room in wrangler.toml:
   origin_slow_ms = 800              of adaptive: slower than this is too slow; left out: 3 times as long as usual
   rate_window = "minute"            or "sliding": in any 60 seconds, of leases
   session_duration = 5              minutes a user stays active, 1 to 30
+  disable_session_renewal = false   true: after entering, not after the last request
   queueing_method = "fifo"          oldest first; "random": drawn among all who wait; "passthrough": everybody
                                     enters; "reject": nobody enters or waits
   queue_all = false                 true: nobody new enters
@@ -58,6 +62,9 @@ const HELP: &str = r#"A room in wrangler.toml:
                                     static; admitted: retry, pass; also at_once and hold_ms
   health_checks = ["origin"]        checks that speak for the room's origin
   on_unhealthy = "ignore"           or "hold": new users wait while the origin is unhealthy
+  bypass_rules = ["ip.src in {192.0.2.0/24}"]
+                                    requests that go past the room, docs/bypass.md; also as tables,
+                                    { expression = "...", description = "our office", enabled = true }
   cookie_suffix = "shop"            the cookie is then __anteroom_shop
   cookie_attributes = { samesite = "auto", secure = "auto" }
                                     samesite: auto, lax, none, strict; secure: auto, always, never
@@ -70,6 +77,21 @@ const HELP: &str = r#"A room in wrangler.toml:
   turnstile_mode = "invisible"      or "off", "visible_non_interactive", "visible_managed"
   turnstile_action = "log"          or "infinite_queue": who does not pass never enters, and is not counted
   refresh_interval_seconds = 20     between two refreshes of the waiting page, 5 to 60
+  refresh_interval_max_seconds = 60 far from the front, up to 300; left out: 3 times as long as usual
+  place_kept_seconds = 50           after the last refresh, 10 to 3600
+  one_place_per_address = false     true: of those who come from one address without a ticket, one may enter at once
+                                    per minute and data center
+  bind_ticket = "none"              or "address", "user_agent", "both": elsewhere it is no ticket
+  custom_page_html = "sale"         the waiting page is static/pages/sale.html, a Mustache template
+  default_template_language = "en-US"
+                                    of the waiting page: one of 39, docs/pages.md
+  visitor_languages = true          false: the visitor's own languages do not matter
+  json_response_enabled = false     true: JSON for exactly Accept: application/json
+  json_response = "auto"            JSON for whoever prefers it; "off": never
+  message = ""                      to everybody who waits, at most 500 characters
+  show_position = true              false: not told how many are ahead
+  show_wait = true                  false: not told how long it takes
+  show_progress = true              false: no progress bar
 
 An event, for which a room is another one for a while; what is left out of the second part is as in the room:
 
@@ -151,6 +173,12 @@ fn print_sentences(project: &Project) -> std::io::Result<()> {
     if let Some(origin) = &project.origin {
         writeln!(out, "{}\n", sentences::of_origin(origin))?;
     }
+    if project.crawlers_bypass {
+        writeln!(
+            out,
+            "Verified crawlers of search engines go past all rooms (SEARCH_ENGINE_CRAWLER_BYPASS).\n"
+        )?;
+    }
     for warning in &project.warnings {
         writeln!(out, "Warning: {warning}")?;
     }
@@ -158,6 +186,9 @@ fn print_sentences(project: &Project) -> std::io::Result<()> {
     let mut err = std::io::stderr().lock();
     for problem in &project.problems {
         writeln!(err, "Error: {problem}")?;
+        for line in problem.excerpt().lines() {
+            writeln!(err, "    {line}")?;
+        }
     }
     let rooms = sentences::count(project.rooms.len() as u64, "room is", "rooms are");
     let place = &project.place;
@@ -174,6 +205,7 @@ fn print_json(project: &Project) -> std::io::Result<()> {
         "ok": errors.is_empty(),
         "config": project.place,
         "origin": project.origin,
+        "search_engine_crawler_bypass": project.crawlers_bypass,
         "rooms": rooms,
         "checks": project.checks.iter().map(sentences::check_as_json).collect::<Vec<_>>(),
         "warnings": project.warnings,

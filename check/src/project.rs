@@ -1,7 +1,7 @@
 //! A wrangler.toml as far as Anteroom depends on it: vars, bindings, migrations.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anteroom::config::{ConfigError, Part, Room, Rooms, Secure, SlotStrategy};
 use anteroom::health::check::{Check, Checks, Target};
@@ -27,12 +27,16 @@ const OBJECTS: [(&str, &str); 5] = [
 pub struct Project {
     /// The file, and the environment if one was asked for.
     pub place: String,
+    /// The folder that the file is in: templates are below it.
+    folder: PathBuf,
     /// The rooms that work.
     pub rooms: Rooms,
     /// The checks that work.
     pub checks: Checks,
     /// `ORIGIN`, if it is valid.
     pub origin: Option<String>,
+    /// `SEARCH_ENGINE_CRAWLER_BYPASS`.
+    pub crawlers_bypass: bool,
     /// What is probably not meant, in sentences.
     pub warnings: Vec<String>,
     /// What must be mended before a deploy.
@@ -69,10 +73,18 @@ impl fmt::Display for Problem {
 }
 
 impl Problem {
+    /// Where in its value it is, in lines; empty where the value says enough.
+    pub fn excerpt(&self) -> &str {
+        match self {
+            Self::Part(error) => &error.excerpt,
+            Self::File { .. } => "",
+        }
+    }
+
     /// The parts under their names; `room` is null for what is not a room's, `check` for what is not a check's.
     pub fn as_json(&self) -> Json {
         let (owner, field, value, message, fix) = match self {
-            Self::Part(ConfigError { part, name, field, value, message, fix }) => {
+            Self::Part(ConfigError { part, name, field, value, message, fix, .. }) => {
                 (Some((*part, name)), field, value, message, fix)
             }
             Self::File { field, value, message, fix } => (None, field, value, message, fix),
@@ -94,7 +106,8 @@ impl Project {
     /// Reads and judges a configuration file, for an environment if one is named.
     pub fn read(file: &Path, environment: Option<&str>) -> Self {
         let name = file.display().to_string();
-        let mut project = Self { place: name.clone(), ..Self::default() };
+        let folder = file.parent().unwrap_or(file).to_owned();
+        let mut project = Self { place: name.clone(), folder, ..Self::default() };
         if file.extension().is_some_and(|extension| extension == "json" || extension == "jsonc") {
             let fix = "keep the configuration in wrangler.toml";
             project.refuse("--config", &name, "must be a TOML file", fix);
@@ -192,6 +205,8 @@ impl Project {
                 self.judge_health_page(prefix, value);
             } else if name == "HEALTH_DAYS" {
                 self.judge_health_days(prefix, value);
+            } else if name == "SEARCH_ENGINE_CRAWLER_BYPASS" {
+                self.judge_crawlers(prefix, value);
             } else if ["COOKIE_KEYS", "ADMIN_TOKEN", "WEBHOOK_SECRET"].contains(&name.as_str()) {
                 self.warn(format!(
                     "{name} is a secret, and vars are not: anyone who reads this file has it. Remove it here and \
@@ -225,12 +240,29 @@ impl Project {
         }
         for room in rooms.iter() {
             self.warnings.extend(warnings_of(room));
+            self.judge_template(room);
         }
         for check in checks.iter() {
             self.warnings.extend(warnings_of_check(check, &rooms));
         }
         self.checks = checks;
         self.rooms = rooms;
+    }
+
+    fn judge_template(&mut self, room: &Room) {
+        let name = &room.page.template;
+        let file = self.folder.join("static/pages").join(format!("{name}.html"));
+        if !name.is_empty() && !file.is_file() {
+            self.problems.push(Problem::Part(ConfigError {
+                part: Part::Room,
+                name: room.name.clone(),
+                field: "custom_page_html".to_owned(),
+                value: format!("\"{name}\""),
+                message: format!("there is no file static/pages/{name}.html"),
+                fix: "put the template there, or leave the field out for Anteroom's own page".to_owned(),
+                excerpt: String::new(),
+            }));
+        }
     }
 
     fn judge_size(&mut self, field: &str, value: &Json) {
@@ -281,6 +313,18 @@ impl Project {
             let message = "must be a text with a whole number of days from 1 to 365";
             let field = format!("{prefix}vars.HEALTH_DAYS");
             self.refuse(&field, &value.to_string(), message, "write HEALTH_DAYS = \"30\"");
+        }
+    }
+
+    fn judge_crawlers(&mut self, prefix: &str, value: &Json) {
+        match value.as_str() {
+            Some("true") => self.crawlers_bypass = true,
+            Some("false") => {}
+            _ => {
+                let field = format!("{prefix}vars.SEARCH_ENGINE_CRAWLER_BYPASS");
+                let fix = "write SEARCH_ENGINE_CRAWLER_BYPASS = \"true\" with quotes, or leave it out";
+                self.refuse(&field, &value.to_string(), "must be \"true\" or \"false\"", fix);
+            }
         }
     }
 

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
+use anteroom::bypass::BypassRule;
 use anteroom::config::{
-    Event, OnError, OnUnhealthy, OriginGuard, QueueingMethod, RateWindow, Room, SameSite, Secure, SlotStrategy,
-    TurnstileAction, TurnstileMode, WhenFull, rfc3339,
+    BindTicket, Event, OnError, OnUnhealthy, OriginGuard, PageSettings, QueueingMethod, RateWindow, Room,
+    SameSite, Secure, SlotStrategy, TurnstileAction, TurnstileMode, WhenFull, rfc3339,
 };
 use anteroom::health::check::{Check, OBSERVERS, SEARCHED_BODY, Target};
 use anteroom::origin::GuardStrategy;
@@ -23,6 +24,7 @@ pub fn of_room(room: &Room) -> Vec<String> {
     } else if room.queue_all {
         sentences.push("It queues all: users who are active go on, nobody new enters.".to_owned());
     }
+    sentences.extend(of_bypass(room));
     sentences.push(format!(
         "It lets in at most {} in {}, and has at most {} at once.",
         count(room.new_users_per_minute.into(), "new user", "new users"),
@@ -34,10 +36,13 @@ pub fn of_room(room: &Room) -> Vec<String> {
     ));
     sentences.extend(of_health(room));
     sentences.push(format!(
-        "A user stays active for {} after the last request.",
-        count(room.session_duration.into(), "minute", "minutes")
+        "A user stays active for {} after {}.",
+        count(room.session_duration.into(), "minute", "minutes"),
+        if room.disable_session_renewal { "entering, whatever requests come" } else { "the last request" }
     ));
     sentences.push(of_method(room));
+    sentences.extend(of_places(room));
+    sentences.extend(of_page(&room.page));
     let strategy = match room.slot_strategy {
         SlotStrategy::Leases => {
             "Slots are tickets that data centers lease from one pool, Anywhere (leases).".to_owned()
@@ -96,7 +101,8 @@ pub fn of_event(room: &Room, event: &Event) -> String {
     let (name, start, end) = (&event.name, rfc3339(event.start), rfc3339(event.end));
     let mut text = format!("Event {name} starts at {start} and is over at {end}.");
     if let Some(prequeue) = event.prequeue {
-        let order = if event.shuffle { ", and whoever comes in that time is put in an order by lot" } else { "" };
+        let order =
+            if event.shuffle { ", and whoever comes in that time is put in an order by lot" } else { "" };
         let _ = write!(text, " From {} on nobody new enters{order}.", rfc3339(prequeue));
     }
     if !event.overrides.is_empty() {
@@ -124,6 +130,88 @@ fn event_as_json(event: &Event) -> serde_json::Value {
         "overrides": event.overrides,
         "effective": event.effective(),
     })
+}
+
+/// Which requests go past the room.
+fn of_bypass(room: &Room) -> Vec<String> {
+    let in_words = |rule: &BypassRule| {
+        let described =
+            if rule.description.is_empty() { String::new() } else { format!(" ({})", rule.description) };
+        let off = if rule.enabled { "" } else { "; this rule is off" };
+        format!(
+            "Past the room, without cookie and uncounted, go requests with {}{described}{off}.",
+            rule.expression
+        )
+    };
+    room.bypass_rules.iter().map(in_words).collect()
+}
+
+/// How long places are kept, and for whom.
+fn of_places(room: &Room) -> Vec<String> {
+    let mut sentences = Vec::new();
+    if room.refresh_interval_max_seconds > room.refresh_interval_seconds {
+        sentences.push(format!(
+            "Far from the front it refreshes less often, at the least every {} seconds.",
+            room.refresh_interval_max_seconds
+        ));
+    }
+    sentences.push(format!(
+        "A place is kept for {} after the last refresh, or for two and a half of the visitor's refreshes where that is longer.",
+        count(room.place_kept_seconds.into(), "second", "seconds")
+    ));
+    if room.one_place_per_address {
+        sentences.push(
+            "Of those who come from one address without a ticket, one may enter at once per minute and data center; the \
+             others wait for their first refresh."
+                .to_owned(),
+        );
+    }
+    let bound = match room.bind_ticket {
+        BindTicket::None => return sentences,
+        BindTicket::Address => "the network of the visitor's address",
+        BindTicket::UserAgent => "the visitor's user agent",
+        BindTicket::Both => "the network of the visitor's address and the user agent",
+    };
+    sentences.push(format!("A ticket is bound to {bound}: elsewhere it is no ticket."));
+    sentences
+}
+
+/// What the waiting page is like.
+fn of_page(page: &PageSettings) -> Vec<String> {
+    let made_of = if page.template.is_empty() {
+        "Anteroom's own".to_owned()
+    } else {
+        format!("the template static/pages/{}.html", page.template)
+    };
+    let language = if page.visitor_languages {
+        format!("in the visitor's language where there is a translation, else in {}", page.language)
+    } else {
+        format!("in {}", page.language)
+    };
+    let mut sentences = vec![format!("The page is {made_of}, {language}.")];
+    sentences.push(
+        match (page.preferred_json, page.exact_json) {
+            (true, _) => "Programs that prefer JSON get JSON instead.",
+            (false, true) => "Who sends exactly Accept: application/json gets JSON instead.",
+            (false, false) => "Programs get the same page (json_response = \"off\").",
+        }
+        .to_owned(),
+    );
+    let hidden: Vec<&str> = [
+        (page.position, "how many are ahead"),
+        (page.wait, "how long it takes"),
+        (page.progress, "how far they have come"),
+    ]
+    .into_iter()
+    .filter_map(|(shown, what)| (!shown).then_some(what))
+    .collect();
+    if !hidden.is_empty() {
+        sentences.push(format!("Visitors are not told {}.", hidden.join(", nor ")));
+    }
+    if !page.message.is_empty() {
+        sentences.push(format!("Everybody who waits reads: {}", page.message));
+    }
+    sentences
 }
 
 /// What happens to those who are not in.
@@ -340,6 +428,7 @@ pub fn as_json(room: &Room) -> serde_json::Value {
         },
         "session_duration": room.session_duration,
         "events": room.events.iter().map(event_as_json).collect::<Vec<_>>(),
+        "disable_session_renewal": room.disable_session_renewal,
         "queueing_method": room.queueing_method,
         "queue_all": room.queue_all,
         "suspended": room.suspended,
@@ -354,6 +443,7 @@ pub fn as_json(room: &Room) -> serde_json::Value {
             OnError::Admit => "admit",
             OnError::Queue => "queue",
         },
+        "bypass_rules": room.bypass_rules.iter().map(rule_as_json).collect::<Vec<_>>(),
         "cookie_name": room.cookie_name(),
         "cookie_path": room.cookie_path(),
         "cookie_attributes": {
@@ -385,8 +475,31 @@ pub fn as_json(room: &Room) -> serde_json::Value {
         "enabled_origin_commands": if room.revoke { vec!["revoke"] } else { Vec::new() },
         "queueing_status_code": room.queueing_status_code,
         "refresh_interval_seconds": room.refresh_interval_seconds,
+        "refresh_interval_max_seconds": room.refresh_interval_max_seconds,
+        "place_kept_seconds": room.place_kept_seconds,
+        "one_place_per_address": room.one_place_per_address,
+        "bind_ticket": match room.bind_ticket {
+            BindTicket::None => "none",
+            BindTicket::Address => "address",
+            BindTicket::UserAgent => "user_agent",
+            BindTicket::Both => "both",
+        },
+        "custom_page_html": room.page.template,
+        "default_template_language": room.page.language,
+        "visitor_languages": room.page.visitor_languages,
+        "json_response_enabled": room.page.exact_json,
+        "json_response": if room.page.preferred_json { "auto" } else { "off" },
+        "message": room.page.message,
+        "show_position": room.page.position,
+        "show_wait": room.page.wait,
+        "show_progress": room.page.progress,
         "sentences": of_room(room),
     })
+}
+
+fn rule_as_json(rule: &BypassRule) -> serde_json::Value {
+    let BypassRule { expression, description, enabled } = rule;
+    serde_json::json!({ "expression": expression.to_string(), "description": description, "enabled": enabled })
 }
 
 /// `1 user`, `2 users`.

@@ -139,6 +139,26 @@ fn what_a_room_does_about_its_origin_is_told() {
 }
 
 #[test]
+fn what_goes_past_a_room_is_told_and_mistakes_are_pointed_at() {
+    let with = |rules: &str| SHOP.replace("path = ", &format!("bypass_rules = {rules}\npath = "));
+    let crawlers = "ORIGIN = \"\"\nSEARCH_ENGINE_CRAWLER_BYPASS = \"true\"";
+    let shop = with("['ssl', { expression = 'not ssl', description = \"tests\", enabled = false }]");
+    let (status, out, errors) = check(&format!("{}{OBJECTS}", shop.replace("ORIGIN = \"\"", crawlers)), &[]);
+    assert_eq!((status, errors.as_str()), (0, ""));
+    for sentence in [
+        "go requests with ssl.",
+        "go requests with not ssl (tests); this rule is off.",
+        "Verified crawlers of search engines go past all rooms",
+    ] {
+        assert!(out.contains(sentence), "{sentence:?} is not in:\n{out}");
+    }
+    let at = ["column 9: http.hots is not a field", "\n    ssl and http.hots eq 1\n            ^\n"];
+    refused(&with("['ssl and http.hots eq 1']"), &at);
+    let crawlers = SHOP.replace("ORIGIN = \"\"", "SEARCH_ENGINE_CRAWLER_BYPASS = true");
+    refused(&crawlers, &["vars.SEARCH_ENGINE_CRAWLER_BYPASS = true: must be", "with quotes"]);
+}
+
+#[test]
 fn errors_of_rooms_go_to_the_standard_error() {
     let broken = SHOP.replace("200", "0").replace("path", "pth");
     let (status, out, errors) = check(&format!("{broken}{OBJECTS}"), &[]);
@@ -372,13 +392,19 @@ new_users_per_minute = 5
         out.contains("Event drop starts at 2026-11-27T08:00:00Z and is over at 2026-11-27T10:00:00Z."),
         "{out}"
     );
-    assert!(out.contains("From 2026-11-27T07:30:00Z on nobody new enters, and whoever comes in that time"), "{out}");
+    assert!(
+        out.contains("From 2026-11-27T07:30:00Z on nobody new enters, and whoever comes in that time"),
+        "{out}"
+    );
     assert!(out.contains("new_users_per_minute = 5") && out.contains("total_active_users = 50"), "{out}");
 
     let wrong = event.replace("total_active_users = 50", "");
     let (status, _, errors) = check(&format!("{SHOP}{wrong}{OBJECTS}"), &[]);
     assert_eq!(status, 1);
-    assert!(errors.contains("event drop: new_users_per_minute = 5: needs total_active_users too"), "{errors}");
+    assert!(
+        errors.contains("event drop: new_users_per_minute = 5: needs total_active_users too"),
+        "{errors}"
+    );
     let (_, out, _) = check(&format!("{SHOP}{wrong}{OBJECTS}"), &["--json"]);
     let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!((&answer["errors"][0]["event"], &answer["errors"][0]["room"]), (&"drop".into(), &().into()));
@@ -422,6 +448,7 @@ fn help_teaches_every_field() {
         "origin_guard",
         "health_checks",
         "on_unhealthy",
+        "bypass_rules",
         "cookie_suffix",
         "cookie_attributes",
         "queueing_status_code",

@@ -10,7 +10,7 @@ use anteroom::config::{QueueingMethod, Room, SlotStrategy};
 use anteroom::origin::{Arrival, Reply, Turn as GuardTurn, Watch};
 use anteroom::pipeline::messages::{ColoReport, Given, WorkerAnswer, WorkerReport};
 use anteroom::pipeline::{
-    CheckIn, DataCenter, Global, GlobalMeta, HOLD_TRIES, Outbox, PLACE_MS, SavedDataCenter, Seen,
+    CheckIn, DataCenter, Global, GlobalMeta, HOLD_TRIES, Outbox, SavedDataCenter, Seen,
 };
 use anteroom::queue::{
     Anywhere, Clocked, Counter, Desk, DrawKey, HINT_MS, Keeper, LeaseAnswer, LeaseAsk, LeaseCounter, Lent,
@@ -661,7 +661,7 @@ impl Planet {
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
         let now = desk.keeper.time(own);
         let room = self.room.at(now).0;
-        let standing = standing(ticket, now, room.session_ms(), PLACE_MS);
+        let standing = standing(ticket, now, &room.terms());
         let here = &mut self.visitors[visitor as usize];
         let ticket = match standing {
             Standing::Waiting(ticket) | Standing::Active(ticket) => ticket,
@@ -871,8 +871,7 @@ impl Planet {
     fn pass(&mut self, colo: u16, worker: u16, request: &Request) {
         let now = self.worker_time(colo, worker);
         let ticket = request.ticket;
-        let slot_ms = self.room.at(now).0.slot_ms();
-        let moved = now / slot_ms != ticket.last_check_in / slot_ms;
+        let moved = self.room.at(now).0.moves_on(&ticket, now);
         if moved {
             self.note(colo, worker, CheckIn::Move { id: ticket.id, from: ticket.last_check_in, at: now });
         }
@@ -883,7 +882,8 @@ impl Planet {
             here.ticket = Some(ticket.checked_in(now));
         }
         // Within a slot the cookie stays as it is: its session counts from the request that wrote it.
-        let from = if moved || !here.counted_active { true_now } else { here.active_until - session };
+        let begins = moved || !here.counted_active && !self.room.at(now).0.disable_session_renewal;
+        let from = if begins { true_now } else { here.active_until.saturating_sub(session) };
         here.active_until = here.active_until.max(from + session);
         if here.place != Place::Inside {
             // Let in by a twin's answer that came later than this one's cookie.
@@ -955,10 +955,7 @@ impl Planet {
         let ticket = request.ticket;
         let whole = Rc::clone(&self.room);
         let room = whole.at(now).0;
-        let from = waits.then(|| Seen::of(&ticket, room));
-        let at = Seen::from(now);
         let bucket = queue_bucket(&self.room, &self.draw_key, ticket.bucket, ticket.id);
-        self.note(colo, worker, CheckIn::Wait { id: ticket.id, bucket, from, at });
         let true_now = self.now();
         let random = self.rng.f64();
         let state = self.colos[usize::from(colo)].workers[usize::from(worker)].keeper.state();
@@ -970,8 +967,12 @@ impl Planet {
         let next = if room.queueing_method == QueueingMethod::Random {
             next_draw_seconds(room, ticket.id, now, random)
         } else {
-            next_check_in_seconds(room, key, bucket, time, random)
+            next_check_in_seconds(room, key, bucket, waits, time, random)
         };
+        let waiting = Ticket { refresh_seconds: next as u16, ..ticket.checked_in(now) };
+        let from = waits.then(|| Seen::of(&ticket, room));
+        let at = Seen::of(&waiting, room);
+        self.note(colo, worker, CheckIn::Wait { id: ticket.id, bucket, from, at });
         let patience = self.exponential(self.behaviour.patience_seconds * 1_000.0) as u64;
         let leaves = self.behaviour.leave_at_once > 0.0 && self.rng.f64() < self.behaviour.leave_at_once;
         let refresh = room.refresh_ms();
@@ -996,7 +997,7 @@ impl Planet {
             here.first_shown = estimate;
         }
         here.shown = estimate.or(here.shown);
-        here.ticket = (!here.cookieless).then_some(ticket.checked_in(now));
+        here.ticket = (!here.cookieless).then_some(waiting);
         let next = if here.reloads { next.min(RELOAD_MS) } else { next };
         let next = (true_now + next).min(here.gives_up.max(true_now + 1));
         if leaves {

@@ -108,7 +108,10 @@ fn in_a_random_order_neither_waiting_long_nor_pressing_reload_changes_the_chance
     let world = crowd("[visitors]\nreloading = 0.3\npatience_seconds = 120\n")
         .replace("session_duration = 2\n", "session_duration = 2\nqueueing_method = \"random\"\n")
         // As many come as go: the chance of a second is then the same all the time.
-        .replace("until = 8\nper_minute = 1000\n[[arrivals]]\nfrom = 8\nper_minute = 300", "per_minute = 500");
+        .replace(
+            "until = 8\nper_minute = 1000\n[[arrivals]]\nfrom = 8\nper_minute = 300",
+            "per_minute = 500",
+        );
     let mut chances = [Chance::default(); 4];
     for seed in 1..=2 {
         let measured = run(&world, seed);

@@ -1,31 +1,43 @@
-//! What a waiting visitor may know of the room's order and of its event.
+//! What a waiting visitor may know of the room's event, and of a lot.
 
 use serde::Serialize;
 
-use crate::config::{Phase, QueueingMethod, Room};
+use crate::config::Phase;
+use crate::queue::{Draw, draw_id};
 
-/// Facts for the waiting page and its status. Whatever is not known or not so is left out.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+/// An event of the room, from the beginning of its prequeue to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct EventFacts {
-    /// The order in which people enter.
-    pub queueing_method: QueueingMethod,
-    /// The room turns everybody away: there is nothing to wait for.
-    pub turned_away: bool,
-    /// Where the order is random: seconds within which a quarter, half and three quarters of those who wait will be in.
-    pub percentiles: Option<[u64; 3]>,
-    /// The visitor's lot.
-    pub draw: Option<DrawFacts>,
-    /// The event, from its prequeue until its end.
-    pub event: Option<String>,
-    /// Nobody new enters until the event starts.
-    pub is_event_prequeueing: bool,
-    /// While it is in its prequeue.
-    pub seconds_until_event_start: Option<u64>,
-    /// Once it has started.
-    pub seconds_until_event_end: Option<u64>,
-    /// Who came in the prequeue is put in an order by lot.
-    pub shuffle_at_event_start: bool,
+pub struct EventView<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// It has not begun: nobody enters yet.
+    pub prequeueing: bool,
+    /// Seconds until it begins; 0 when it has. Never too few: who comes back then is not too early.
+    pub seconds_to_start: u64,
+    /// Seconds until it ends.
+    pub seconds_to_end: u64,
+    /// The order of those who come in the prequeue is drawn by lot.
+    pub shuffle: bool,
+}
+
+impl<'a> EventView<'a> {
+    /// Where a room is in its events; `None`: in none.
+    pub fn of(phase: Phase<'a>) -> Option<Self> {
+        let event = phase.event()?;
+        let starts_in_ms = if let Phase::Prequeue { starts_in_ms, .. } = phase { starts_in_ms } else { 0 };
+        let ends_in_ms = match phase {
+            Phase::Active { ends_in_ms, .. } => ends_in_ms,
+            _ => starts_in_ms + event.end.saturating_sub(event.start),
+        };
+        Some(Self {
+            name: &event.name,
+            prequeueing: matches!(phase, Phase::Prequeue { .. }),
+            seconds_to_start: starts_in_ms.div_ceil(1_000),
+            seconds_to_end: ends_in_ms.div_ceil(1_000),
+            shuffle: event.shuffle,
+        })
+    }
 }
 
 /// A visitor's lot, as it can be checked when the seed of its round is published.
@@ -41,40 +53,10 @@ pub struct DrawFacts {
     pub threshold: f64,
 }
 
-impl EventFacts {
-    /// Of a room as it is, and where it is in its events.
-    pub fn of(room: &Room, phase: Phase) -> Self {
-        // Whole seconds, and never too few: who comes back then is not too early.
-        let seconds = |ms: u64| Some(ms.div_ceil(1_000));
-        let facts = Self {
-            queueing_method: room.queueing_method,
-            event: phase.event().map(|event| event.name.clone()),
-            shuffle_at_event_start: phase.event().is_some_and(|event| event.shuffle),
-            ..Self::default()
-        };
-        match phase {
-            Phase::None => facts,
-            Phase::Prequeue { starts_in_ms, .. } => {
-                Self { is_event_prequeueing: true, seconds_until_event_start: seconds(starts_in_ms), ..facts }
-            }
-            Phase::Active { ends_in_ms, .. } => {
-                Self { seconds_until_event_end: seconds(ends_in_ms), ..facts }
-            }
-        }
-    }
-
-    /// Whole minutes until the event starts; 0 when it is not in its prequeue.
-    pub fn minutes_until_event_start(&self) -> u64 {
-        self.seconds_until_event_start.map_or(0, |seconds| seconds.div_ceil(60))
-    }
-
-    /// Whole minutes until the event is over; 0 when it has not started.
-    pub fn minutes_until_event_end(&self) -> u64 {
-        self.seconds_until_event_end.map_or(0, |seconds| seconds.div_ceil(60))
-    }
-
-    /// Whether there is an event, from its prequeue until its end.
-    pub fn is_event_active(&self) -> bool {
-        self.event.is_some()
+impl DrawFacts {
+    /// Of the lot of a ticket.
+    pub fn of(draw: &Draw, ticket: u64) -> Self {
+        let Draw { round, number, threshold, .. } = *draw;
+        Self { id: draw_id(ticket), round, number, threshold }
     }
 }

@@ -220,6 +220,7 @@ fn error(event: &str, field: &str, value: &str, message: &str, fix: &str) -> Con
         value: format!("\"{value}\""),
         message: message.to_owned(),
         fix: fix.to_owned(),
+        excerpt: String::new(),
     }
 }
 

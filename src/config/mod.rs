@@ -5,16 +5,20 @@
 //! 3. [`Rooms::find`] says which room covers a request, by host and by [`path`], whatever way the path is spelled.
 
 mod event;
+mod page;
 mod parse;
 pub mod path;
 mod room;
 mod rooms;
+mod rules;
 
 pub use event::{Event, Phase, rfc3339};
+pub use page::{LANGUAGES, PageSettings};
 pub use parse::{ConfigError, Part, parse_room};
 pub(crate) use parse::{Table, nearest, shown_text};
 pub use room::{
-    AdaptiveRange, CookieAttributes, Limits, OnError, OnUnhealthy, OriginGuard, QueueingMethod, RateWindow,
-    Room, SameSite, Secure, SlotStrategy, Turnstile, TurnstileAction, TurnstileMode, WhenFull,
+    AdaptiveRange, BindTicket, CookieAttributes, Limits, OnError, OnUnhealthy, OriginGuard, QueueingMethod,
+    RateWindow, Room, SameSite, Secure, SlotStrategy, Turnstile, TurnstileAction, TurnstileMode, WhenFull,
 };
+pub(crate) use rooms::bare_host;
 pub use rooms::{BrokenRoom, Coverage, MAX_ROOMS, Rooms};

@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use super::path;
 use super::room::{
-    AdaptiveRange, CookieAttributes, OnError, OnUnhealthy, OriginGuard, QueueingMethod, RateWindow, Room,
-    SameSite, Secure, SlotStrategy, Turnstile, TurnstileAction, TurnstileMode, WhenFull,
+    AdaptiveRange, BindTicket, CookieAttributes, OnError, OnUnhealthy, OriginGuard, QueueingMethod,
+    RateWindow, Room, SameSite, Secure, SlotStrategy, Turnstile, TurnstileAction, TurnstileMode, WhenFull,
 };
 use crate::origin::{GuardSettings, GuardStrategy};
 
@@ -32,12 +32,16 @@ const SLOW_MS: RangeInclusive<u32> = 10..=60_000;
 const CHECKS_MAX: usize = 10;
 const CHECK_NAME_MAX: usize = 100;
 const SITEKEY_MAX: usize = 100;
+/// The longest time between two check-ins, in seconds.
+const REFRESH_MAX: u32 = 300;
+/// Far from the front a refresh is by default so many times as long as usual.
+const REFRESH_STRETCH: u32 = 3;
 const STATUS_CODES: [u16; 3] = [200, 202, 429];
 /// Nothing else may be served below this path: it holds Anteroom's own pages on every covered host.
 const OWN_PATH: &[u8] = b"/__anteroom";
 
 /// Every field of a room's table.
-const FIELDS: [&str; 25] = [
+const FIELDS: &[&str] = &[
     "host",
     "path",
     "total_active_users",
@@ -46,6 +50,7 @@ const FIELDS: [&str; 25] = [
     "origin_slow_ms",
     "rate_window",
     "session_duration",
+    "disable_session_renewal",
     "queueing_method",
     "queue_all",
     "suspended",
@@ -55,6 +60,7 @@ const FIELDS: [&str; 25] = [
     "origin_guard",
     "health_checks",
     "on_unhealthy",
+    "bypass_rules",
     "cookie_suffix",
     "cookie_attributes",
     "queueing_status_code",
@@ -63,6 +69,19 @@ const FIELDS: [&str; 25] = [
     "turnstile_action",
     "turnstile_sitekey",
     "refresh_interval_seconds",
+    "refresh_interval_max_seconds",
+    "place_kept_seconds",
+    "one_place_per_address",
+    "bind_ticket",
+    "custom_page_html",
+    "default_template_language",
+    "visitor_languages",
+    "json_response_enabled",
+    "json_response",
+    "message",
+    "show_position",
+    "show_wait",
+    "show_progress",
 ];
 
 /// Every field of a limit that is a range.
@@ -75,14 +94,7 @@ const GUARD_FIELDS: [&str; 7] = ["strategy", "min", "max", "at_once", "timeout",
 const COOKIE_FIELDS: [&str; 3] = ["samesite", "secure", "partitioned"];
 
 /// Fields that owners know from elsewhere and that Anteroom does not have yet.
-const LATER_FIELDS: [&str; 6] = [
-    "additional_routes",
-    "custom_page_html",
-    "default_template_language",
-    "description",
-    "disable_session_renewal",
-    "json_response_enabled",
-];
+const LATER_FIELDS: &[&str] = &["additional_routes", "description"];
 
 /// What an owner configures with a table of vars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,11 +145,14 @@ pub struct ConfigError {
     pub message: String,
     /// What to do about it: an instruction without a full stop.
     pub fix: String,
+    /// The value around the mistake in one line and a mark below the mistake in another, where a value is long; else
+    /// empty.
+    pub excerpt: String,
 }
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { part, name, field, value, message, fix } = self;
+        let Self { part, name, field, value, message, fix, .. } = self;
         write!(formatter, "{} {name}: {field} = {value}: {message}. Fix: {fix}.", part.word())
     }
 }
@@ -154,9 +169,10 @@ impl std::error::Error for ConfigError {}
 /// Every error of the room: unknown fields, wrong types, values out of range, conflicts, what is missing.
 pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError>> {
     let (name, mut table) = Table::open(Part::Room, var_name, value)?;
-    table.unknown(&FIELDS);
+    table.unknown(FIELDS);
 
     let (total_active_users, new_users_per_minute, adaptive) = table.limits();
+    let (refresh_interval_seconds, refresh_interval_max_seconds) = table.refresh_intervals();
     let room = Room {
         host: table.host(),
         path: table.path(),
@@ -170,6 +186,7 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
             &[],
         ),
         session_duration: table.whole("session_duration", 1..=30, Some(5)),
+        disable_session_renewal: table.flag("disable_session_renewal"),
         queueing_method: table.queueing_method().unwrap_or(QueueingMethod::Fifo),
         queue_all: table.flag("queue_all"),
         suspended: table.flag("suspended"),
@@ -193,12 +210,27 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
             &[("hold", OnUnhealthy::Hold)],
             &[],
         ),
+        bypass_rules: table.bypass_rules(),
         cookie_suffix: table.cookie_suffix(),
         cookie_attributes: table.cookie_attributes(),
         queueing_status_code: table.queueing_status_code(),
         turnstile: table.turnstile(),
         revoke: table.origin_commands(),
-        refresh_interval_seconds: table.whole("refresh_interval_seconds", 5..=60, Some(20)),
+        refresh_interval_seconds,
+        refresh_interval_max_seconds,
+        place_kept_seconds: table.whole("place_kept_seconds", 10..=3_600, Some(50)),
+        one_place_per_address: table.flag("one_place_per_address"),
+        bind_ticket: table.choice(
+            "bind_ticket",
+            ("none", BindTicket::None),
+            &[
+                ("address", BindTicket::Address),
+                ("user_agent", BindTicket::UserAgent),
+                ("both", BindTicket::Both),
+            ],
+            &[],
+        ),
+        page: table.page(),
         prequeue: false,
         events: Arc::default(),
         name,
@@ -306,7 +338,15 @@ impl<'a> Table<'a> {
             value,
             message,
             fix: fix.to_owned(),
+            excerpt: String::new(),
         });
+    }
+
+    /// Shows where in its value the last error is.
+    pub(super) fn show_excerpt(&mut self, excerpt: String) {
+        if let Some(last) = self.errors.last_mut() {
+            last.excerpt = excerpt;
+        }
     }
 
     pub(crate) fn unknown(&mut self, known: &[&str]) {
@@ -417,6 +457,13 @@ impl<'a> Table<'a> {
         })
     }
 
+    /// Seconds between two check-ins: usually, and far from the front.
+    fn refresh_intervals(&mut self) -> (u32, u32) {
+        let usual = self.whole("refresh_interval_seconds", 5..=60, Some(20));
+        let longest = (usual * REFRESH_STRETCH).min(REFRESH_MAX);
+        (usual, self.whole("refresh_interval_max_seconds", usual..=REFRESH_MAX, Some(longest)))
+    }
+
     fn origin_guard(&mut self) -> Option<OriginGuard> {
         let field = "origin_guard";
         match self.get(field)? {
@@ -489,7 +536,7 @@ impl<'a> Table<'a> {
     }
 
     /// Reads a table within this one.
-    fn within<T>(
+    pub(super) fn within<T>(
         &mut self,
         prefix: &'static str,
         fields: Option<&'a Map<String, Value>>,

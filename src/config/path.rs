@@ -75,6 +75,28 @@ pub fn can_spell(words: &[&[u8]], room: &[u8]) -> bool {
         .all(|part| words.any(|word| *word == part))
 }
 
+/// A normalised path as browsers write it into a URL, the other way round than [`normalise`]: `/caf%C3%A9`.
+pub fn as_browsers_write(path: &[u8]) -> String {
+    let mut written = String::with_capacity(path.len());
+    for byte in path {
+        push_encoded(&mut written, *byte);
+    }
+    written
+}
+
+/// Appends a byte of a decoded path, encoded where the URL standard says so (path percent-encode set), and a `%` always.
+pub(super) fn push_encoded(written: &mut String, byte: u8) {
+    match byte {
+        b' ' | b'"' | b'#' | b'%' | b'<' | b'>' | b'?' | b'`' | b'{' | b'}' | 0..=0x1f | 0x7f.. => {
+            const HEX: [char; 16] =
+                ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F'];
+            written.push('%');
+            written.extend([byte >> 4, byte & 0xf].iter().filter_map(|digit| HEX.get(usize::from(*digit))));
+        }
+        _ => written.push(char::from(byte)),
+    }
+}
+
 /// The path without its last slash if it is in its one spelling already.
 fn plain(path: &[u8]) -> Option<&[u8]> {
     let inside = path.strip_prefix(b"/")?;
@@ -180,7 +202,8 @@ fn dots(mut segment: &[u8]) -> Option<u8> {
     (count > 0).then_some(count)
 }
 
-fn hex(byte: u8) -> Option<u8> {
+/// What a hexadecimal digit stands for.
+pub(crate) fn hex(byte: u8) -> Option<u8> {
     match byte {
         b'0'..=b'9' => Some(byte - b'0'),
         b'a'..=b'f' => Some(byte - b'a' + 10),

@@ -5,11 +5,14 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::event::Event;
+use super::page::PageSettings;
+use super::path::push_encoded;
+use crate::bypass::BypassRule;
 use crate::origin::GuardSettings;
 
 /// One waiting room. Built only by the parser, so every value is within its range.
+#[allow(clippy::struct_excessive_bools, reason = "owners write each of them as true or false")]
 #[derive(Debug, Clone, PartialEq)]
-#[allow(clippy::struct_excessive_bools)]
 pub struct Room {
     /// What follows `ROOM_` in the var's name, in lower case: `shop` for `ROOM_SHOP`.
     pub name: String,
@@ -27,6 +30,8 @@ pub struct Room {
     pub rate_window: RateWindow,
     /// Minutes that a user stays active after the last request, 1 to 30.
     pub session_duration: u32,
+    /// A user stays active for the session duration after the admission, whatever requests come.
+    pub disable_session_renewal: bool,
     /// The order in which waiting users are let in.
     pub queueing_method: QueueingMethod,
     /// Nobody new enters; active users go on.
@@ -45,6 +50,8 @@ pub struct Room {
     pub health_checks: Vec<String>,
     /// What happens to new users while the origin is unhealthy.
     pub on_unhealthy: OnUnhealthy,
+    /// Requests that go past the room.
+    pub bypass_rules: Vec<BypassRule>,
     /// Appended to the cookie's name after an underscore; may be empty.
     pub cookie_suffix: String,
     /// Attributes of the ticket cookie.
@@ -57,6 +64,17 @@ pub struct Room {
     pub revoke: bool,
     /// Seconds between two check-ins of a waiting user, 5 to 60.
     pub refresh_interval_seconds: u32,
+    /// Seconds between two check-ins of one who is far from the front, at least as many and at most 300.
+    pub refresh_interval_max_seconds: u32,
+    /// How long a waiting user's place is kept after the last check-in, in seconds, 10 to 3,600.
+    pub place_kept_seconds: u32,
+    /// Of those who come from one address without a ticket, only one may enter at once per minute and colo; the others
+    /// wait for their first check-in.
+    pub one_place_per_address: bool,
+    /// What a ticket is bound to.
+    pub bind_ticket: BindTicket,
+    /// What a waiting visitor is shown.
+    pub page: PageSettings,
     /// An event is about to start, and nobody new enters before. See [`Room::at`].
     pub prequeue: bool,
     /// The room's events, by their beginnings. What [`Room::at`] gives has none.
@@ -133,6 +151,19 @@ pub enum RateWindow {
     Minute,
     /// Any 60 seconds; of `leases` only.
     Sliding,
+}
+
+/// What a ticket is bound to: for somebody else it is no ticket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BindTicket {
+    /// Nothing: whoever has it may use it.
+    None,
+    /// The network of the visitor's address.
+    Address,
+    /// The header `User-Agent`.
+    UserAgent,
+    /// Both.
+    Both,
 }
 
 /// Who of those who are not active is let in.
@@ -310,13 +341,7 @@ fn push_as_browsers_do(written: &mut String, byte: u8) -> bool {
         // `^` is new in the encode set, the others are left alone by some and encoded by some; a `%` that encodes
         // nothing is sent as it is or as `%25`, depending on who wrote the link.
         b';' | b'%' | b'^' | b'|' | b'\'' | b'[' | b']' | b'\\' => return false,
-        b' ' | b'"' | b'#' | b'<' | b'>' | b'?' | b'`' | b'{' | b'}' | 0..=0x1f | 0x7f.. => {
-            const HEX: [char; 16] =
-                ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F'];
-            written.push('%');
-            written.extend([byte >> 4, byte & 0xf].iter().filter_map(|digit| HEX.get(usize::from(*digit))));
-        }
-        _ => written.push(char::from(byte)),
+        _ => push_encoded(written, byte),
     }
     true
 }

@@ -162,6 +162,7 @@ impl Rooms {
                 value,
                 message,
                 fix,
+                excerpt: String::new(),
             })
         };
         if self.get(&new.name).is_some() {
@@ -199,7 +200,7 @@ fn is_same_host(one: &str, other: &str) -> bool {
 }
 
 /// A `Host` header's name without port and without the dot that may end a complete name.
-fn bare_host(host: &str) -> &str {
+pub(crate) fn bare_host(host: &str) -> &str {
     let end = if host.starts_with('[') { host.find(']').map(|at| at + 1) } else { host.find(':') };
     end.and_then(|end| host.get(..end)).unwrap_or(host).trim_end_matches('.')
 }

@@ -4,6 +4,8 @@
 // puts the status page's script, which `health.rs` asks for, into it as text.
 import healthScript from "../../build/health.txt";
 import Rust, { Anywhere, Counter, DataCenter, Global, Health } from "../../build/index.js";
+import pages from "../../build/pages.js";
+import { createWaitingRoom } from "./page/answer.js";
 
 export { Anywhere, Counter, DataCenter, Global, Health };
 
@@ -14,6 +16,9 @@ const { decide, origin, patience, returned, revoked, tend, unreachable } = Rust.
 
 /** Where admitted visitors go; empty: the zone's own origin. The same for all requests of an isolate. */
 let elsewhere;
+
+/** Answers who waits. */
+const wait = createWaitingRoom(pages);
 
 /** What came of a request to the origin that has no status code. */
 const UNREACHABLE = 0;
@@ -32,6 +37,7 @@ export default {
       headers.get("anteroom-status") ?? "",
     );
     if (answer instanceof Response) return answer;
+    if (typeof answer === "string" && answer[0] === "{") return wait(JSON.parse(answer), request);
     elsewhere ??= origin(env);
     const sent = elsewhere ? moved(request, elsewhere) : request;
     // No room covers it: nothing is counted.

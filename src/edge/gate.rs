@@ -15,14 +15,14 @@ use super::passport::{
 use super::platform::{colo, likely_colo};
 use super::room_worker::{Place, time_in};
 use super::settings::Settings;
-use super::{health, operator, own, turnstile};
-use crate::answer::{self, DrawFacts, Estimate, EventFacts, WaitingView};
-use crate::config::{Coverage, Phase, QueueingMethod, Room};
+use super::{bypass, health, operator, own, turnstile};
+use crate::answer::{self, DrawFacts, Estimate, EventView, WaitingView};
+use crate::config::{Coverage, QueueingMethod, Room};
 use crate::origin::Turn;
-use crate::pipeline::{CheckIn, PLACE_MS, Seen};
+use crate::pipeline::{CheckIn, Seen};
 use crate::queue::{
-    Draw, Step, draw_id, estimated_wait_seconds, likely_ahead, next_check_in_seconds, next_draw_seconds,
-    queue_bucket, random_wait_seconds,
+    Draw, Step, estimated_wait_seconds, likely_ahead, next_check_in_seconds, next_draw_seconds, queue_bucket,
+    random_wait_seconds,
 };
 use crate::ticket::{Human, KeyRing, Standing, Ticket, find_cookie, set_cookie, standing};
 
@@ -62,12 +62,16 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     };
     // Without keys no ticket can be given, so nobody could ever leave the queue: fail open. It is in the log.
     let Some(keys) = settings.keys.as_ref().filter(|_| !room.suspended) else { return Ok(NOT_OURS) };
+    let may_bypass = settings.crawlers_bypass || !room.bypass_rules.is_empty();
+    if may_bypass && bypass::is_bypassed(&settings, room, &request) {
+        return Ok(NOT_OURS);
+    }
     let (tickets, carrier) = tickets(keys, room, &request);
     let time = time_in(&room.name);
     // An event may have made it another room for a while.
     let (changing, room) = (room, room.at(time).0);
     if let Standing::Active(ticket) = best(&tickets, room, time) {
-        if !request.asks_for_status && !has_moved(&ticket, room, time) {
+        if !request.asks_for_status && !room.moves_on(&ticket, time) {
             return to_origin(&request.inner, room, passport(&settings, room, &ticket, carrier, None));
         }
         // Nobody has to be asked, and whichever colo counts a move, the sum is right.
@@ -151,18 +155,13 @@ fn tickets(keys: &KeyRing, room: &Room, request: &Request) -> (Vec<Ticket>, Carr
 fn best(tickets: &[Ticket], room: &Room, time: u64) -> Standing {
     let mut best = Standing::New;
     for ticket in tickets {
-        match standing(Some(*ticket), time, room.session_ms(), PLACE_MS) {
+        match standing(Some(*ticket), time, &room.terms()) {
             active @ Standing::Active(_) => return active,
             waiting @ Standing::Waiting(_) if best == Standing::New => best = waiting,
             _ => {}
         }
     }
     best
-}
-
-/// Whether an active user's ticket has to move on. Within one slot nothing changes: no new cookie, nothing to count.
-fn has_moved(ticket: &Ticket, room: &Room, time: u64) -> bool {
-    time / room.slot_ms() != ticket.last_check_in / room.slot_ms()
 }
 
 /// A visitor's request to a room.
@@ -230,13 +229,13 @@ impl Visit {
     /// An active user: to the origin, without a call.
     fn pass(&self, ticket: Ticket) -> Result<JsValue> {
         let time = self.place.time();
-        if !has_moved(&ticket, &self.place.room, time) {
+        if !self.place.room.moves_on(&ticket, time) {
             return self.admit(&ticket, None);
         }
         let check_in = CheckIn::Move { id: ticket.id, from: ticket.last_check_in, at: time };
         self.place.note(check_in, &self.context);
         let moved = ticket.checked_in(time);
-        let line = self.ticket_line(&moved, self.place.room.session_ms())?;
+        let line = self.ticket_line(&moved)?;
         self.admit(&moved, Some(line))
     }
 
@@ -248,7 +247,7 @@ impl Visit {
             CheckIn::Enter { id: ticket.id, bucket: self.bucket(&ticket), from, at: time, minute, numbered };
         self.place.note(check_in, &self.context);
         let admitted = ticket.admitted(time);
-        let line = self.ticket_line(&admitted, self.place.room.session_ms())?;
+        let line = self.ticket_line(&admitted)?;
         self.admit(&admitted, Some(line))
     }
 
@@ -263,20 +262,25 @@ impl Visit {
 
     /// Whoever is turned away keeps the ticket that there is, and is not counted.
     fn refuse(&self) -> Result<JsValue> {
-        let facts = EventFacts { turned_away: true, ..self.facts(self.place.time()) };
+        let time = self.place.time();
         let view = WaitingView {
             room: &self.place.room,
-            url: &self.request.url,
+            asks_for_status: self.request.asks_for_status,
             estimate: Estimate::Unknown,
             people_ahead: None,
+            progress: None,
             queue_all: false,
             held: false,
+            event: self.event(time),
+            draw: None,
+            kept_seconds: 0,
             refresh_seconds: 0,
-            now_ms: self.place.time(),
+            now_ms: time,
             cookieless: false,
-            facts: &facts,
+            infinite_queue: false,
+            turnstile: "",
         };
-        self.show(&view, None)
+        Ok(answer::facts(&view, &[]).into())
     }
 
     /// Whoever waits. `counted`: is counted among those who wait already; `known`: has brought a ticket.
@@ -285,12 +289,7 @@ impl Visit {
         self.place.refresh_state().await;
         let state = self.place.state_to_tell().await;
         let time = self.place.time();
-        let from = counted.then(|| Seen::of(&ticket, room));
         let bucket = self.bucket(&ticket);
-        let check_in = CheckIn::Wait { id: ticket.id, bucket, from, at: time.into() };
-        if self.is_counted(&ticket) {
-            self.place.note(check_in, &self.context);
-        }
         let global_time = state.as_ref().map_or(time, |state| state.global_time(now()));
         let key = state.as_ref().map(|state| &state.key);
         let random_order = room.queueing_method == QueueingMethod::Random;
@@ -299,46 +298,54 @@ impl Visit {
         let refresh_seconds = if random_order {
             next_draw_seconds(room, ticket.id, time, random)
         } else {
-            next_check_in_seconds(room, key, bucket, global_time, random)
+            next_check_in_seconds(room, key, bucket, known, global_time, random)
         };
-        let facts = EventFacts {
-            percentiles: key
-                .filter(|_| random_order)
-                .and_then(|key| random_wait_seconds(room, key, global_time)),
-            draw: draw.map(|draw| DrawFacts {
-                id: draw_id(ticket.id),
-                round: draw.round,
-                number: draw.number,
-                threshold: draw.threshold,
-            }),
-            ..self.facts(time)
-        };
+        let event = self.event(time);
         // Nobody is ahead of anybody where the order is random, and nobody is told a lot before the lottery is over.
-        let is_secret = random_order || facts.is_event_prequeueing && facts.shuffle_at_event_start;
+        let is_secret = random_order || event.is_some_and(|event| event.prequeueing && event.shuffle);
+        let people_ahead = key.filter(|_| !is_secret).map(|key| likely_ahead(key, bucket).max(0) as u64);
+        let told = Ticket { refresh_seconds: refresh_seconds as u16, ..ticket };
+        let waiting = moved_on(told.checked_in(time), people_ahead);
+        if self.is_counted(&ticket) {
+            let from = counted.then(|| Seen::of(&ticket, room));
+            let at = Seen::of(&waiting, room);
+            self.place.note(CheckIn::Wait { id: ticket.id, bucket, from, at }, &self.context);
+        }
+        let turnstile = self
+            .settings
+            .turnstile_secret(room)
+            .map_or_else(String::new, |_| room.turnstile_html(ticket.human, &self.settings.turnstile_url));
+        let draw = draw.map(|draw| DrawFacts::of(&draw, ticket.id));
+        let estimate = match key {
+            Some(key) if random_order => random_wait_seconds(room, key, global_time).map(Estimate::spread),
+            Some(key) => estimated_wait_seconds(room, key, bucket, global_time)
+                .map(|seconds| Estimate::Known { seconds }),
+            None => None,
+        };
         let view = WaitingView {
             room,
-            url: &self.request.url,
-            estimate: key
-                .and_then(|key| estimated_wait_seconds(room, key, bucket, global_time))
-                .map_or(Estimate::Unknown, |seconds| Estimate::Known { seconds }),
-            people_ahead: key.filter(|_| !is_secret).map(|key| likely_ahead(key, bucket).max(0) as u64),
-            queue_all: room.is_closed(),
+            asks_for_status: self.request.asks_for_status,
+            estimate: estimate.unwrap_or(Estimate::Unknown),
+            people_ahead,
+            progress: people_ahead.map(|_| waiting.progress),
+            queue_all: room.queue_all,
             held: key.is_some_and(|key| key.held),
+            event,
+            kept_seconds: room.terms().kept_ms(&waiting) / 1_000,
             refresh_seconds,
             now_ms: time,
             cookieless: !known && self.comes_from_itself(),
-            facts: &facts,
+            infinite_queue: ticket.human == Human::Failed && !room.trusts(ticket.human),
+            turnstile: &turnstile,
+            draw: draw.as_ref(),
         };
-        let waiting = ticket.checked_in(time);
-        let line = self.ticket_line(&waiting, PLACE_MS)?;
-        self.show(&view, Some(&line))
+        let line = self.ticket_line(&waiting)?;
+        Ok(answer::facts(&view, &[line]).into())
     }
 
-    /// What may be known of the order and of an event at a time.
-    fn facts(&self, time: u64) -> EventFacts {
-        let room = &self.place.room;
-        let changing = self.settings.rooms.get(&room.name);
-        EventFacts::of(room, changing.map_or(Phase::None, |room| room.at(time).1))
+    /// The event that is on at a time.
+    fn event(&self, time: u64) -> Option<EventView<'_>> {
+        EventView::of(self.settings.rooms.get(&self.place.room.name)?.at(time).1)
     }
 
     /// The bucket in which a ticket stands in the queue.
@@ -348,23 +355,17 @@ impl Visit {
         rooms.get(&self.place.room.name).map_or(ticket.bucket, of)
     }
 
-    fn show(&self, view: &WaitingView, line: Option<&HeaderLine>) -> Result<JsValue> {
-        let page = if self.request.asks_for_status {
-            answer::waiting_status(view)
-        } else {
-            answer::waiting_page(view)
-        };
-        own::page(&page, line)
-    }
-
     /// The header that brings a ticket to its visitor.
-    fn ticket_line(&self, ticket: &Ticket, lifetime_ms: u64) -> Result<HeaderLine> {
+    fn ticket_line(&self, ticket: &Ticket) -> Result<HeaderLine> {
         let room = &self.place.room;
         // Nobody gets here without keys; an empty ticket opens nothing.
         let Some(keys) = &self.settings.keys else { return Ok((TICKET_HEADER, String::new())) };
         let value = keys.seal(room.name.as_str(), ticket, random()?);
         Ok(match self.carrier {
-            Carrier::Cookie => ("set-cookie", set_cookie(room, &value, lifetime_ms / 1_000, self.https)),
+            Carrier::Cookie => {
+                let left_ms = room.terms().end(ticket).saturating_sub(self.place.time());
+                ("set-cookie", set_cookie(room, &value, left_ms.div_ceil(1_000), self.https))
+            }
             Carrier::Header => (TICKET_HEADER, value),
         })
     }
@@ -375,6 +376,16 @@ impl Visit {
         let referrer = self.request.inner.headers().get("referer").ok().flatten();
         referrer.is_some_and(|referrer| referrer == self.request.url)
     }
+}
+
+/// The ticket with how far its visitor has come. Those who came in the same minute are not all known at first, so the
+/// most that were ever ahead count as the whole way.
+fn moved_on(ticket: Ticket, people_ahead: Option<u64>) -> Ticket {
+    let Some(ahead) = people_ahead else { return ticket };
+    let ahead = u32::try_from(ahead).unwrap_or(u32::MAX - 1);
+    let most = ticket.ahead_at_first.unwrap_or_default().max(ahead);
+    let progress = answer::progress(ahead.into(), most.into(), ticket.progress);
+    Ticket { ahead_at_first: Some(most), progress, ..ticket }
 }
 
 /// A request of a user who is in: to the origin, unless that has too much to do.
@@ -407,7 +418,7 @@ fn busy(method: &str, ticket: Option<&HeaderLine>) -> Result<JsValue> {
 }
 
 /// Whether a URL is HTTPS, its host and its path. The platform has parsed it already; this only finds the parts.
-fn parts(url: &str) -> (bool, &str, &str) {
+pub(super) fn parts(url: &str) -> (bool, &str, &str) {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (host, rest) = rest.split_at(end);

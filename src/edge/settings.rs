@@ -62,6 +62,8 @@ pub struct Settings {
     pub health_days: u32,
     /// How long a call to an object on a visitor's path may take, in milliseconds (`OBJECT_DEADLINE_MS`).
     pub object_deadline_ms: u64,
+    /// Whether verified crawlers of search engines go past all rooms (`SEARCH_ENGINE_CRAWLER_BYPASS`).
+    pub crawlers_bypass: bool,
     /// What is wrong with the deployment, one sentence each.
     pub problems: Vec<String>,
 }
@@ -113,6 +115,7 @@ impl Settings {
         };
         let admission = admission_key(env, &mut problems);
         let turnstile_secrets = turnstile_secrets(env, &rooms, &mut problems);
+        let turnstile_url = turnstile_url(env, &mut problems);
         let object_deadline_ms = match text_var(env, "OBJECT_DEADLINE_MS").map(|text| text.parse()) {
             None => OBJECT_DEADLINE_MS,
             Some(Ok(milliseconds @ 50..=10_000)) => milliseconds,
@@ -138,6 +141,18 @@ impl Settings {
                 HealthPage::Token
             }
         };
+        let crawlers_bypass = match text_var(env, "SEARCH_ENGINE_CRAWLER_BYPASS").as_deref() {
+            None | Some("false") => false,
+            Some("true") => true,
+            Some(_) => {
+                problems.push(
+                    "SEARCH_ENGINE_CRAWLER_BYPASS must be \"true\" or \"false\"; crawlers wait until then. \
+                     Fix: SEARCH_ENGINE_CRAWLER_BYPASS = \"true\""
+                        .to_owned(),
+                );
+                false
+            }
+        };
         let health_days = match text_var(env, "HEALTH_DAYS").map(|text| text.parse()) {
             None => HEALTH_DAYS,
             Some(Ok(days @ 1..=365)) => days,
@@ -161,14 +176,12 @@ impl Settings {
                 .map(|origin| origin.trim().trim_end_matches('/').to_owned())
                 .filter(|origin| !origin.is_empty()),
             admission,
-            turnstile_url: text_var(env, "TURNSTILE_URL")
-                .map(|url| url.trim().trim_end_matches('/').to_owned())
-                .filter(|url| !url.is_empty())
-                .unwrap_or_else(|| SERVICE_URL.to_owned()),
+            turnstile_url,
             turnstile_secrets,
             turnstile_secret: secret(env, "TURNSTILE_SECRET"),
             admin_token: secret(env, "ADMIN_TOKEN"),
             object_deadline_ms,
+            crawlers_bypass,
             problems,
         }
     }
@@ -184,6 +197,23 @@ fn admission_key(env: &Env, problems: &mut Vec<String>) -> Option<AdmissionKey> 
         ));
     }
     key
+}
+
+/// Where Turnstile's service is. It stands in the waiting page, so it must be a plain URL.
+fn turnstile_url(env: &Env, problems: &mut Vec<String>) -> String {
+    let url = text_var(env, "TURNSTILE_URL").unwrap_or_default();
+    let url = url.trim().trim_end_matches('/');
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b":/.-_~[]".contains(&byte);
+    if url.is_empty() {
+        SERVICE_URL.to_owned()
+    } else if (url.starts_with("https://") || url.starts_with("http://")) && url.bytes().all(is_plain) {
+        url.to_owned()
+    } else {
+        problems.push(format!(
+            "TURNSTILE_URL must be an http or https URL without query; until then it is {SERVICE_URL}. Fix: remove it"
+        ));
+        SERVICE_URL.to_owned()
+    }
 }
 
 /// The secrets of the rooms' own Turnstile widgets.

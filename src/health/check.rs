@@ -294,6 +294,7 @@ impl Checks {
             value,
             message,
             fix,
+            excerpt: String::new(),
         }])
     }
 

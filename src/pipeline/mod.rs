@@ -29,15 +29,13 @@ pub use slots::SlotCounts;
 pub use trail::Trail;
 
 use crate::config::Room;
+use crate::ticket::Ticket;
 
 /// Slots of the last-request histogram per session: with fewer, up to a seventh of the room stands idle because a
 /// whole slot expires at its end.
 pub const SLOTS_PER_SESSION: u64 = 240;
 /// Width of a slot of the waiting users' last check-ins, in milliseconds.
 pub const WAITING_SLOT_MS: u64 = 5_000;
-/// How long a place is kept after the last check-in, in milliseconds. Longer than a waiting user is counted: browsers
-/// check in from background tabs once a minute only, and must not lose the place for it.
-pub const PLACE_MS: u64 = 300_000;
 
 /// While a room is far below its limits, a worker reports so long after a check-in, in milliseconds. The platform lets
 /// a Worker go on for 30 seconds after its response.
@@ -54,6 +52,12 @@ impl Room {
     /// Width of a slot of the last-request histogram, in milliseconds.
     pub fn slot_ms(&self) -> u64 {
         self.session_ms() / SLOTS_PER_SESSION
+    }
+
+    /// Whether a request of an active user at a time, in milliseconds since the epoch, is counted and moves the ticket on.
+    /// Within one slot nothing changes.
+    pub fn moves_on(&self, ticket: &Ticket, time: u64) -> bool {
+        !self.disable_session_renewal && time / self.slot_ms() != ticket.last_check_in / self.slot_ms()
     }
 
     /// Whoever waits checks in again within so long after the last check-in, in milliseconds, unless the browser has put

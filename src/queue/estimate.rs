@@ -13,6 +13,9 @@ const REPORTED_MS: u64 = 2_500;
 const LEAST_OF_ENTERING: f64 = 0.3;
 /// Nobody checks in more often than so many times per refresh interval.
 const SOONEST_PART: f64 = 5.0;
+/// Far from the front a visitor stays away for at most this part of the time until the turn of the bucket: the queue may
+/// turn out to be faster than that, and the visitor is back long before.
+const AWAY_PART: f64 = 0.25;
 
 /// The estimate as the 2021 article gives it: users ahead divided by users let in per minute. 60 ahead at 30 a minute
 /// are 2 minutes. `None` when nobody is let in.
@@ -107,25 +110,36 @@ fn seconds_by_limit(room: &Room, key: &StateKey, users: i64, time: u64) -> f64 {
 
 /// In how many seconds a visitor who waits should check in again. Usually after the room's refresh interval, a tenth
 /// more or less; sooner when it will be the turn of the visitor's bucket before that, at a moment drawn from the time
-/// that the bucket will take. So slots are taken when they are free, and nobody asks long before. `random` is from 0
-/// (inclusive) to 1.
+/// that the bucket will take. So slots are taken when they are free, and nobody asks long before. Later, up to the
+/// room's longest interval, while that turn is far; but only who is `known`, having come back once: of others nobody
+/// knows whether they will. `random` is from 0 (inclusive) to 1.
 pub fn next_check_in_seconds(
     room: &Room,
     key: Option<&StateKey>,
     bucket: u32,
+    known: bool,
     time: u64,
     random: f64,
 ) -> u32 {
     let refresh = f64::from(room.refresh_interval_seconds);
-    let usual = refresh * (0.9 + 0.2 * random);
+    let jitter = 0.9 + 0.2 * random;
+    let usual = refresh * jitter;
     let turn = key.and_then(|key| {
         let ahead = key.ahead_of(bucket);
         let begin = wait_seconds(room, key, ahead, time)?;
         let end = wait_seconds(room, key, ahead + key.waiting_in(bucket), time)?;
-        Some(begin + (end - begin) * random)
+        Some((begin, begin + (end - begin) * random))
     });
     let soonest = refresh / SOONEST_PART;
-    turn.map_or(usual, |turn| turn.max(soonest).min(usual)).round().max(1.0) as u32
+    let longest = f64::from(room.refresh_interval_max_seconds);
+    let next = match turn {
+        Some((begin, turn)) => {
+            let away = if known { (begin * AWAY_PART).min(longest) } else { 0.0 };
+            turn.max(soonest).min(usual.max(away * jitter))
+        }
+        None => usual,
+    };
+    next.round().max(1.0) as u32
 }
 
 /// Users who will probably enter before a visitor of a bucket: all older buckets, and half of the visitor's own.

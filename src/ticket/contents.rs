@@ -1,5 +1,6 @@
 //! What a ticket says, its bytes, and where its visitor stands.
 
+use crate::config::Room;
 use crate::queue::minute_of;
 
 /// How far a ticket may be ahead of the reader's clock, in milliseconds: it was written by another colo, and clocks
@@ -188,6 +189,50 @@ impl Ticket {
     }
 }
 
+/// How long tickets hold in a room. Times are in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Terms {
+    /// How long an admitted visitor stays active.
+    pub session_ms: u64,
+    /// Whether that begins anew with each request; else it counts from the admission.
+    pub renews: bool,
+    /// How long a waiting visitor keeps the place after the last check-in, at the least.
+    pub place_ms: u64,
+    /// How long it usually is between two check-ins of one who waits.
+    pub refresh_ms: u64,
+}
+
+impl Room {
+    /// How long tickets hold.
+    pub fn terms(&self) -> Terms {
+        Terms {
+            session_ms: self.session_ms(),
+            renews: !self.disable_session_renewal,
+            place_ms: u64::from(self.place_kept_seconds) * 1_000,
+            refresh_ms: self.refresh_ms(),
+        }
+    }
+}
+
+impl Terms {
+    /// How long a waiting visitor keeps the place after the last check-in, in milliseconds: two and a half of the
+    /// visitor's own refreshes at the least, so that nobody who does what the page says loses it.
+    pub fn kept_ms(&self, ticket: &Ticket) -> u64 {
+        let refresh_ms = u64::from(ticket.refresh_seconds) * 1_000;
+        self.place_ms.max(refresh_ms.max(self.refresh_ms) * 5 / 2)
+    }
+
+    /// When the ticket ceases to hold, in milliseconds since the epoch.
+    pub fn end(&self, ticket: &Ticket) -> u64 {
+        let (from, ms) = match ticket.accepted_at {
+            Some(accepted_at) if !self.renews => (accepted_at, self.session_ms),
+            Some(_) => (ticket.last_check_in, self.session_ms),
+            None => (ticket.last_check_in, self.kept_ms(ticket)),
+        };
+        from.saturating_add(ms)
+    }
+}
+
 /// Where a visitor stands, before anything is decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
@@ -199,22 +244,20 @@ pub enum Standing {
     Active(Ticket),
 }
 
-/// Judges a ticket by the clock. `now_ms` is the worker's time in milliseconds since the epoch, `session_ms` how long
-/// an admitted visitor stays active after the last request, `place_ms` how long a waiting one keeps the place after
-/// the last check-in, both in milliseconds.
+/// Judges a ticket by the clock and the room's terms. `now_ms` is the worker's time in milliseconds since the epoch.
 ///
 /// An admitted visitor's ticket that has run out is not a place in the queue: the visitor is new. So is one who has
 /// waited for more than [`MAX_WAIT_MINUTES`], and one whose ticket is more than [`CLOCK_SKEW_MS`] ahead of the clock.
 /// A ticket from the nearer future comes back with its times set to now, and its bucket to this minute at most.
-pub fn standing(ticket: Option<Ticket>, now_ms: u64, session_ms: u64, place_ms: u64) -> Standing {
+pub fn standing(ticket: Option<Ticket>, now_ms: u64, terms: &Terms) -> Standing {
     let Some(ticket) = ticket.filter(Ticket::is_possible).and_then(|ticket| ticket.at(now_ms)) else {
         return Standing::New;
     };
-    let is_younger_than = |age_ms: u64| now_ms < ticket.last_check_in.saturating_add(age_ms);
+    let holds = now_ms < terms.end(&ticket);
     let waited_minutes = minute_of(now_ms).saturating_sub(ticket.bucket);
     match ticket.accepted_at {
-        Some(_) if is_younger_than(session_ms) => Standing::Active(ticket),
-        None if is_younger_than(place_ms) && waited_minutes <= MAX_WAIT_MINUTES => Standing::Waiting(ticket),
+        Some(_) if holds => Standing::Active(ticket),
+        None if holds && waited_minutes <= MAX_WAIT_MINUTES => Standing::Waiting(ticket),
         _ => Standing::New,
     }
 }

@@ -24,7 +24,7 @@ mod seal;
 mod secret;
 
 pub use admission::{ADMITTED_HEADER, AdmissionKey, MIN_ADMISSION_KEY};
-pub use contents::{CLOCK_SKEW_MS, Human, MAX_WAIT_MINUTES, Standing, Ticket, standing};
+pub use contents::{CLOCK_SKEW_MS, Human, MAX_WAIT_MINUTES, Standing, Terms, Ticket, standing};
 pub use cookie::{find_cookie, set_cookie};
 pub use keys::{KeyError, KeyRing, MAX_KEYS};
 pub use seal::{MAX_VALUE_LENGTH, Scope};

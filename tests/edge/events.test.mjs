@@ -90,14 +90,11 @@ describe("events and queueing methods", { concurrency: true }, () => {
       assert.equal(page.waiting, true, "nobody enters before the start");
       assert.ok(page.refresh.seconds > 0, "and the page asks again");
     }
-    const { facts, peopleAhead, queueAll } = (await visitors[0].ask()).json;
-    assert.deepEqual(
-      [facts.event, facts.isEventPrequeueing, facts.shuffleAtEventStart, facts.secondsUntilEventEnd],
-      ["drop", true, true, null],
-    );
-    const told = start - Date.now() - facts.secondsUntilEventStart * 1_000;
-    assert.ok(Math.abs(told) < 3_000, `${facts.secondsUntilEventStart} s until the start`);
-    assert.deepEqual([peopleAhead, queueAll], [null, true], "nobody learns a lot before the start");
+    const { event, peopleAhead, state } = (await visitors[0].ask()).json;
+    assert.deepEqual([event.name, event.prequeueing, event.shuffle, state], ["drop", true, true, "prequeue"]);
+    const told = start - Date.now() - event.secondsToStart * 1_000;
+    assert.ok(Math.abs(told) < 3_000, `${event.secondsToStart} s until the start`);
+    assert.equal(peopleAhead, null, "nobody learns a lot before the start");
 
     // They check in as their pages do, until three are in.
     const inside = [];
@@ -133,9 +130,9 @@ describe("events and queueing methods", { concurrency: true }, () => {
       waiting.map(place).every((of) => of >= last),
       "whoever drew an earlier place went in first",
     );
-    const { facts: active } = (await waiting[0].ask()).json;
-    assert.deepEqual([active.isEventPrequeueing, active.secondsUntilEventStart], [false, null]);
-    assert.ok(active.secondsUntilEventEnd > 28 * 60);
+    const { event: active } = (await waiting[0].ask()).json;
+    assert.deepEqual([active.prequeueing, active.secondsToStart], [false, 0]);
+    assert.ok(active.secondsToEnd > 28 * 60);
   });
 
   test("a session lasts as long as the event says", async () => {
@@ -200,8 +197,8 @@ describe("events and queueing methods", { concurrency: true }, () => {
       );
       assert.deepEqual(page.setCookie, []);
     }
-    const { facts, refreshSeconds } = (await visitor.ask()).json;
-    assert.deepEqual([facts.turnedAway, facts.queueingMethod, refreshSeconds], [true, "reject", 0]);
+    const { state, refreshSeconds } = (await visitor.ask()).json;
+    assert.deepEqual([state, refreshSeconds], ["reject", 0]);
     assert.deepEqual((await world.status("reject")).state?.waiting ?? [], []);
   });
 
@@ -216,8 +213,8 @@ describe("events and queueing methods", { concurrency: true }, () => {
         for (const visitor of visitors) {
           const { json } = await visitor.ask();
           if (json.admitted) return seen.length > 12 && visitor;
-          if (json.facts.draw?.number != null) seen.push({ visitor, draw: json.facts.draw });
-          assert.deepEqual([json.peopleAhead, json.facts.queueingMethod], [null, "random"]);
+          if (json.draw?.number != null) seen.push({ visitor, draw: json.draw });
+          assert.equal(json.peopleAhead, null, "nobody is ahead of anybody");
         }
       },
       { within: 110_000, every: 2_500 },

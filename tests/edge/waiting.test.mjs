@@ -60,7 +60,7 @@ describe("waiting", { concurrency: true }, () => {
     assert.match(headers["content-security-policy"], /default-src 'none'/);
     assert.equal(headers.anteroom, "waiting", "programs know the page by this header");
     assert.match(page.body, /^\s*<!doctype html>/i);
-    assert.match(page.body, /<html lang="en"/);
+    assert.match(page.body, /<html lang="en-US"/);
     assert.match(page.body, /aria-live/);
     assert.ok(page.bytes.length < 15_000);
     assert.deepEqual(world.origin.below("/page/x"), []);

@@ -366,6 +366,11 @@ class World {
     }
   }
 
+  /** The address of a worker, for clients of their own. Without `request.cf`: its colo is not known. */
+  address(colo = "AMS", worker = 0) {
+    return new URL(this.#urls.get(workerName(colo, worker))).origin;
+  }
+
   /** Puts other rooms and vars in place, as a deploy does: all isolates and objects restart, storage stays. */
   async deploy({ rooms, vars = {} }) {
     await this.#miniflare.setOptions(this.#options(rooms, vars));
@@ -396,7 +401,13 @@ class World {
       port,
       path,
       method,
-      headers: { host, ...(cf ? { "mf-cf-blob": JSON.stringify(cf) } : {}), ...headers },
+      // As a browser that opens a page: who does not say so is taken for a program.
+      headers: {
+        host,
+        accept: "text/html,*/*;q=0.8",
+        ...(cf ? { "mf-cf-blob": JSON.stringify(cf) } : {}),
+        ...headers,
+      },
     });
   }
 

@@ -6,8 +6,8 @@ use std::borrow::Cow;
 
 use anteroom::config::path::{is_below, normalise, read};
 use anteroom::config::{
-    AdaptiveRange, ConfigError, Coverage, MAX_ROOMS, OnError, OnUnhealthy, QueueingMethod, RateWindow, Room,
-    Rooms, SameSite, Secure, SlotStrategy, WhenFull, parse_room,
+    AdaptiveRange, BindTicket, ConfigError, Coverage, MAX_ROOMS, OnError, OnUnhealthy, QueueingMethod,
+    RateWindow, Room, Rooms, SameSite, Secure, SlotStrategy, WhenFull, parse_room,
 };
 use anteroom::origin::GuardStrategy;
 use proptest::prelude::*;
@@ -55,6 +55,13 @@ fn defaults() {
         (SameSite::Auto, Secure::Auto)
     );
     assert_eq!((room.queueing_status_code, room.refresh_interval_seconds), (200, 20));
+    assert_eq!((room.refresh_interval_max_seconds, room.place_kept_seconds), (60, 50));
+    assert_eq!((room.disable_session_renewal, room.one_place_per_address), (false, false));
+    assert_eq!(room.bind_ticket, BindTicket::None);
+    let page = &room.page;
+    assert_eq!((page.template.as_str(), page.language, page.message.as_str()), ("", "en-US", ""));
+    assert_eq!((page.visitor_languages, page.exact_json, page.preferred_json), (true, false, true));
+    assert_eq!((page.position, page.wait, page.progress), (true, true, true));
 }
 
 #[test]
@@ -75,6 +82,20 @@ fn every_field_is_read() {
         "cookie_attributes": { "samesite": "none", "secure": "always" },
         "queueing_status_code": 429,
         "refresh_interval_seconds": 60,
+        "refresh_interval_max_seconds": 300,
+        "place_kept_seconds": 3_600,
+        "disable_session_renewal": true,
+        "one_place_per_address": true,
+        "bind_ticket": "both",
+        "custom_page_html": "big-Sale_2",
+        "default_template_language": "vi-VN",
+        "visitor_languages": false,
+        "json_response_enabled": true,
+        "json_response": "off",
+        "message": "\u{e9}".repeat(500),
+        "show_position": false,
+        "show_wait": false,
+        "show_progress": false,
     }));
     assert_eq!((room.host.as_deref(), room.path.as_str()), (Some("shop.example.com"), "/sale/caf\u{e9} x"));
     assert_eq!(
@@ -94,6 +115,36 @@ fn every_field_is_read() {
         (SameSite::None, Secure::Always)
     );
     assert_eq!((room.queueing_status_code, room.refresh_interval_seconds), (429, 60));
+    let page = &room.page;
+    assert_eq!((page.template.as_str(), page.language), ("big-Sale_2", "vi-VN"));
+    assert_eq!(page.message.chars().count(), 500);
+    assert_eq!((page.visitor_languages, page.exact_json, page.preferred_json), (false, true, false));
+    assert_eq!((page.position, page.wait, page.progress), (false, false, false));
+    assert_eq!((room.refresh_interval_max_seconds, room.place_kept_seconds), (300, 3_600));
+    assert_eq!((room.disable_session_renewal, room.one_place_per_address), (true, true));
+    assert_eq!(room.bind_ticket, BindTicket::Both);
+}
+
+#[test]
+fn far_from_the_front_a_refresh_is_three_times_as_long_unless_the_owner_says_otherwise() {
+    let longest = |fields| room(&fields).refresh_interval_max_seconds;
+    assert_eq!(longest(json!({ "refresh_interval_seconds": 5 })), 15);
+    assert_eq!(longest(json!({ "refresh_interval_seconds": 60 })), 180);
+    assert_eq!(
+        longest(json!({ "refresh_interval_max_seconds": 20 })),
+        20,
+        "as long as usual: always the same"
+    );
+    let errors = refused(&json!({ "refresh_interval_seconds": 30, "refresh_interval_max_seconds": 20 }));
+    assert_eq!(errors.len(), 1);
+    assert_eq!(
+        (errors[0].field.as_str(), errors[0].message.as_str(), errors[0].fix.as_str()),
+        (
+            "refresh_interval_max_seconds",
+            "must be a whole number from 30 to 300",
+            "set refresh_interval_max_seconds to at least 30"
+        )
+    );
 }
 
 #[test]
@@ -135,9 +186,25 @@ fn every_invalid_value_is_refused_with_room_field_value_and_fix() {
         ("refresh_interval_seconds", json!(4), "from 5 to 60", "at least 5"),
         ("refresh_interval_seconds", json!(61), "from 5 to 60", "at most 60"),
         ("refresh_interval_seconds", json!({}), "from 5 to 60", "refresh_interval_seconds = 20"),
+        ("refresh_interval_max_seconds", json!(301), "from 20 to 300", "at most 300"),
+        ("place_kept_seconds", json!(9), "from 10 to 3600", "at least 10"),
+        ("place_kept_seconds", json!(3_601), "from 10 to 3600", "at most 3600"),
+        ("disable_session_renewal", json!("yes"), "true or false", "disable_session_renewal = true"),
+        ("one_place_per_address", json!(1), "true or false", "one_place_per_address = true"),
+        ("bind_ticket", json!("ip"), "\"address\"", "leave it out"),
         ("queueing_status_code", json!(503), "200, 202 or 429", "queueing_status_code = 200"),
         ("queueing_status_code", json!("429"), "200, 202 or 429", "queueing_status_code = 429"),
         ("queueing_status_code", json!(202.0), "200, 202 or 429", "queueing_status_code = 202"),
+        ("custom_page_html", json!("../secret"), "must be a name", "static/pages/sale.html"),
+        ("custom_page_html", json!("<h1>{{waitTime}}</h1>"), "must be a name", "static/pages/sale.html"),
+        ("custom_page_html", json!(1), "must be text", "custom_page_html = \"sale\""),
+        ("default_template_language", json!("de-AT"), "de-DE", "default_template_language = \"de-DE\""),
+        ("default_template_language", json!("Klingon"), "vi-VN", "leave it out for \"en-US\""),
+        ("visitor_languages", json!("yes"), "true or false", "visitor_languages = true"),
+        ("json_response", json!("on"), "\"auto\" or \"off\"", "json_response"),
+        ("message", json!("x".repeat(501)), "at most 500 characters", "shorten it"),
+        ("message", json!("two\nlines"), "one line", "shorten it"),
+        ("show_wait", json!(0), "true or false", "show_wait = false"),
         ("queueing_method", json!("lifo"), "\"passthrough\" or \"reject\"", "\"fifo\""),
         ("queueing_method", json!("rejects"), "must be \"fifo\"", "queueing_method = \"reject\""),
         ("queueing_method", json!(1), "must be \"fifo\"", "\"fifo\""),
@@ -352,7 +419,8 @@ fn unknown_fields_get_a_suggestion() {
         ("paht", "did you mean path?"),
         ("colour", "the fields are host, path, "),
         ("name", "rename the var"),
-        ("custom_page_html", "remove it"),
+        ("additional_routes", "remove it"),
+        ("description", "remove it"),
     ] {
         let errors = refused(&json!({ field: "x" }));
         assert_eq!(errors.len(), 1, "{errors:?}");

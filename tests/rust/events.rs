@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anteroom::answer::EventFacts;
+use anteroom::answer::EventView;
 use anteroom::config::{ConfigError, Event, Part, Phase, QueueingMethod, Room, Rooms, rfc3339};
 use anteroom::pipeline::{Census, CheckIn, DataCenter, Global};
 use anteroom::queue::{
@@ -250,17 +250,20 @@ fn an_event_has_fixed_limits_in_a_room_whose_limits_adapt() {
 #[test]
 fn facts_of_an_event_for_the_page() {
     let room = room(&json!({ "shuffle_at_event_start": true }));
-    let facts = |time: u64| {
-        let (room, phase) = room.at(time);
-        EventFacts::of(room, phase)
+    let view = |time: u64| EventView::of(room.at(time).1);
+    let hour = 3_600;
+    let sale = EventView {
+        name: "sale",
+        prequeueing: false,
+        seconds_to_start: 0,
+        seconds_to_end: hour,
+        shuffle: true,
     };
-    let before = facts(START - 90_001);
-    assert!(before.is_event_prequeueing && before.shuffle_at_event_start && before.is_event_active());
-    assert_eq!((before.seconds_until_event_start, before.minutes_until_event_start()), (Some(91), 2));
-    let after = facts(START);
-    assert!(after.is_event_active() && !after.is_event_prequeueing);
-    assert_eq!((after.minutes_until_event_start(), after.minutes_until_event_end()), (0, 60));
-    assert_eq!(facts(START + 60 * MINUTE), EventFacts::default());
+    // Who comes back after so many seconds is not too early.
+    let before = EventView { prequeueing: true, seconds_to_start: 91, seconds_to_end: hour + 91, ..sale };
+    assert_eq!(view(START - 90_001), Some(before));
+    assert_eq!(view(START), Some(sale));
+    assert_eq!(view(START + 60 * MINUTE), None);
 }
 
 // ---- The lottery ----

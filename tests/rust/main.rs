@@ -11,6 +11,7 @@
 mod answer;
 mod articles;
 mod bounds;
+mod bypass;
 mod checks;
 mod config;
 mod events;

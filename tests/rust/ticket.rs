@@ -3,13 +3,14 @@
 use anteroom::config::{CookieAttributes, Room, SameSite, Secure, parse_room};
 use anteroom::ticket::{
     AdmissionKey, CLOCK_SKEW_MS, Human, KeyError, KeyRing, MAX_KEYS, MAX_VALUE_LENGTH, MAX_WAIT_MINUTES,
-    MIN_ADMISSION_KEY, Scope, Standing, Ticket, find_cookie, same_secret, set_cookie, standing,
+    MIN_ADMISSION_KEY, Scope, Standing, Terms, Ticket, find_cookie, same_secret, set_cookie, standing,
 };
 use proptest::prelude::*;
 use serde_json::json;
 
 const SESSION_MS: u64 = 5 * 60_000;
 const PLACE_MS: u64 = 50_000;
+const TERMS: Terms = Terms { session_ms: SESSION_MS, renews: true, place_ms: PLACE_MS, refresh_ms: 20_000 };
 /// 45.678 s into a minute.
 const NOW: u64 = 1_700_000_045_678;
 const MINUTE: u32 = (NOW / 60_000) as u32;
@@ -46,7 +47,7 @@ fn of_format_1(ticket: Ticket) -> Ticket {
 }
 
 fn judge(ticket: Ticket, now_ms: u64) -> Standing {
-    standing(Some(ticket), now_ms, SESSION_MS, PLACE_MS)
+    standing(Some(ticket), now_ms, &TERMS)
 }
 
 fn any_ticket() -> impl Strategy<Value = Ticket> {
@@ -188,7 +189,7 @@ mod by_the_clock {
 
     #[test]
     fn without_a_ticket_the_visitor_is_new() {
-        assert_eq!(standing(None, NOW, SESSION_MS, PLACE_MS), Standing::New);
+        assert_eq!(standing(None, NOW, &TERMS), Standing::New);
     }
 
     #[test]
@@ -205,6 +206,32 @@ mod by_the_clock {
         assert_eq!(judge(waiting(), NOW + PLACE_MS - 1), Standing::Waiting(waiting()));
         assert_eq!(judge(waiting(), NOW + PLACE_MS), Standing::New);
         assert_eq!(judge(waiting(), u64::MAX), Standing::New);
+    }
+
+    #[test]
+    fn nobody_who_does_as_told_loses_the_place() {
+        let told = |seconds| Ticket { refresh_seconds: seconds, ..waiting() };
+        let kept = |terms: Terms, ticket| {
+            let holds = |ms: &u64| standing(Some(ticket), NOW + ms, &terms) == Standing::Waiting(ticket);
+            (0..1_000_000).step_by(500).take_while(holds).last().unwrap() + 500
+        };
+        for (seconds, place) in [(0, 50_000), (20, 50_000), (22, 55_000), (60, 150_000), (10, 50_000)] {
+            assert_eq!(kept(TERMS, told(seconds)), place, "told to come back in {seconds} s");
+        }
+        assert_eq!(kept(Terms { place_ms: 300_000, ..TERMS }, told(60)), 300_000);
+        assert_eq!(kept(Terms { place_ms: 10_000, ..TERMS }, told(0)), 50_000, "as told by older deploys");
+    }
+
+    #[test]
+    fn a_session_that_is_not_renewed_ends_a_session_duration_after_the_admission() {
+        let terms = Terms { renews: false, ..TERMS };
+        let accepted_at = active().accepted_at.unwrap();
+        let judge = |ticket, now| standing(Some(ticket), now, &terms);
+        for ticket in [active().admitted(accepted_at), active()] {
+            assert_eq!(judge(ticket, accepted_at + SESSION_MS - 1), Standing::Active(ticket));
+            assert_eq!(judge(ticket, accepted_at + SESSION_MS), Standing::New, "whatever came meanwhile");
+        }
+        assert_eq!(judge(waiting(), NOW), Standing::Waiting(waiting()));
     }
 
     #[test]
@@ -251,20 +278,22 @@ mod by_the_clock {
     proptest! {
         #[test]
         fn every_visitor_stands_somewhere_and_in_the_past(
-            ticket in any_ticket(), now: u64, near in -20_000..400_000_i64, session: u64, place: u64,
+            ticket in any_ticket(), now: u64, near in -20_000..400_000_i64, session_ms: u64, place_ms: u64, renews: bool,
         ) {
+            let terms = Terms { session_ms, renews, place_ms, refresh_ms: 20_000 };
             for now in [now, ticket.last_check_in.saturating_add_signed(near)] {
-                match standing(Some(ticket), now, session, place) {
+                match standing(Some(ticket), now, &terms) {
                     Standing::New => {}
                     Standing::Active(seen) => {
                         prop_assert!(ticket.accepted_at.is_some());
                         prop_assert!(seen.last_check_in <= now && seen.accepted_at <= Some(now));
-                        prop_assert!(now - seen.last_check_in < session);
+                        prop_assert!(now - seen.last_check_in < session_ms);
+                        prop_assert!(renews || now - seen.accepted_at.unwrap() < session_ms);
                     }
                     Standing::Waiting(seen) => {
                         prop_assert_eq!(ticket.accepted_at, None);
                         prop_assert!(seen.last_check_in <= now && u64::from(seen.bucket) <= now / 60_000);
-                        prop_assert!(now - seen.last_check_in < place);
+                        prop_assert!(now - seen.last_check_in < terms.kept_ms(&seen));
                     }
                 }
             }
@@ -406,8 +435,8 @@ mod sealed {
     fn replayed_after_its_time_its_visitor_is_new() {
         let value = ring().seal("shop", &active(), NONCE);
         let opened = ring().open("shop", &value);
-        assert_eq!(standing(opened, NOW + SESSION_MS - 1, SESSION_MS, PLACE_MS), Standing::Active(active()));
-        assert_eq!(standing(opened, NOW + SESSION_MS, SESSION_MS, PLACE_MS), Standing::New);
+        assert_eq!(standing(opened, NOW + SESSION_MS - 1, &TERMS), Standing::Active(active()));
+        assert_eq!(standing(opened, NOW + SESSION_MS, &TERMS), Standing::New);
     }
 
     #[test]
@@ -422,7 +451,7 @@ mod sealed {
         assert_eq!(removed.open("shop", &sealed_anew), Some(waiting()), "the first key seals");
         assert_eq!(removed.open("shop", &value), None);
         let opened = removed.open("shop", &value);
-        assert_eq!(standing(opened, NOW, SESSION_MS, PLACE_MS), Standing::New);
+        assert_eq!(standing(opened, NOW, &TERMS), Standing::New);
     }
 
     #[test]

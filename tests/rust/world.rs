@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use anteroom::config::Room;
 use anteroom::pipeline::messages::{ColoReport, Given};
-use anteroom::pipeline::{CheckIn, DataCenter, Global, Outbox, PLACE_MS};
+use anteroom::pipeline::{CheckIn, DataCenter, Global, Outbox};
 use anteroom::queue::{
     Anywhere, Clocked, Counter, Decision, Fallback, Hint, Level, NumberAsk, Outcome, Renewal, StateKey,
     decide, minute_of,
@@ -382,8 +382,7 @@ impl World {
         let ticket = self.visitors[index].ticket;
         self.request(index, colo);
         if self.rng.f64() < self.setup.doubled
-            && let Standing::Active(active) =
-                standing(ticket, self.now, self.setup.room.session_ms(), PLACE_MS)
+            && let Standing::Active(active) = standing(ticket, self.now, &self.setup.room.terms())
         {
             let worker = self.rng.usize(0..self.setup.workers);
             self.note(
@@ -398,7 +397,7 @@ impl World {
         let room = self.setup.room.clone();
         let worker = self.rng.usize(0..self.setup.workers);
         let now = self.now;
-        let standing = standing(self.visitors[index].ticket, now, room.session_ms(), PLACE_MS);
+        let standing = standing(self.visitors[index].ticket, now, &room.terms());
         let desk = &self.colos[colo].workers[worker];
         let decision = decide(&room, &standing, desk.state.as_ref(), now);
         let (ticket, waited) = match standing {

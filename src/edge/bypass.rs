@@ -1,0 +1,50 @@
+//! What bypass rules ask for, read from the platform when they do.
+
+use js_sys::Reflect;
+use wasm_bindgen::JsValue;
+
+use super::gate::{Request, parts};
+use super::settings::Settings;
+use crate::bypass::fields::Fact;
+use crate::bypass::{self, Source};
+use crate::config::Room;
+
+/// Whether a request goes past a room: by a rule, or as a search engine's crawler.
+pub fn is_bypassed(settings: &Settings, room: &Room, request: &Request) -> bool {
+    let source = Platform(&request.inner);
+    if settings.crawlers_bypass && bypass::is_search_engine(&source) {
+        return true;
+    }
+    let (https, host, path) = parts(&request.url);
+    let sent = request.url.split('#').next().unwrap_or_default();
+    let query = sent.split_once('?').map(|(_, query)| query);
+    let request = bypass::Request { https, host, path, query, source: &source };
+    bypass::is_bypassed(&room.bypass_rules, &request)
+}
+
+struct Platform<'a>(&'a web_sys::Request);
+
+impl Source for Platform<'_> {
+    fn header(&self, name: &str) -> Option<String> {
+        // A name that no header can have is refused by the platform.
+        self.0.headers().get(name).ok().flatten()
+    }
+
+    fn told(&self, fact: Fact) -> Option<String> {
+        let of = |place: &JsValue, name: &str| {
+            place.is_object().then(|| Reflect::get(place, &JsValue::from_str(name)).ok()).flatten()
+        };
+        let cf = of(self.0, "cf").unwrap_or(JsValue::UNDEFINED);
+        match fact {
+            Fact::Method => Some(self.0.method()),
+            Fact::Country => of(&cf, "country")?.as_string(),
+            Fact::Continent => of(&cf, "continent")?.as_string(),
+            Fact::Network => of(&cf, "asn")?.as_f64().map(|number| (number as u64).to_string()),
+            Fact::BotCategory => of(&cf, "verifiedBotCategory")?.as_string(),
+            Fact::VerifiedBot => {
+                let told = of(&of(&cf, "botManagement")?, "verifiedBot")?.as_bool()?;
+                Some(told.to_string())
+            }
+        }
+    }
+}

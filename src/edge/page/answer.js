@@ -1,0 +1,199 @@
+// What a waiting visitor gets: a page, or JSON. WebAssembly decides who waits and says what is known of the wait, as
+// facts; this turns them into words and answers. No admitted visitor comes here: nothing is parsed until somebody waits.
+import { beyondContract, contract } from "./contract.js";
+import { createLanguages } from "./languages.js";
+import { prefersJson } from "./prefers.js";
+import { parseTemplate, variables } from "./template.js";
+import { words } from "./words.js";
+
+/**
+ * What is known of a waiting visitor; `src/answer/facts.rs` makes it. Times are in seconds.
+ * @typedef {object} Facts
+ * @property {number} status status code of the page
+ * @property {[name: string, value: string][]} headers that bring the ticket
+ * @property {boolean} asksForStatus the page's script asks
+ * @property {string} room its name
+ * @property {string} host the host that it covers; empty: every host
+ * @property {string} language the owner's
+ * @property {boolean} visitorLanguages the visitor's come first
+ * @property {string} customPage name of the owner's template; empty: the page of our own
+ * @property {boolean} exactJson JSON for exactly `Accept: application/json` (`json_response_enabled`)
+ * @property {boolean} preferredJson JSON for whoever prefers it (`json_response`)
+ * @property {boolean} embedded pages of other sites may show the room in a frame
+ * @property {string} message the owner's to everybody who waits
+ * @property {boolean} showPosition
+ * @property {boolean} showWait
+ * @property {boolean} showProgress
+ * @property {"fifo" | "random" | "passthrough" | "reject"} queueingMethod
+ * @property {boolean} queueAll nobody enters by the owner's wish
+ * @property {boolean} held nobody enters because the origin is unhealthy
+ * @property {number | null} waitSeconds for random order: half of those who wait enter sooner
+ * @property {number | null} waitSecondsLow for random order: a quarter of those who wait enter sooner
+ * @property {number | null} waitSecondsHigh for random order: a quarter of those who wait enter later
+ * @property {number | null} peopleAhead
+ * @property {number | null} progress 0 to 100, never less than before
+ * @property {{ name: string, prequeueing: boolean, secondsToStart: number, secondsToEnd: number, shuffle: boolean } | null} event
+ * @property {{ id: string, round: number, number: number | null, threshold: number } | null} [draw] the visitor's lot
+ * @property {number} keptSeconds how long the place is kept after the last check-in
+ * @property {number} refreshSeconds until the next check-in; 0: none
+ * @property {number} now milliseconds since 1970
+ * @property {boolean} cookieless the visitor seems to refuse cookies
+ * @property {boolean} infiniteQueue the visitor never enters
+ * @property {string} turnstile HTML of the challenge; may be empty
+ */
+
+/** A longer address is left out of the `Refresh` header. */
+const LONGEST_REFRESH_URL = 2_000;
+/** In owners' templates: sends what the Turnstile widget gives. Our own page's script does it itself. */
+const SENDS_TOKEN =
+  "<script>globalThis.anteroomTurnstile ??= (token) => fetch(location.href, " +
+  '{ headers: { "anteroom-turnstile": token, "anteroom-status": "1" } });</script>';
+
+/**
+ * @param {object} assets what tools/pages.mjs reads from static/
+ * @param {Record<string, string>} assets.languages
+ * @param {Record<string, string>} assets.templates those of owners, by name
+ * @param {string} assets.template the page of our own
+ * @param {Record<string, string>} assets.parts what stands in it
+ * @param {{ style: string, script: string }} assets.hashes as the policy names them
+ */
+export function createWaitingRoom({ languages: files, templates, template, parts, hashes }) {
+  const languages = createLanguages(files);
+  const parsed = new Map();
+  /** @param {string} name of an owner's template; empty: our own */
+  const page = (name) => {
+    if (!parsed.has(name)) parsed.set(name, parseTemplate(name ? templates[name] : template));
+    return parsed.get(name);
+  };
+
+  /**
+   * @param {Facts} facts
+   * @param {Request} request
+   * @returns {Response}
+   */
+  return (facts, request) => {
+    const { headers: asked } = request;
+    const kind = kindOf(facts, asked);
+    const tag = languages.choose(
+      facts.visitorLanguages ? (asked.get("accept-language") ?? "") : "",
+      facts.language,
+    );
+    const texts = languages.texts(tag);
+    const said = words(facts, tag, texts);
+    const headers = new Headers({
+      "cache-control": "private, no-store",
+      vary: "Cookie, Accept, Accept-Language, Anteroom-Status, Origin, Sec-Fetch-Dest, X-Requested-With",
+      "x-content-type-options": "nosniff",
+      "referrer-policy": "same-origin",
+      "x-robots-tag": "noindex",
+      "content-language": tag,
+      anteroom: "waiting",
+    });
+    for (const [name, value] of facts.headers) headers.append(name, value);
+    if (facts.refreshSeconds > 0) headers.set("retry-after", `${facts.refreshSeconds}`);
+    if (kind !== "page") {
+      headers.set("content-type", "application/json");
+      share(headers, asked.get("origin"));
+      const body = kind === "status" ? statusOf(facts, said) : jsonOf(facts, said);
+      // The question was answered, whatever the room's own status code is.
+      return send(request, kind === "status" ? 200 : facts.status, headers, JSON.stringify(body));
+    }
+    headers.set("content-type", "text/html; charset=utf-8");
+    if (facts.refreshSeconds > 0) headers.set("refresh", refresh(facts.refreshSeconds, request.url));
+    const name = Object.hasOwn(templates, facts.customPage) ? facts.customPage : "";
+    headers.set("content-security-policy", name ? ownersPolicy(facts) : policy(facts, hashes));
+    const values = { ...variables(facts, said, tag, texts), ...(name ? withSender(facts) : parts) };
+    return send(request, facts.status, headers, page(name)(values));
+  };
+}
+
+/** @param {Request} request */
+function send({ method }, status, headers, body) {
+  return new Response(method === "HEAD" ? null : body, { status, headers });
+}
+
+/** @returns {"status" | "json" | "page"} */
+function kindOf(facts, headers) {
+  if (facts.asksForStatus) return "status";
+  if (facts.exactJson && headers.get("accept") === "application/json") return "json";
+  return facts.preferredJson && prefersJson(headers) ? "json" : "page";
+}
+
+/** Lets the page of another site, whose script asked, read the answer. It holds nothing but the visitor's own wait. */
+function share(headers, origin) {
+  if (!origin) return;
+  headers.set("access-control-allow-origin", origin);
+  headers.set("access-control-allow-credentials", "true");
+  headers.set("access-control-expose-headers", "Anteroom, Anteroom-Ticket, Retry-After");
+}
+
+/**
+ * The `Refresh` header. It names the address, because without one browsers only scroll where the address has a fragment.
+ * Relative to the page, so that no path (`//elsewhere.example`) can lead to another host.
+ */
+function refresh(seconds, url) {
+  const [address] = url.split("#", 1);
+  const mark = address.indexOf("?");
+  const path = mark < 0 ? address : address.slice(0, mark);
+  const rest = address.slice(path.lastIndexOf("/") + 1);
+  const isSound = path.split("/").length > 3 && rest.length <= LONGEST_REFRESH_URL;
+  return isSound ? `${seconds}; url=./${rest}` : `${seconds}`;
+}
+
+/** The widget for an owner's template, with what sends its token. */
+function withSender({ turnstile }) {
+  return { turnstile: turnstile && SENDS_TOKEN + turnstile };
+}
+
+/** What a page may do: run the script and style that it carries, show the icon that it carries, and ask its own site. */
+function policy({ turnstile, embedded }, { style, script }) {
+  // The widget's script shows a frame from where it comes from.
+  const source = / src="([^"]+)"/.exec(turnstile)?.[1];
+  const challenges = source && new URL(source).origin;
+  return [
+    "default-src 'none'",
+    `style-src '${style}'`,
+    `script-src '${script}'${challenges ? ` ${challenges}` : ""}`,
+    ...(challenges ? [`frame-src ${challenges}`] : []),
+    "connect-src 'self'",
+    "img-src data:",
+    "base-uri 'none'",
+    "form-action 'none'",
+    ...(embedded ? [] : ["frame-ancestors 'self'"]),
+  ].join("; ");
+}
+
+/** Owners' pages load what they like: all that is filled in is escaped, so the scripts in them are the owner's. */
+function ownersPolicy({ embedded }) {
+  return ["object-src 'none'", "base-uri 'self'", ...(embedded ? [] : ["frame-ancestors 'self'"])].join("; ");
+}
+
+/** What the page's script reads. */
+function statusOf(facts, said) {
+  const { waitKnown, waitText, waitLabel, waitNote, title, peopleText } = said;
+  return {
+    admitted: false,
+    waitKnown,
+    waitSeconds: waitKnown ? facts.waitSeconds : null,
+    waitText,
+    waitLabel,
+    waitNote,
+    title,
+    peopleText,
+    queueAll: facts.queueAll,
+    door: said.door,
+    cookieless: facts.cookieless,
+    expectedIn: said.expectedIn,
+    startsIn: said.startsIn,
+    ...beyondContract(facts),
+  };
+}
+
+/** What programs read. */
+function jsonOf(facts, said) {
+  const { waitText, waitNote, peopleText } = said;
+  return {
+    cfWaitingRoom: contract(facts),
+    anteroom: { ...beyondContract(facts), waitText, waitNote, peopleText },
+  };
+}
