@@ -375,6 +375,42 @@ fn an_environment_has_vars_and_bindings_of_its_own() {
 }
 
 #[test]
+fn says_when_events_are_and_what_they_change() {
+    let event = r#"
+[vars.EVENT_DROP]
+room = "shop"
+prequeue_start_time = "2026-11-27T07:30:00Z"
+event_start_time = "2026-11-27T09:00:00+01:00"
+event_end_time = 2026-11-27T10:00:00Z
+shuffle_at_event_start = true
+total_active_users = 50
+new_users_per_minute = 5
+"#;
+    let (status, out, errors) = check(&format!("{SHOP}{event}{OBJECTS}"), &[]);
+    assert_eq!((status, errors.as_str()), (0, ""), "{out}");
+    assert!(
+        out.contains("Event drop starts at 2026-11-27T08:00:00Z and is over at 2026-11-27T10:00:00Z."),
+        "{out}"
+    );
+    assert!(
+        out.contains("From 2026-11-27T07:30:00Z on nobody new enters, and whoever comes in that time"),
+        "{out}"
+    );
+    assert!(out.contains("new_users_per_minute = 5") && out.contains("total_active_users = 50"), "{out}");
+
+    let wrong = event.replace("total_active_users = 50", "");
+    let (status, _, errors) = check(&format!("{SHOP}{wrong}{OBJECTS}"), &[]);
+    assert_eq!(status, 1);
+    assert!(
+        errors.contains("event drop: new_users_per_minute = 5: needs total_active_users too"),
+        "{errors}"
+    );
+    let (_, out, _) = check(&format!("{SHOP}{wrong}{OBJECTS}"), &["--json"]);
+    let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((&answer["errors"][0]["event"], &answer["errors"][0]["room"]), (&"drop".into(), &().into()));
+}
+
+#[test]
 fn json_is_for_programs() {
     let (status, out, errors) = check(&format!("{SHOP}{OBJECTS}"), &["--json"]);
     let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
@@ -417,6 +453,10 @@ fn help_teaches_every_field() {
         "cookie_attributes",
         "queueing_status_code",
         "refresh_interval_seconds",
+        "event_start_time",
+        "event_end_time",
+        "prequeue_start_time",
+        "shuffle_at_event_start",
         "url",
         "tcp",
         "method",
