@@ -12,13 +12,7 @@ use anteroom::origin::GuardStrategy;
 
 /// One headline and the sentences below it.
 pub fn of_room(room: &Room) -> Vec<String> {
-    let everything = if room.path == "/" {
-        "every path".to_owned()
-    } else {
-        format!("{} and everything below it", room.path)
-    };
-    let host = room.host.clone().unwrap_or_else(|| "every host".to_owned());
-    let mut sentences = vec![format!("Room {} covers {everything} on {host}.", room.name)];
+    let mut sentences = of_routes(room);
     if room.suspended {
         sentences.push("It is suspended: every request goes to the origin, and no cookie is set.".to_owned());
     } else if room.queue_all {
@@ -88,13 +82,40 @@ pub fn of_room(room: &Room) -> Vec<String> {
             turnstile.sitekey
         ));
     }
+    let domain = match room.cookie_domain.as_str() {
+        "" => String::new(),
+        domain => format!(", Domain={domain}"),
+    };
     let partitioned = if room.cookie_attributes.partitioned { ", Partitioned" } else { "" };
     sentences.push(format!(
-        "The place is kept in the cookie {name} (Path={path}, {samesite}, {secure}{partitioned})."
+        "The place is kept in the cookie {name} (Path={path}{domain}, {samesite}, {secure}{partitioned})."
     ));
     if room.revoke {
         sentences
             .push("The origin may end a session by its answer's header Anteroom-Command: revoke.".to_owned());
+    }
+    sentences
+}
+
+/// What the room covers.
+fn of_routes(room: &Room) -> Vec<String> {
+    let in_words = |(host, path): (Option<&str>, &str)| {
+        let host = host.unwrap_or("every host");
+        if path == "/" {
+            format!("every path on {host}")
+        } else {
+            format!("{path} and everything below it on {host}")
+        }
+    };
+    let routes: Vec<String> = room.routes().map(in_words).collect();
+    let mut sentences = vec![format!("Room {} covers {}.", room.name, routes.join(", and "))];
+    if room.path_case_insensitive {
+        sentences.push("Paths in capitals and in small letters are the same to it.".to_owned());
+    }
+    if !room.additional_routes.is_empty() && room.host.is_none() {
+        sentences.push(
+            "A ticket holds for the host where it was given: on another host its visitor is new.".to_owned(),
+        );
     }
     sentences
 }
@@ -343,6 +364,10 @@ pub fn as_json(room: &Room) -> serde_json::Value {
         "name": room.name,
         "host": room.host,
         "path": room.path,
+        "additional_routes": room.routes().skip(1).map(|(host, path)| {
+            serde_json::json!({ "host": host, "path": path })
+        }).collect::<Vec<_>>(),
+        "path_case_insensitive": room.path_case_insensitive,
         "total_active_users": room.total_active_users,
         "new_users_per_minute": room.new_users_per_minute,
         "limits": if room.adaptive.is_some() { "adaptive" } else { "fixed" },
@@ -354,18 +379,7 @@ pub fn as_json(room: &Room) -> serde_json::Value {
             OnUnhealthy::Ignore => "ignore",
             OnUnhealthy::Hold => "hold",
         },
-        "origin_guard": room.origin_guard.as_ref().map(|guard| serde_json::json!({
-            "strategy": strategy_name(guard.settings.strategy),
-            "min": guard.settings.min,
-            "max": guard.settings.max,
-            "at_once": guard.settings.at_once,
-            "timeout": guard.settings.timeout_ms / 1_000,
-            "hold_ms": guard.settings.hold_ms,
-            "admitted": match guard.admitted {
-                WhenFull::Retry => "retry",
-                WhenFull::Pass => "pass",
-            },
-        })),
+        "origin_guard": room.origin_guard.as_ref().map(guard_as_json),
         "rate_window": match room.rate_window {
             RateWindow::Minute => "minute",
             RateWindow::Sliding => "sliding",
@@ -402,6 +416,7 @@ pub fn as_json(room: &Room) -> serde_json::Value {
                 Secure::Never => "never",
             },
             "partitioned": room.cookie_attributes.partitioned,
+            "domain": room.cookie_domain,
         },
         "turnstile": room.turnstile.as_ref().map(|turnstile| serde_json::json!({
             "sitekey": turnstile.sitekey,
@@ -437,6 +452,21 @@ pub fn as_json(room: &Room) -> serde_json::Value {
         "show_wait": room.page.wait,
         "show_progress": room.page.progress,
         "sentences": of_room(room),
+    })
+}
+
+fn guard_as_json(guard: &OriginGuard) -> serde_json::Value {
+    serde_json::json!({
+        "strategy": strategy_name(guard.settings.strategy),
+        "min": guard.settings.min,
+        "max": guard.settings.max,
+        "at_once": guard.settings.at_once,
+        "timeout": guard.settings.timeout_ms / 1_000,
+        "hold_ms": guard.settings.hold_ms,
+        "admitted": match guard.admitted {
+            WhenFull::Retry => "retry",
+            WhenFull::Pass => "pass",
+        },
     })
 }
 

@@ -9,6 +9,7 @@ mod parse;
 pub mod path;
 mod room;
 mod rooms;
+mod routes;
 mod rules;
 
 pub use page::{LANGUAGES, PageSettings};
@@ -20,3 +21,4 @@ pub use room::{
 };
 pub(crate) use rooms::bare_host;
 pub use rooms::{BrokenRoom, Coverage, MAX_ROOMS, Rooms};
+pub use routes::Route;

@@ -19,6 +19,7 @@ mod guard;
 mod health;
 mod limits;
 mod origin;
+mod routes;
 mod ticket;
 mod turnstile;
 mod window;
