@@ -145,7 +145,15 @@ async function compile() {
   // What worker-build has made, with our entry before it, in one file again.
   await run(
     esbuild,
-    [ENTRY, ...bundle, "--format=esm", "--external:*.wasm", "--external:cloudflare:*", `--outfile=${SCRIPT}`],
+    [
+      ENTRY,
+      ...bundle,
+      "--format=esm",
+      "--charset=utf8",
+      "--external:*.wasm",
+      "--external:cloudflare:*",
+      `--outfile=${SCRIPT}`,
+    ],
     { failure: "The Worker's entry does not build: see above" },
   );
 }

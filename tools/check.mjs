@@ -1,6 +1,7 @@
-/** `npm run check`: says what each room of wrangler.toml will do, or what is wrong with it. */
+/** `npm run check`: says what each room of wrangler.toml will do, or what is wrong with it or with a template. */
+import { readPages } from "./pages.mjs";
 import { setup } from "./setup.mjs";
-import { environment, main, NIGHTLY, run } from "./toolchain.mjs";
+import { environment, Failure, main, NIGHTLY, run } from "./toolchain.mjs";
 
 /** @param {string[]} args of the checker (`npm run check -- --help`); without any, it reads wrangler.toml */
 export async function check(args) {
@@ -10,6 +11,11 @@ export async function check(args) {
     env: environment({ RUSTUP_TOOLCHAIN: NIGHTLY }),
     failure: "", // the checker has said it
   });
+  // Installed by the set-up.
+  const { problemsOfAll } = await import("./templates.mjs");
+  const problems = problemsOfAll(await readPages());
+  for (const problem of problems) console.error(`Error: ${problem}`);
+  if (problems.length > 0) throw new Failure("");
 }
 
 main(import.meta.url, () => check(process.argv.slice(2)));

@@ -1,7 +1,7 @@
 //! A wrangler.toml as far as Anteroom depends on it: vars, bindings, migrations.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anteroom::config::{ConfigError, Part, Room, Rooms, Secure, SlotStrategy};
 use anteroom::health::check::{Check, Checks, Target};
@@ -27,6 +27,8 @@ const OBJECTS: [(&str, &str); 5] = [
 pub struct Project {
     /// The file, and the environment if one was asked for.
     pub place: String,
+    /// The folder that the file is in: templates are below it.
+    folder: PathBuf,
     /// The rooms that work.
     pub rooms: Rooms,
     /// The checks that work.
@@ -103,7 +105,8 @@ impl Project {
     /// Reads and judges a configuration file, for an environment if one is named.
     pub fn read(file: &Path, environment: Option<&str>) -> Self {
         let name = file.display().to_string();
-        let mut project = Self { place: name.clone(), ..Self::default() };
+        let folder = file.parent().unwrap_or(file).to_owned();
+        let mut project = Self { place: name.clone(), folder, ..Self::default() };
         if file.extension().is_some_and(|extension| extension == "json" || extension == "jsonc") {
             let fix = "keep the configuration in wrangler.toml";
             project.refuse("--config", &name, "must be a TOML file", fix);
@@ -236,12 +239,29 @@ impl Project {
         }
         for room in rooms.iter() {
             self.warnings.extend(warnings_of(room));
+            self.judge_template(room);
         }
         for check in checks.iter() {
             self.warnings.extend(warnings_of_check(check, &rooms));
         }
         self.checks = checks;
         self.rooms = rooms;
+    }
+
+    fn judge_template(&mut self, room: &Room) {
+        let name = &room.page.template;
+        let file = self.folder.join("static/pages").join(format!("{name}.html"));
+        if !name.is_empty() && !file.is_file() {
+            self.problems.push(Problem::Part(ConfigError {
+                part: Part::Room,
+                name: room.name.clone(),
+                field: "custom_page_html".to_owned(),
+                value: format!("\"{name}\""),
+                message: format!("there is no file static/pages/{name}.html"),
+                fix: "put the template there, or leave the field out for Anteroom's own page".to_owned(),
+                excerpt: String::new(),
+            }));
+        }
     }
 
     fn judge_size(&mut self, field: &str, value: &Json) {

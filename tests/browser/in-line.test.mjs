@@ -72,7 +72,10 @@ describe("in line", { concurrency: true }, () => {
     const url = `${room.url}/?from=letter`;
     await page.goto(url);
     await inLine(page).waitFor();
-    assert.match(await page.locator("noscript p").first().textContent(), /reloads itself every \d+ seconds/);
+    assert.match(
+      await page.locator("noscript p").first().textContent(),
+      /reloads itself, about every \d+ seconds/,
+    );
     await inShop(page).waitFor();
     assert.equal(page.url(), url);
     assert.ok(page.navigations >= 3, `${page.navigations} loads`);
@@ -141,14 +144,14 @@ describe("in line", { concurrency: true }, () => {
 
     const late = await newVisitor(t);
     await late.page.goto(room.url);
-    await late.page.getByText("One person is ahead of you.").waitFor();
+    await late.page.getByText(/1 person is ahead of you\./).waitFor();
     await early.page.close();
     // Gone, as far as the room can tell.
     await late.page.getByText("You are among the next to go in.").waitFor();
     const again = await early.newTab();
     await again.goto(room.url);
     await inLine(again).waitFor();
-    await late.page.getByText("One person is ahead of you.").waitFor();
+    await late.page.getByText(/1 person is ahead of you\./).waitFor();
 
     stays = false;
     await staying;
@@ -166,7 +169,7 @@ describe("in line", { concurrency: true }, () => {
     const { page } = visitor;
     await page.goto(`${room.url}/product/1`);
     await page.getByText("Entry is closed for the moment").waitFor();
-    assert.equal(await page.title(), "Closed for the moment – waiting room");
+    assert.equal(await page.title(), "Entry is closed for the moment – Waiting room");
     await visitor.checksIn();
     await room.change({ queue_all: false });
     await page.getByRole("heading", { name: "Reading lamp" }).waitFor();

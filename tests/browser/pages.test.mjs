@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import { createServer as createTcpServer } from "node:net";
 import { after, before, describe, test } from "node:test";
 import { startDemoOrigin } from "../../tools/demo-origin.mjs";
-import { inLine, inShop, look, startBrowser, startCrowd, startRoom, Visitor } from "./room.mjs";
+import { inLine, inShop, look, startBrowser, startCrowd, startRoom, Visitor, wait } from "./room.mjs";
 
 /** An origin with addresses at which a browser stays where it is. */
 async function startOddOrigin() {
@@ -47,7 +47,7 @@ describe("pages", { concurrency: 2 }, () => {
       const visitor = await newVisitor(t);
       await visitor.page.goto(room.url);
       await inLine(visitor.page).waitFor();
-      await visitor.page.getByText(/less than a minute|about 1 minute/i).waitFor();
+      await wait(visitor.page, /less than a minute|\b1(–2 minutes| minute)/).waitFor();
       await look(visitor.page, "waiting");
       visitor.expectQuiet(room.url);
 
@@ -61,7 +61,7 @@ describe("pages", { concurrency: 2 }, () => {
       t.after(await startCrowd(room.url, 60));
       const visitor = await newVisitor(t);
       await visitor.page.goto(room.url);
-      await visitor.page.getByText(/about \d+ minutes/i).waitFor();
+      await wait(visitor.page, /\d+–\d+ minutes/).waitFor();
       await look(visitor.page, "crowd");
       visitor.expectQuiet(room.url);
     });
@@ -71,7 +71,7 @@ describe("pages", { concurrency: 2 }, () => {
       const visitor = await newVisitor(t);
       await visitor.page.goto(room.url);
       await visitor.page.getByText("Not known yet").waitFor();
-      assert.equal(await visitor.page.title(), "In line – waiting room");
+      assert.equal(await visitor.page.title(), "You are in line – Waiting room");
       await look(visitor.page, "unknown");
       visitor.expectQuiet(room.url);
     });
@@ -102,7 +102,7 @@ describe("pages", { concurrency: 2 }, () => {
         await route.fulfill({ response: answer, headers, body });
       });
       await scriptless.page.goto(room.url);
-      await scriptless.page.getByText("This page reloads itself every").waitFor();
+      await scriptless.page.getByText("This page reloads itself, about every").waitFor();
       await look(scriptless.page, "scriptless");
       scriptless.expectQuiet(room.url);
     });
@@ -201,7 +201,7 @@ describe("pages", { concurrency: 2 }, () => {
     const answer = await page.goto(`${room.url}/__anteroom/nothing`);
     assert.equal(answer.status(), 404);
     await page.getByRole("heading", { name: "Page not found" }).waitFor();
-    await look(page, "404");
+    await look(page, "404", { language: "en" });
   });
 
   test("an address that leads to one room or another", async (t) => {
@@ -211,7 +211,7 @@ describe("pages", { concurrency: 2 }, () => {
     const answer = await page.goto(`${room.url}/open/..%2fsale`);
     assert.equal(answer.status(), 400);
     await page.getByRole("heading", { name: "Address not understood" }).waitFor();
-    await look(page, "400");
+    await look(page, "400", { language: "en" });
   });
 
   test("a shop that does not answer, until it does", async (t) => {
@@ -224,7 +224,7 @@ describe("pages", { concurrency: 2 }, () => {
     const answer = await page.goto(`${room.url}/?from=letter`);
     assert.equal(answer.status(), 502);
     await page.getByRole("heading", { name: "The site does not answer" }).waitFor();
-    await look(page, "502");
+    await look(page, "502", { language: "en" });
 
     await new Promise((closed) => silent.close(closed));
     const shop = await startDemoOrigin({ port });
@@ -239,7 +239,7 @@ describe("pages", { concurrency: 2 }, () => {
     const visitor = await newVisitor(t);
     await visitor.page.goto(room.url);
     await inShop(visitor.page).waitFor();
-    await look(visitor.page, "shop");
+    await look(visitor.page, "shop", { language: "en" });
     visitor.expectQuiet(room.url);
   });
 });

@@ -227,6 +227,8 @@ export class Visitor {
 
 /** The words that tell where a visitor is. */
 export const inLine = (page) => page.getByRole("heading", { name: "You are in line" });
+/** The wait that is shown. @param {import("playwright").Page} page @param {RegExp} text */
+export const wait = (page, text) => page.locator("#wait").filter({ hasText: text });
 export const inShop = (page) => page.getByRole("heading", { name: "Good things for the hall" });
 
 /**
@@ -319,10 +321,10 @@ async function expectNoSidewaysScrolling(page, where) {
  * scroll sideways for, focus to be seen; with SCREENSHOTS=1 a screenshot of each.
  * @param {import("playwright").Page} page
  * @param {string} state names the screenshots
- * @param {{ keyboard?: boolean }} [options] `keyboard`: try the Tab key
+ * @param {{ keyboard?: boolean, language?: string }} [options] `keyboard`: try the Tab key
  */
-export async function look(page, state, { keyboard = true } = {}) {
-  assert.equal(await page.locator("html").getAttribute("lang"), "en");
+export async function look(page, state, { keyboard = true, language = "en-US" } = {}) {
+  assert.equal(await page.locator("html").getAttribute("lang"), language);
   for (const [size, viewport] of Object.entries(SIZES)) {
     await page.setViewportSize(viewport);
     await expectNoSidewaysScrolling(page, `${state} on a ${size}`);

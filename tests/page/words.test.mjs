@@ -33,7 +33,7 @@ test("people are counted in words fit to read", async () => {
   for (const [peopleAhead, text] of [
     [null, ""],
     [0, "You are among the next to go in."],
-    [1, "About 1 person is ahead of you."],
+    [1, "1 person is ahead of you."],
     [2, "About 2 people are ahead of you."],
     [1_234_567, "About 1,234,567 people are ahead of you."],
   ]) {

@@ -99,7 +99,7 @@ export function createWaitingRoom({ languages: files, templates, template, parts
     }
     headers.set("content-type", "text/html; charset=utf-8");
     if (facts.refreshSeconds > 0) headers.set("refresh", refresh(facts.refreshSeconds, request.url));
-    const name = facts.customPage in templates ? facts.customPage : "";
+    const name = Object.hasOwn(templates, facts.customPage) ? facts.customPage : "";
     headers.set("content-security-policy", name ? ownersPolicy(facts) : policy(facts, hashes));
     const values = { ...variables(facts, said, texts), ...(name ? withSender(facts) : parts) };
     return send(request, facts.status, headers, page(name)(values));

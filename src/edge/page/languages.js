@@ -33,7 +33,7 @@ export function createLanguages(files) {
      * @param {string} chosen the owner's
      */
     choose(accepted, chosen) {
-      const own = chosen in files ? chosen : "en-US";
+      const own = Object.hasOwn(files, chosen) ? chosen : "en-US";
       if (!accepted) return own;
       byReadable ??= new Map(Object.keys(files).map((tag) => [readable(tag), tag]));
       for (const tag of new Negotiator({ headers: { "accept-language": accepted } }).languages()) {

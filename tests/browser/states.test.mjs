@@ -1,0 +1,155 @@
+// Every state of the waiting page in the browser, as the preview shows it: by the code that answers visitors.
+import assert from "node:assert/strict";
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { STATES } from "../../tools/preview/facts.mjs";
+import { startPreview } from "../../tools/preview/server.mjs";
+import { inLine, look, startBrowser, Visitor, wait } from "./room.mjs";
+
+const TEMPLATES = join(import.meta.dirname, "..", "page", "templates");
+
+describe("states", { concurrency: 2 }, () => {
+  let browser;
+  let preview;
+  let folder;
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), "anteroom-pages-"));
+    mkdirSync(folder, { recursive: true });
+    copyFileSync(join(TEMPLATES, "script.html"), join(folder, "script.html"));
+    preview = await startPreview({ pages: folder });
+    browser = await startBrowser();
+  });
+  after(async () => {
+    await browser.close();
+    await preview.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  const newVisitor = async (t, options) => {
+    const visitor = await Visitor.of(browser, { locale: "en-US", ...options });
+    t.after(() => visitor.close());
+    return visitor;
+  };
+  const address = (parameters) => `${preview.url}/preview?${new URLSearchParams(parameters)}`;
+
+  for (const state of Object.keys(STATES)) {
+    test(`${state}: nothing that axe objects to`, async (t) => {
+      const visitor = await newVisitor(t);
+      await visitor.page.goto(address({ state }));
+      await look(visitor.page, `state-${state}`);
+      visitor.expectQuiet(preview.url);
+    });
+  }
+
+  for (const [language, direction] of [
+    ["de-DE", "ltr"],
+    ["ja-JP", "ltr"],
+    ["ar-EG", "rtl"],
+  ]) {
+    test(`in ${language}, by the browser's own wish`, async (t) => {
+      const visitor = await newVisitor(t, { locale: language });
+      await visitor.page.goto(address({ state: "lottery" }));
+      assert.equal(await visitor.page.locator("html").getAttribute("dir"), direction);
+      await look(visitor.page, `language-${language}`, { language });
+      await visitor.checksIn();
+      visitor.expectQuiet(preview.url);
+    });
+  }
+
+  test("before an event the seconds are counted down, by the visitor's own clock", async (t) => {
+    const visitor = await newVisitor(t, { timezoneId: "Asia/Tokyo" });
+    const { page } = visitor;
+    await page.goto(address({ state: "prequeue" }));
+    const countdown = page.getByRole("timer");
+    const first = await countdown.textContent();
+    assert.match(first, /^00:12:\d\d$/);
+    await page.waitForFunction((was) => document.querySelector("#countdown").textContent !== was, first);
+    const start = new Date(Date.now() + 754_000);
+    const time = start.toLocaleTimeString("en-US", { timeZone: "Asia/Tokyo", hour: "numeric" });
+    const [hour] = time.split(/\D/);
+    assert.match(await page.locator("#start").textContent(), new RegExp(`Start: .*\\b${hour}:\\d\\d`));
+    visitor.expectQuiet(preview.url);
+  });
+
+  test("the time of entry is told by the visitor's own clock", async (t) => {
+    const { page } = await newVisitor(t, { timezoneId: "Asia/Kolkata" });
+    await page.goto(address({ state: "known" }));
+    const text = await page.locator("#expected").textContent();
+    const to = new Date(Date.now() + 780_000);
+    const minute = to.toLocaleTimeString("en-US", { timeZone: "Asia/Kolkata", minute: "2-digit" });
+    assert.match(text, new RegExp(`^Expected time of entry: .*:(${minute}|${Number(minute) - 1}) [AP]M$`));
+  });
+
+  test("a page that rejects does not come back", async (t) => {
+    const visitor = await newVisitor(t);
+    await visitor.page.clock.install();
+    await visitor.page.goto(address({ state: "reject" }));
+    await visitor.page.getByText("Entry is closed").first().waitFor();
+    await visitor.page.clock.runFor(120_000);
+    assert.equal(visitor.checkIns, 0);
+    assert.equal(visitor.page.navigations, 1);
+    visitor.expectQuiet(preview.url);
+  });
+
+  test("without script the page says all it can", async (t) => {
+    const { page } = await newVisitor(t, { javaScriptEnabled: false, locale: "ar-EG" });
+    await page.goto(address({ state: "prequeue" }));
+    await page.getByText("UTC").first().waitFor();
+    assert.equal(await page.locator("#line").isVisible(), false);
+    assert.equal(await page.locator("html").getAttribute("lang"), "ar-EG");
+  });
+
+  test("the visitor's turn, and a check that fails", async (t) => {
+    const visitor = await newVisitor(t);
+    await visitor.page.goto(address({ state: "turn" }));
+    await visitor.page.getByText("it is your turn").waitFor();
+    await look(visitor.page, "state-turn");
+    await visitor.page.goto(address({ state: "trouble" }));
+    await visitor.page.getByText("The last check did not get through.").waitFor();
+    await look(visitor.page, "state-trouble");
+  });
+
+  test("an owner's page runs its scripts and styles, and shows what was saved", async (t) => {
+    const visitor = await newVisitor(t);
+    const { page } = visitor;
+    await page.goto(address({ state: "known", page: "script" }));
+    const box = page.locator("#box");
+    await box.filter({ hasText: "About 10 min" }).waitFor();
+    assert.equal(
+      await box.evaluate((element) => getComputedStyle(element).backgroundColor),
+      "rgb(17, 34, 51)",
+    );
+    assert.equal(await box.evaluate((element) => getComputedStyle(element).paddingTop), "16px");
+    await box.click();
+    assert.equal(await box.getAttribute("data-clicked"), "yes");
+    assert.deepEqual(visitor.problems, []);
+    writeFileSync(join(folder, "script.html"), "<!doctype html><title>x</title><p>{{waitTimeFormated}}");
+    await page.getByText("did you mean waitTimeFormatted?").waitFor();
+  });
+
+  test("the preview leads to every state, in a language", async (t) => {
+    const { page } = await newVisitor(t);
+    await page.goto(preview.url);
+    await page.getByLabel("Language").selectOption("ar-EG");
+    await page.getByRole("link", { name: "closed", exact: true }).click();
+    assert.equal(await page.locator("html").getAttribute("lang"), "ar-EG");
+    for (const [query, text] of [
+      ["force_queue=true", /nobody is let in/],
+      ["queue_is_full=true", /more than a day/],
+      ["waitTime=30", /20–40 minutes/],
+      ["queueing_method=random&waitTime=30", /15–45 minutes/],
+      ["queueing_method=passthrough&event=prequeueing&shuffle_at_event_start=true", /13 minutes/],
+    ]) {
+      await page.goto(`${preview.url}/preview?${query}`);
+      await inLine(page)
+        .or(page.getByRole("heading", { name: /You are in line/ }))
+        .first()
+        .waitFor();
+      await wait(page, text).waitFor();
+    }
+    await page.goto(`${preview.url}/preview?queueing_method=passthrough`);
+    await page.getByRole("heading", { name: "Welcome" }).waitFor();
+  });
+});
