@@ -67,6 +67,8 @@ const HELP: &str = r#"A room in wrangler.toml:
   bypass_rules = ["ip.src in {192.0.2.0/24}"]
                                     requests that go past the room, docs/bypass.md; also as tables,
                                     { expression = "...", description = "our office", enabled = true }
+  count = "all"                     or "navigations": only requests for pages take a slot or wait
+  exempt_extensions = ["css", "js"] paths that neither enter nor wait
   cookie_suffix = "shop"            the cookie is then __anteroom_shop
   cookie_attributes = { samesite = "auto", secure = "auto" }
                                     samesite: auto, lax, none, strict; secure: auto, always, never

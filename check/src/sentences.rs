@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use anteroom::bypass::BypassRule;
 use anteroom::config::{
-    BindTicket, OnError, OnUnhealthy, OriginGuard, PageSettings, RateWindow, Room, SameSite, Secure,
+    BindTicket, Count, OnError, OnUnhealthy, OriginGuard, PageSettings, RateWindow, Room, SameSite, Secure,
     SlotStrategy, TurnstileAction, TurnstileMode, WhenFull,
 };
 use anteroom::health::check::{Check, OBSERVERS, SEARCHED_BODY, Target};
@@ -120,7 +120,7 @@ fn of_routes(room: &Room) -> Vec<String> {
     sentences
 }
 
-/// Which requests go past the room.
+/// Which requests go past the room, or start no visit.
 fn of_bypass(room: &Room) -> Vec<String> {
     let in_words = |rule: &BypassRule| {
         let described =
@@ -131,7 +131,20 @@ fn of_bypass(room: &Room) -> Vec<String> {
             rule.expression
         )
     };
-    room.bypass_rules.iter().map(in_words).collect()
+    let mut sentences: Vec<String> = room.bypass_rules.iter().map(in_words).collect();
+    if room.count == Count::Navigations {
+        sentences.push(
+            "Only requests for pages enter or wait; all others of visitors who are not in go to the origin, uncounted \
+             (count = \"navigations\")."
+                .to_owned(),
+        );
+    }
+    if !room.exempt_extensions.is_empty() {
+        let all: Vec<String> =
+            room.exempt_extensions.iter().map(|extension| format!(".{extension}")).collect();
+        sentences.push(format!("Paths that end in {} neither enter nor wait.", all.join(", ")));
+    }
+    sentences
 }
 
 /// How long places are kept, and for whom.
@@ -400,6 +413,11 @@ pub fn as_json(room: &Room) -> serde_json::Value {
             OnError::Admit => "admit",
             OnError::Queue => "queue",
         },
+        "count": match room.count {
+            Count::All => "all",
+            Count::Navigations => "navigations",
+        },
+        "exempt_extensions": &*room.exempt_extensions,
         "bypass_rules": room.bypass_rules.iter().map(rule_as_json).collect::<Vec<_>>(),
         "cookie_name": room.cookie_name(),
         "cookie_path": room.cookie_path(),

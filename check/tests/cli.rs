@@ -436,6 +436,8 @@ fn help_teaches_every_field() {
         "health_checks",
         "on_unhealthy",
         "bypass_rules",
+        "count",
+        "exempt_extensions",
         "cookie_suffix",
         "cookie_attributes",
         "queueing_status_code",

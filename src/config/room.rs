@@ -56,6 +56,10 @@ pub struct Room {
     pub on_unhealthy: OnUnhealthy,
     /// Requests that go past the room.
     pub bypass_rules: Arc<[BypassRule]>,
+    /// Which requests start a visit.
+    pub count: Count,
+    /// Requests for paths with these extensions, in lower case and without dot, neither enter nor wait.
+    pub exempt_extensions: Arc<[String]>,
     /// Appended to the cookie's name after an underscore; may be empty.
     pub cookie_suffix: String,
     /// Attributes of the ticket cookie.
@@ -145,6 +149,15 @@ pub struct Limits {
     pub total_active_users: u32,
     /// How many new users may enter in a minute; 0: nobody.
     pub new_users_per_minute: u32,
+}
+
+/// Which requests of visitors who are not in take a slot or wait (`count`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Count {
+    /// All.
+    All,
+    /// Those for pages; the others go to the origin uncounted.
+    Navigations,
 }
 
 /// Which minutes `new_users_per_minute` holds for.

@@ -17,6 +17,7 @@ use super::room_worker::{Place, time_in};
 use super::settings::Settings;
 use super::{bypass, health, operator, own, turnstile};
 use crate::answer::{self, Estimate, WaitingView};
+use crate::bypass::Concern;
 use crate::config::{Coverage, Room};
 use crate::origin::Turn;
 use crate::pipeline::{CheckIn, Seen};
@@ -72,6 +73,12 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         // Nobody has to be asked, and whichever colo counts a move, the sum is right.
         let place = Place::new(room, likely_colo(&request.inner), host, &env, &settings);
         return Visit { request, context, settings, place, https, carrier }.pass(ticket);
+    }
+    match bypass::concern(room, &request) {
+        Concern::Room => {}
+        Concern::Origin => return Ok(NOT_OURS),
+        // Browsers forget what they could not load in advance.
+        Concern::Nobody => return own::response(503, &[("cache-control", "no-store".to_owned())], ""),
     }
     let place = Place::new(room, colo(&request.inner), host, &env, &settings);
     let standing = best(&tickets, room, place.time());
