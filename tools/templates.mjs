@@ -15,7 +15,7 @@ const NEAR = 4;
 function knownNames(languages) {
   const texts = JSON.parse(languages["en-US"]);
   const facts = plainFacts();
-  return Object.keys(variables(facts, words(facts, "en-US", texts), texts));
+  return Object.keys(variables(facts, words(facts, "en-US", texts), "en-US", texts));
 }
 
 /** In how many letters two words differ. */

@@ -1,5 +1,6 @@
 // Which language a visitor reads, and its texts. Only the file of a language that somebody reads is ever parsed.
 import Negotiator from "negotiator";
+import { remember } from "./remember.js";
 
 /** Norwegian has two written forms and a tag for both; we have one of them. */
 const SAME_LANGUAGE = { no: "nb", nn: "nb" };
@@ -17,9 +18,9 @@ function readable(tag) {
 }
 
 /** @param {string} tag */
-export function direction(tag) {
-  return RIGHT_TO_LEFT.includes(new Intl.Locale(tag).maximize().script) ? "rtl" : "ltr";
-}
+export const direction = remember((tag) =>
+  RIGHT_TO_LEFT.includes(new Intl.Locale(tag).maximize().script) ? "rtl" : "ltr",
+);
 
 /** @param {Record<string, string>} files the texts of each language as JSON, by tag */
 export function createLanguages(files) {
@@ -32,7 +33,7 @@ export function createLanguages(files) {
      * @param {string} accepted the visitor's `Accept-Language`; empty: does not matter
      * @param {string} chosen the owner's
      */
-    choose(accepted, chosen) {
+    choose: remember((accepted, chosen) => {
       const own = Object.hasOwn(files, chosen) ? chosen : "en-US";
       if (!accepted) return own;
       byReadable ??= new Map(Object.keys(files).map((tag) => [readable(tag), tag]));
@@ -43,7 +44,7 @@ export function createLanguages(files) {
         if (byReadable.has(found)) return byReadable.get(found);
       }
       return own;
-    },
+    }),
     /** The texts of a language. */
     texts(tag) {
       texts[tag] ??= JSON.parse(files[tag]);

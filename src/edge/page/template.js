@@ -1,7 +1,7 @@
 // Mustache templates: the page of our own and those of owners. Each is read once, when it is first shown.
 import Mustache from "mustache";
 import { beyondContract, contract } from "./contract.js";
-import { wordsForScript } from "./words.js";
+import { pageWords, wordsForScript } from "./words.js";
 
 const writer = new Mustache.Writer();
 
@@ -9,9 +9,10 @@ const writer = new Mustache.Writer();
  * All that a template may name.
  * @param {Facts} facts
  * @param {ReturnType<typeof import("./words.js").words>} said
- * @param {Record<string, any>} texts
+ * @param {string} tag the language
+ * @param {Record<string, any>} texts its texts
  */
-export function variables(facts, said, texts) {
+export function variables(facts, said, tag, texts) {
   const known = contract(facts);
   const more = beyondContract(facts);
   return {
@@ -22,8 +23,11 @@ export function variables(facts, said, texts) {
     peopleAheadKnown: more.peopleAhead !== null,
     progressKnown: more.progress !== null,
     progress: more.progress ?? 0,
+    // An invisible widget asks for nothing.
+    challengeIsSeen: facts.turnstile.includes('data-appearance="always"'),
     cookieless: facts.cookieless,
     ...said,
+    ...pageWords(facts, tag, texts),
     host: facts.host,
     texts,
     scriptWords: JSON.stringify(wordsForScript(facts, said, texts)),

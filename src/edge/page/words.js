@@ -1,5 +1,6 @@
 // Everything a waiting visitor is told, in words. Whatever holds a number or a time is made by the platform's Intl.
 import { direction } from "./languages.js";
+import { remember } from "./remember.js";
 
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;
@@ -12,27 +13,28 @@ const DAY = 24 * HOUR;
  */
 const fill = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
 
-const formats = new Map();
-/** A formatter, made once for each language and use: making one costs more than using it. */
-function format(Formatter, tag, options) {
-  const key = `${Formatter.name} ${tag} ${JSON.stringify(options)}`;
-  if (!formats.has(key)) formats.set(key, new Formatter(tag, options));
-  return formats.get(key);
-}
-
-const unit = (tag, name) =>
-  format(Intl.NumberFormat, tag, {
+// Formatters. Without a script nobody knows the visitor's own time zone, so times are in UTC.
+const unit = remember((tag, name) => {
+  return new Intl.NumberFormat(tag, {
     style: "unit",
     unit: name,
     unitDisplay: "long",
     maximumFractionDigits: 1,
   });
+});
+const numbers = remember((tag) => new Intl.NumberFormat(tag));
+const plurals = remember((tag) => new Intl.PluralRules(tag));
+const TIME = { hour: "numeric", minute: "2-digit", timeZone: "UTC", timeZoneName: "short" };
+const clock = remember((tag) => new Intl.DateTimeFormat(tag, { ...TIME, second: "2-digit" }));
+const date = remember((tag) => new Intl.DateTimeFormat(tag, { ...TIME, month: "long", day: "numeric" }));
+const clockText = remember((tag, seconds) => clock(tag).format(seconds * 1000));
 
 /** A length of time as it is: `50 seconds`, `5 minutes`. */
-export const exactDuration = (tag, seconds) =>
+export const exactDuration = remember((tag, seconds) =>
   seconds % MINUTE === 0 && seconds > 0
     ? unit(tag, "minute").format(seconds / MINUTE)
-    : unit(tag, "second").format(seconds);
+    : unit(tag, "second").format(seconds),
+);
 
 /** A length of time in steps that are longer the longer it is. */
 function roundedBy(round, seconds, inHours) {
@@ -55,9 +57,12 @@ export function waitText(tag, texts, low, high) {
   // Outwards: nobody minds being early.
   const from = Math.max(roundedBy(Math.floor, low, inHours), inHours ? HOUR / 2 : MINUTE) / size;
   const to = roundedBy(Math.ceil, Math.min(high, DAY), inHours) / size;
-  const numbers = unit(tag, name);
-  return from >= to ? numbers.format(to) : numbers.formatRange(from, to);
+  return rangeText(tag, name, from, to);
 }
+
+const rangeText = remember((tag, name, from, to) =>
+  from >= to ? unit(tag, name).format(to) : unit(tag, name).formatRange(from, to),
+);
 
 /** How long until something begins. */
 const untilText = (tag, texts, seconds) => {
@@ -68,20 +73,12 @@ const untilText = (tag, texts, seconds) => {
   return hours <= 48 ? unit(tag, "hour").format(hours) : unit(tag, "day").format(Math.ceil(seconds / DAY));
 };
 
-/** The time of day without a script to tell the visitor's own. */
-const timeText = (tag, ms, style) =>
-  format(Intl.DateTimeFormat, tag, { ...style, hour: "numeric", minute: "2-digit", timeZone: "UTC" }).format(
-    ms,
-  );
-const CLOCK = { second: "2-digit", timeZoneName: "short" };
-const DATE = { month: "long", day: "numeric", timeZoneName: "short" };
-
 /** How many people wait in front, as a sentence; nothing when it is not known. */
 export function peopleText(tag, texts, people) {
   if (people === null) return "";
   if (people === 0) return texts.peopleNext;
-  const kind = format(Intl.PluralRules, tag, {}).select(people);
-  const number = format(Intl.NumberFormat, tag, {}).format(people);
+  const kind = plurals(tag).select(people);
+  const number = numbers(tag).format(people);
   return fill(texts.peopleAhead[kind] ?? texts.peopleAhead.other, { number });
 }
 
@@ -146,30 +143,42 @@ export function words(facts, tag, texts) {
     rejected: waitLabel,
     unknown: texts.inLine,
   }[state];
-  const [headingBefore, headingAfter] = facts.host ? texts.inLineFor.split("{host}") : [texts.inLine, ""];
-  const refresh = exactDuration(tag, facts.refreshSeconds);
-  const canExpect = ["known", "random"].includes(state) && showWait;
+  const waitKnown = ["known", "random"].includes(state) && showWait;
   return {
     state,
-    waitKnown: ["known", "random"].includes(state) && showWait,
+    waitKnown,
     waitLabel: isHidden ? "" : waitLabel,
     waitText: isHidden ? "" : wait,
     waitNote,
     title: `${isHidden ? texts.inLine : (headline ?? capitalised(tag, wait))} – ${texts.title}`,
-    headingBefore,
-    headingAfter: headingAfter ?? "",
     peopleText: peopleText(tag, texts, positionOf(facts).peopleAhead),
-    startText: event?.prequeueing
-      ? fill(texts.prequeueStart, { time: timeText(tag, facts.now + event.secondsToStart * 1000, DATE) })
-      : "",
-    checkedText: fill(texts.lastCheck, { time: timeText(tag, facts.now, CLOCK) }),
-    checksText: facts.refreshSeconds > 0 ? fill(texts.checksItself, { duration: refresh }) : "",
-    reloadsText: facts.refreshSeconds > 0 ? fill(texts.reloadsItself, { duration: refresh }) : "",
-    keptText: fill(texts.keptFor, { duration: exactDuration(tag, facts.keptSeconds) }),
     /** Between so many seconds from now and so many the visitor may expect to enter. */
-    expectedIn: canExpect ? [facts.waitSecondsLow, facts.waitSecondsHigh] : null,
+    expectedIn: waitKnown ? [facts.waitSecondsLow, facts.waitSecondsHigh] : null,
     startsIn: event?.prequeueing ? event.secondsToStart : null,
     door: ["closed", "held", "prequeue", "rejected"].includes(state) ? "closed" : "ajar",
+  };
+}
+
+/** What only a page says. */
+export function pageWords(facts, tag, texts) {
+  const { host, event, now, refreshSeconds, keptSeconds } = facts;
+  // Nobody is in line where nobody is let in.
+  const isInLine = stateOf(facts) !== "rejected";
+  const [headingBefore, headingAfter] = !isInLine
+    ? [host ? "" : texts.title, ""]
+    : host
+      ? texts.inLineFor.split("{host}")
+      : [texts.inLine, ""];
+  const start = event?.prequeueing && date(tag).format(now + event.secondsToStart * 1000);
+  const refresh = { duration: exactDuration(tag, refreshSeconds) };
+  return {
+    headingBefore,
+    headingAfter,
+    startText: start ? fill(texts.prequeueStart, { time: start }) : "",
+    checkedText: fill(texts.lastCheck, { time: clockText(tag, Math.floor(now / 1000)) }),
+    checksText: refreshSeconds > 0 ? fill(texts.checksItself, refresh) : "",
+    reloadsText: refreshSeconds > 0 ? fill(texts.reloadsItself, refresh) : "",
+    keptText: fill(texts.keptFor, { duration: exactDuration(tag, keptSeconds) }),
     language: tag,
     direction: direction(tag),
   };
