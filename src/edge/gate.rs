@@ -221,7 +221,7 @@ impl Visit {
             Step::Pass => self.pass(ticket),
             Step::Enter { minute, numbered } => self.enter(ticket, waits, minute, numbered),
             Step::Wait | Step::Ask(..) => self.wait(ticket, waits, waited, draw).await,
-            Step::Refuse => self.refuse(),
+            Step::Refuse => Ok(self.refuse()),
         }
     }
 
@@ -268,7 +268,7 @@ impl Visit {
     }
 
     /// Whoever is turned away keeps the ticket that there is, and is not counted.
-    fn refuse(&self) -> Result<JsValue> {
+    fn refuse(&self) -> JsValue {
         let time = self.place.time();
         let view = WaitingView {
             room: &self.place.room,
@@ -287,7 +287,7 @@ impl Visit {
             infinite_queue: false,
             turnstile: "",
         };
-        Ok(answer::facts(&view, &[]).into())
+        answer::facts(&view, &[]).into()
     }
 
     /// Whoever waits. `counted`: is counted among those who wait already; `known`: has brought a ticket.
