@@ -159,6 +159,26 @@ fn what_goes_past_a_room_is_told_and_mistakes_are_pointed_at() {
 }
 
 #[test]
+fn all_routes_of_a_room_are_told() {
+    let more = "cookie_suffix = \"sale\"\npath_case_insensitive = true\n\
+                additional_routes = [{ host = \"outlet.example.com\", path = \"/\" }]\n";
+    let domain = "cookie_attributes = { domain = \"example.com\" }\n";
+    let shop = SHOP.replace("path = ", &format!("{more}{domain}path = "));
+    let (status, out, errors) = check(&format!("{shop}{OBJECTS}"), &[]);
+    assert_eq!((status, errors.as_str()), (0, ""));
+    for sentence in [
+        "covers /sale and everything below it on shop.example.com, and every path on outlet.example.com.",
+        "capitals and in small letters are the same",
+        "the cookie __anteroom_sale (Path=/, Domain=example.com, SameSite=Lax",
+    ] {
+        assert!(out.contains(sentence), "{sentence:?} is not in:\n{out}");
+    }
+    let anywhere = shop.replace("host = \"shop.example.com\"\n", "").replace(domain, "");
+    let (_, out, _) = check(&format!("{anywhere}{OBJECTS}"), &[]);
+    assert!(out.contains("on another host its visitor is new"), "{out}");
+}
+
+#[test]
 fn errors_of_rooms_go_to_the_standard_error() {
     let broken = SHOP.replace("200", "0").replace("path", "pth");
     let (status, out, errors) = check(&format!("{broken}{OBJECTS}"), &[]);
@@ -433,6 +453,9 @@ fn help_teaches_every_field() {
     for word in [
         "host",
         "path",
+        "additional_routes",
+        "path_case_insensitive",
+        "domain",
         "total_active_users",
         "new_users_per_minute",
         "limits",
@@ -449,6 +472,8 @@ fn help_teaches_every_field() {
         "health_checks",
         "on_unhealthy",
         "bypass_rules",
+        "count",
+        "exempt_extensions",
         "cookie_suffix",
         "cookie_attributes",
         "queueing_status_code",

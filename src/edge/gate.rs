@@ -17,6 +17,7 @@ use super::room_worker::{Place, time_in};
 use super::settings::Settings;
 use super::{bypass, health, operator, own, turnstile};
 use crate::answer::{self, DrawFacts, Estimate, EventView, WaitingView};
+use crate::bypass::Concern;
 use crate::config::{BindTicket, Coverage, QueueingMethod, Room};
 use crate::origin::Turn;
 use crate::pipeline::{CheckIn, Seen};
@@ -88,6 +89,12 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         // Nobody has to be asked, and whichever colo counts a move, the sum is right.
         let place = Place::new(changing, likely_colo(&request.inner), host, &env, &settings);
         return Visit { request, context, settings, place, https, carrier, bound_to }.pass(ticket);
+    }
+    match bypass::concern(room, &request) {
+        Concern::Room => {}
+        Concern::Origin => return Ok(NOT_OURS),
+        // Browsers forget what they could not load in advance.
+        Concern::Nobody => return own::response(503, &[("cache-control", "no-store".to_owned())], None),
     }
     let place = Place::new(changing, colo(&request.inner), host, &env, &settings);
     let standing = best(&tickets, &place.room, place.time());
@@ -258,7 +265,7 @@ impl Visit {
             Step::Pass => self.pass(ticket),
             Step::Enter { minute, numbered } => self.enter(ticket, waits, minute, numbered),
             Step::Wait | Step::Ask(..) => self.wait(ticket, waits, waited, draw).await,
-            Step::Refuse => self.refuse(),
+            Step::Refuse => Ok(self.refuse()),
         }
     }
 
@@ -321,7 +328,7 @@ impl Visit {
     }
 
     /// Whoever is turned away keeps the ticket that there is, and is not counted.
-    fn refuse(&self) -> Result<JsValue> {
+    fn refuse(&self) -> JsValue {
         let time = self.place.time();
         let view = WaitingView {
             room: &self.place.room,
@@ -340,7 +347,7 @@ impl Visit {
             infinite_queue: false,
             turnstile: "",
         };
-        Ok(answer::facts(&view, &[]).into())
+        answer::facts(&view, &[]).into()
     }
 
     /// Whoever waits. `counted`: is counted among those who wait already; `known`: has brought a ticket.

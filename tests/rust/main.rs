@@ -22,6 +22,7 @@ mod limits;
 mod methods;
 mod origin;
 mod places;
+mod routes;
 mod ticket;
 mod turnstile;
 mod window;
