@@ -1,4 +1,5 @@
-// The site behind the demo's waiting room: a small shop. It knows nothing of the room, as a real origin would not.
+// The site behind the demo's waiting room: a small shop. All that it knows of the room is that whoever has ordered is done
+// (the command revoke).
 //
 // Standalone: node tools/demo-origin.mjs --port 9000
 // In a program: const { url, close } = await startDemoOrigin();
@@ -51,7 +52,7 @@ a:focus-visible, button:focus-visible { outline: 3px solid var(--link); outline-
 .thing { fill: var(--strong) } .bright { fill: var(--brass) }
 .room { background: var(--card); border-left: 4px solid var(--brass); padding: 1.1rem 1.25rem; margin: 2rem 0; max-width: 46rem }
 .room ol { padding-left: 1.2rem; margin-top: .5rem }
-.buy { display: inline-block; margin: 1.25rem 0; padding: .6rem 1.2rem; border-radius: .5rem; background: var(--strong); color: var(--on-strong); text-decoration: none; font-weight: 600 }
+.buy { border: 0; font: inherit; display: inline-block; margin: 1.25rem 0; padding: .6rem 1.2rem; border-radius: .5rem; background: var(--strong); color: var(--on-strong); text-decoration: none; font-weight: 600 }
 footer, .quiet { color: var(--quiet); font-size: .9375rem }
 footer { border-top: 1px solid var(--rule); margin-top: 2rem }
 `;
@@ -117,6 +118,10 @@ const product = (index) => {
 };
 
 const CHECKOUT = `<h1>Your basket</h1><p class="lead">This is where a real shop would take your order. Nobody who was let in is thrown out here while they are busy.</p>
+<form method="post" action="/order"><button class="buy">Order now</button></form>
+<p><a href="/">Back to all things</a></p>`;
+
+const ORDERED = `<h1>Thank you</h1><p class="lead">That was the last step. Your place in the shop is free for the next one in line.</p>
 <p><a href="/">Back to all things</a></p>`;
 
 /** Answers one request. */
@@ -130,7 +135,7 @@ function answer(request, response, demo) {
     });
     response.end(request.method === "HEAD" ? undefined : body);
   };
-  const html = (status, title, content) => {
+  const html = (status, title, content, headers = {}) => {
     // Two cookies of the shop's own: the room must hand both on untouched.
     const cookies = ["shop_seen=yes; Path=/; SameSite=Lax"];
     if (!/(^|; )shop_session=/.test(request.headers.cookie ?? "")) {
@@ -139,6 +144,7 @@ function answer(request, response, demo) {
     send(status, "text/html; charset=utf-8", page(title, content, request), {
       "cache-control": "no-cache",
       "set-cookie": cookies,
+      ...headers,
     });
   };
 
@@ -147,6 +153,8 @@ function answer(request, response, demo) {
   else if (number && PRODUCTS[number - 1])
     html(200, `${PRODUCTS[number - 1].name} – Hall & Hearth`, product(number - 1));
   else if (pathname === "/checkout") html(200, "Your basket – Hall & Hearth", CHECKOUT);
+  else if (pathname === "/order" && request.method === "POST")
+    html(200, "Thank you – Hall & Hearth", ORDERED, { "anteroom-command": "revoke" });
   else if (pathname === "/style.css")
     send(200, "text/css; charset=utf-8", STYLE, { "cache-control": "max-age=60" });
   else if (pathname === "/api/stock") {

@@ -50,7 +50,8 @@ const HELP: &str = r#"A room in wrangler.toml:
   rate_window = "minute"            or "sliding": in any 60 seconds, of leases
   session_duration = 5              minutes a user stays active, 1 to 30
   disable_session_renewal = false   true: after entering, not after the last request
-  queueing_method = "fifo"          oldest first
+  queueing_method = "fifo"          oldest first; "random": drawn among all who wait; "passthrough": everybody
+                                    enters; "reject": nobody enters or waits
   queue_all = false                 true: nobody new enters
   suspended = false                 true: the room is off
   slot_strategy = "leases"          or "counters", "adapted_worker_slots", "worker_slots"

@@ -93,6 +93,7 @@ impl Problem {
         serde_json::json!({
             "room": of(Part::Room),
             "check": of(Part::Check),
+            "event": of(Part::Event),
             "field": field,
             "value": value,
             "message": message,
@@ -478,7 +479,7 @@ fn is_private(host: &str) -> bool {
 
 /// What a name looks like the name of: `ROOM_SHOP`, `room_shop`, `Room-Shop`, `check_origin`.
 fn looks_like(name: &str) -> Option<Part> {
-    [Part::Room, Part::Check].into_iter().find(|part| {
+    [Part::Room, Part::Check, Part::Event].into_iter().find(|part| {
         let prefix = part.var_prefix();
         name.get(..prefix.len()).is_some_and(|start| start.replace('-', "_").eq_ignore_ascii_case(prefix))
     })

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use anteroom::bypass::BypassRule;
 use anteroom::config::{
-    BindTicket, OnError, OnUnhealthy, OriginGuard, PageSettings, RateWindow, Room, SameSite, Secure,
-    SlotStrategy, TurnstileAction, TurnstileMode, WhenFull,
+    BindTicket, OnError, OnUnhealthy, OriginGuard, PageSettings, QueueingMethod, RateWindow, Room, SameSite,
+    Secure, SlotStrategy, TurnstileAction, TurnstileMode, WhenFull,
 };
 use anteroom::health::check::{Check, OBSERVERS, SEARCHED_BODY, Target};
 use anteroom::origin::GuardStrategy;
@@ -40,10 +40,7 @@ pub fn of_room(room: &Room) -> Vec<String> {
         count(room.session_duration.into(), "minute", "minutes"),
         if room.disable_session_renewal { "entering, whatever requests come" } else { "the last request" }
     ));
-    sentences.push(format!(
-        "Everybody else waits, oldest minute first, on a page with status {} that refreshes every {} seconds.",
-        room.queueing_status_code, room.refresh_interval_seconds
-    ));
+    sentences.push(of_method(room));
     sentences.extend(of_places(room));
     sentences.extend(of_page(&room.page));
     let strategy = match room.slot_strategy {
@@ -179,6 +176,29 @@ fn of_page(page: &PageSettings) -> Vec<String> {
         sentences.push(format!("Everybody who waits reads: {}", page.message));
     }
     sentences
+}
+
+/// What happens to those who are not in.
+fn of_method(room: &Room) -> String {
+    let (status, refresh) = (room.queueing_status_code, room.refresh_interval_seconds);
+    match room.queueing_method {
+        QueueingMethod::Fifo => format!(
+            "Everybody else waits, oldest minute first, on a page with status {status} that refreshes every {refresh} \
+             seconds."
+        ),
+        QueueingMethod::Random => format!(
+            "Everybody else waits, and each is drawn by chance, on a page with status {status} that refreshes every \
+             {refresh} seconds."
+        ),
+        QueueingMethod::Passthrough => {
+            "Everybody enters and is counted, and nobody waits: the limits are not looked at (passthrough)."
+                .to_owned()
+        }
+        QueueingMethod::Reject => format!(
+            "Nobody new enters, and nobody waits: everybody else is turned away with a page with status {status} that \
+             does not refresh (reject)."
+        ),
+    }
 }
 
 /// What the room does about its origin's health.
@@ -372,7 +392,7 @@ pub fn as_json(room: &Room) -> serde_json::Value {
         },
         "session_duration": room.session_duration,
         "disable_session_renewal": room.disable_session_renewal,
-        "queueing_method": "fifo",
+        "queueing_method": room.queueing_method,
         "queue_all": room.queue_all,
         "suspended": room.suspended,
         "slot_strategy": match room.slot_strategy {

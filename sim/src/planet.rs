@@ -5,16 +5,16 @@
 
 use std::collections::BTreeMap;
 
-use anteroom::config::{Room, SlotStrategy};
+use anteroom::config::{QueueingMethod, Room, SlotStrategy};
 use anteroom::origin::{Arrival, Reply, Turn as GuardTurn, Watch};
 use anteroom::pipeline::messages::{ColoReport, Given, WorkerAnswer, WorkerReport};
 use anteroom::pipeline::{
     CheckIn, DataCenter, Global, GlobalMeta, HOLD_TRIES, Outbox, SavedDataCenter, Seen,
 };
 use anteroom::queue::{
-    Anywhere, Clocked, Counter, Desk, Keeper, LeaseAnswer, LeaseAsk, LeaseCounter, Lent, LoanAsk, NumberAsk,
-    Outcome, Pool, Renewal, SavedPool, StateKey, Step, Turn, Whom, estimated_wait_seconds, minute_of,
-    next_check_in_seconds,
+    Anywhere, Clocked, Counter, Desk, DrawKey, Keeper, LeaseAnswer, LeaseAsk, LeaseCounter, Lent, LoanAsk,
+    NumberAsk, Outcome, Pool, Renewal, SavedPool, StateKey, Step, Turn, Whom, estimated_wait_seconds,
+    minute_of, next_check_in_seconds, next_draw_seconds,
 };
 use anteroom::ticket::{Standing, Ticket, standing};
 use fastrand::Rng;
@@ -252,6 +252,7 @@ enum Event {
 /// A planet that can be let run.
 pub struct Planet {
     room: Room,
+    draw_key: DrawKey,
     setup: Setup,
     behaviour: Behaviour,
     scenario: Scenario,
@@ -359,6 +360,7 @@ impl Planet {
             events: 0,
             behaviour: scenario.visitors.clone(),
             scenario: scenario.clone(),
+            draw_key: DrawKey::new(None, &format!("{seed}")),
             room,
             setup,
             rng,
@@ -671,8 +673,9 @@ impl Planet {
         let full = self.pages.is_some()
             && !matches!(standing, Standing::Active(_))
             && !desk.watch.has_room(true_now);
-        let step = if full {
-            // The origin has enough to do with those who are in.
+        let draw = desk.keeper.draw(&self.room, &self.draw_key, &standing, now);
+        let step = if full || draw.is_some_and(|draw| !draw.wins) {
+            // The origin has enough to do with those who are in, or it was no winning number.
             Step::Wait
         } else if self.literal {
             let state = desk.keeper.state().map(|state| (&state.key, state.global_time(now)));
@@ -731,6 +734,7 @@ impl Planet {
         match step {
             Step::Pass => self.pass(colo, worker, &request),
             Step::Wait => self.wait(colo, worker, &request),
+            Step::Refuse => self.refuse(&request),
             Step::Enter { minute, numbered } => self.enter(colo, worker, &request, minute, numbered),
             Step::Ask(whom, ask) => {
                 request.asked = (whom, ask);
@@ -924,7 +928,11 @@ impl Planet {
         let estimate = key
             .and_then(|key| estimated_wait_seconds(&self.room, key, ticket.bucket, time))
             .map(|seconds| u32::try_from(seconds).unwrap_or(u32::MAX));
-        let next = next_check_in_seconds(&self.room, key, ticket.bucket, waits, time, random);
+        let next = if self.room.queueing_method == QueueingMethod::Random {
+            next_draw_seconds(&self.room, ticket.id, now, random)
+        } else {
+            next_check_in_seconds(&self.room, key, ticket.bucket, waits, time, random)
+        };
         let waiting = Ticket { refresh_seconds: next as u16, ..ticket.checked_in(now) };
         let from = waits.then(|| Seen::of(&ticket, &self.room));
         let at = Seen::of(&waiting, &self.room);
@@ -962,6 +970,21 @@ impl Planet {
             self.release(request.visitor);
         } else {
             self.visit_at(request.visitor, next);
+        }
+    }
+
+    /// Whoever is turned away goes; who waited keeps the place while the ticket is good, but this one does not come back.
+    fn refuse(&mut self, request: &Request) {
+        let now = self.now();
+        let here = &mut self.visitors[request.visitor as usize];
+        if request.twin || here.place == Place::Inside || here.place == Place::Gone {
+            return;
+        }
+        let queued = here.place == Place::Queue;
+        here.place = Place::Gone;
+        let (bucket, queued_at) = (here.bucket, here.queued_at);
+        if queued {
+            self.measure.gave_up(now, bucket, queued_at);
         }
     }
 

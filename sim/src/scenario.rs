@@ -536,7 +536,7 @@ macro_rules! shipped {
 pub const SHIPPED: &[(&str, &str)] = shipped!(
     "empty" "quiet" "steady85" "steady97" "nupm95" "shift" "small80"
     "small" "ramp" "over20" "spike3" "spike3_sliding" "lowspike" "flash50" "flash50_sliding" "overshift" "nupmramp" "sd60" "sd300" "big" "million"
-    "ticket_sale" "shop_week" "abandon30" "bots20" "parallel_roaming"
+    "ticket_sale" "random_rush" "shop_week" "abandon30" "bots20" "parallel_roaming"
     "clocks5" "loss30" "pool_outage" "restarts" "dying_colo"
     "hidden_capacity" "halved_capacity" "sale_slow" "sale_errors" "sale_hangs" "sale_flaps" "sale_dies"
 );

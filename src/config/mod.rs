@@ -4,6 +4,7 @@
 //! 2. [`Rooms::from_vars`] does so for all vars. A broken room is left out and remembered; the others work.
 //! 3. [`Rooms::find`] says which room covers a request, by host and by [`path`], whatever way the path is spelled.
 
+mod event;
 mod page;
 mod parse;
 pub mod path;
@@ -11,6 +12,7 @@ mod room;
 mod rooms;
 mod rules;
 
+pub use event::{Event, Phase, rfc3339};
 pub use page::{LANGUAGES, PageSettings};
 pub use parse::{ConfigError, Part, parse_room};
 pub(crate) use parse::{Table, nearest, shown_text};

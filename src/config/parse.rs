@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -102,6 +103,8 @@ pub enum Part {
     Room,
     /// A check of the origin's health, `[vars.CHECK_<NAME>]`.
     Check,
+    /// An event of a room, `[vars.EVENT_<NAME>]`.
+    Event,
 }
 
 impl Part {
@@ -110,6 +113,7 @@ impl Part {
         match self {
             Self::Room => VAR_PREFIX,
             Self::Check => "CHECK_",
+            Self::Event => "EVENT_",
         }
     }
 
@@ -118,16 +122,17 @@ impl Part {
         match self {
             Self::Room => "room",
             Self::Check => "check",
+            Self::Event => "event",
         }
     }
 }
 
-/// One thing that is wrong with a room or a check, in words for its owner.
+/// One thing that is wrong with a room, a check or an event, in words for its owner.
 ///
 /// Displayed in one line: `room shop: queue_all = "yes": must be true or false. Fix: ...`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
-    /// What is wrong: a room or a check.
+    /// What is wrong: a room, a check or an event.
     pub part: Part,
     /// Its name, in lower case.
     pub name: String,
@@ -182,7 +187,7 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
         ),
         session_duration: table.whole("session_duration", 1..=30, Some(5)),
         disable_session_renewal: table.flag("disable_session_renewal"),
-        queueing_method: table.queueing_method(),
+        queueing_method: table.queueing_method().unwrap_or(QueueingMethod::Fifo),
         queue_all: table.flag("queue_all"),
         suspended: table.flag("suspended"),
         slot_strategy: table.choice(
@@ -226,6 +231,8 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
             &[],
         ),
         page: table.page(),
+        prequeue: false,
+        events: Arc::default(),
         name,
     };
     if room.rate_window == RateWindow::Sliding && room.slot_strategy != SlotStrategy::Leases {
@@ -239,7 +246,7 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
     if table.errors.is_empty() { Ok(room) } else { Err(table.errors) }
 }
 
-/// What follows `ROOM_` or `CHECK_`, in lower case.
+/// What follows `ROOM_`, `CHECK_` or `EVENT_`, in lower case.
 pub(super) fn name_of(part: Part, var_name: &str) -> String {
     var_name.strip_prefix(part.var_prefix()).unwrap_or(var_name).to_ascii_lowercase()
 }
@@ -279,6 +286,7 @@ impl<'a> Table<'a> {
             let example = match part {
                 Part::Room => "ROOM_SHOP",
                 Part::Check => "CHECK_ORIGIN",
+                Part::Event => "EVENT_SALE",
             };
             table.refuse(
                 "name",
@@ -691,20 +699,25 @@ impl<'a> Table<'a> {
         ROOT.to_owned()
     }
 
-    fn queueing_method(&mut self) -> QueueingMethod {
-        let Some(value) = self.get("queueing_method") else { return QueueingMethod::Fifo };
-        match value.as_str().map(str::to_ascii_lowercase).as_deref() {
-            Some("fifo") => {}
-            Some("random" | "passthrough" | "reject") => {
-                let fix = "set queueing_method to \"fifo\", or leave it out";
-                self.refuse("queueing_method", value, "is not available yet, only \"fifo\" is", fix);
+    fn queueing_method(&mut self) -> Option<QueueingMethod> {
+        let field = "queueing_method";
+        let value = self.get(field)?;
+        let method = match value.as_str().map(str::to_ascii_lowercase).as_deref() {
+            Some("fifo") => QueueingMethod::Fifo,
+            Some("random") => QueueingMethod::Random,
+            Some("passthrough") => QueueingMethod::Passthrough,
+            Some("reject") => QueueingMethod::Reject,
+            given => {
+                let methods = ["fifo", "random", "passthrough", "reject"];
+                let fix = match nearest(given.unwrap_or_default(), &methods) {
+                    Some(meant) => format!("write {field} = \"{meant}\" if you mean that"),
+                    None => format!("set {field} to \"fifo\", or leave it out"),
+                };
+                self.refuse(field, value, format!("must be {}", one_of(&methods)), &fix);
+                return None;
             }
-            _ => {
-                let fix = "set queueing_method to \"fifo\", or leave it out";
-                self.refuse("queueing_method", value, "must be \"fifo\"", fix);
-            }
-        }
-        QueueingMethod::Fifo
+        };
+        Some(method)
     }
 
     fn curve_factor(&mut self) -> f64 {

@@ -1,7 +1,10 @@
 //! One waiting room, validated and ready to use.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
+use super::event::Event;
 use super::page::PageSettings;
 use super::path::push_encoded;
 use crate::bypass::BypassRule;
@@ -72,6 +75,10 @@ pub struct Room {
     pub bind_ticket: BindTicket,
     /// What a waiting visitor is shown.
     pub page: PageSettings,
+    /// An event is about to start, and nobody new enters before. See [`Room::at`].
+    pub prequeue: bool,
+    /// The room's events, by their beginnings. What [`Room::at`] gives has none.
+    pub events: Arc<[Event]>,
 }
 
 impl Room {
@@ -86,6 +93,11 @@ impl Room {
             total_active_users: self.total_active_users,
             new_users_per_minute: self.new_users_per_minute,
         }
+    }
+
+    /// Nobody new enters, whatever else is set; whoever comes waits.
+    pub fn is_closed(&self) -> bool {
+        self.queue_all || self.prequeue
     }
 
     /// Whether a check of this name, in any case, speaks for the room's origin.
@@ -154,11 +166,19 @@ pub enum BindTicket {
     Both,
 }
 
-/// The order in which waiting users are let in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Who of those who are not active is let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum QueueingMethod {
     /// Oldest minute-bucket first.
+    #[default]
     Fifo,
+    /// Drawn among all who wait.
+    Random,
+    /// Everybody enters and is counted; the limits are not looked at.
+    Passthrough,
+    /// Nobody new enters, and nobody waits.
+    Reject,
 }
 
 /// How slots are handed out (articles of 2021 and 2023).

@@ -3,6 +3,7 @@
 use litemap::LiteMap;
 use serde_json::Value;
 
+use super::event::give_events;
 use super::parse::{ConfigError, Part, VAR_PREFIX, name_of, parse_room, shown_text};
 use super::path::{self, Reading};
 use super::room::Room;
@@ -42,17 +43,25 @@ pub enum Coverage<'a> {
 }
 
 impl Rooms {
-    /// Builds the rooms from all vars of the Worker; vars whose names do not start with `ROOM_` are passed over.
+    /// Builds the rooms and their events from all vars of the Worker; vars whose names start neither with `ROOM_` nor with
+    /// `EVENT_` are passed over.
     ///
     /// A room with errors is left out, remembered in [`Rooms::broken`], and leaves the others unharmed. Rooms are
     /// taken in the order of their vars' names, so that the result does not depend on the order in which a platform
     /// lists vars. Of two rooms with the same name, or the same host and path, the later one is an error; so is
-    /// every room after the first [`MAX_ROOMS`]. The errors of all rooms are returned too.
+    /// every room after the first [`MAX_ROOMS`]. An event with errors is left out too, and its room works. The errors of
+    /// all rooms and events are returned.
     pub fn from_vars(vars: impl Iterator<Item = (String, Value)>) -> (Self, Vec<ConfigError>) {
         let mut by_name: LiteMap<String, Value> = LiteMap::new();
-        for (name, value) in vars.filter(|(name, _)| name.starts_with(VAR_PREFIX)) {
-            by_name.insert(name, value);
+        let mut events: LiteMap<String, Value> = LiteMap::new();
+        for (name, value) in vars {
+            if name.starts_with(VAR_PREFIX) {
+                by_name.insert(name, value);
+            } else if name.starts_with(Part::Event.var_prefix()) {
+                events.insert(name, value);
+            }
         }
+        let mut written: LiteMap<String, (String, Value)> = LiteMap::new();
         let mut all = Self::default();
         for (var_name, value) in by_name.iter() {
             let parsed = parse_room(var_name, value).and_then(|room| match all.conflict(&room) {
@@ -62,6 +71,7 @@ impl Rooms {
             match parsed {
                 Ok(room) => {
                     let at = all.rooms.partition_point(|other| other.comes_before(&room));
+                    written.insert(room.name.clone(), (var_name.clone(), value.clone()));
                     all.rooms.insert(at, room);
                 }
                 Err(errors) => {
@@ -70,7 +80,9 @@ impl Rooms {
                 }
             }
         }
-        let errors = all.broken.iter().flat_map(|room| room.errors.iter().cloned()).collect();
+        let of_events = give_events(&events, &written, &mut all.rooms);
+        let errors =
+            all.broken.iter().flat_map(|room| room.errors.iter().cloned()).chain(of_events).collect();
         (all, errors)
     }
 

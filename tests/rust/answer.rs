@@ -40,6 +40,7 @@ fn view(room: &Room) -> WaitingView<'_> {
         now_ms: 1_782_914_602_000,
         cookieless: false,
         infinite_queue: false,
+        draw: None,
         turnstile: "",
     }
 }
@@ -157,10 +158,16 @@ fn a_wait_by_chance_is_told_by_its_quarters() {
 #[test]
 fn an_event_is_told() {
     let room = room(&json!({}));
-    let event = EventView { prequeueing: true, seconds_to_start: 60, seconds_to_end: 3_660, shuffle: true };
+    let event = EventView {
+        name: "drop",
+        prequeueing: true,
+        seconds_to_start: 60,
+        seconds_to_end: 3_660,
+        shuffle: true,
+    };
     assert_eq!(
         told(&WaitingView { event: Some(event), ..view(&room) })["event"],
-        json!({ "prequeueing": true, "secondsToStart": 60, "secondsToEnd": 3_660, "shuffle": true })
+        json!({ "name": "drop", "prequeueing": true, "secondsToStart": 60, "secondsToEnd": 3_660, "shuffle": true })
     );
 }
 
