@@ -24,8 +24,8 @@ export function plainFacts() {
     queueAll: false,
     held: false,
     waitSeconds: 600,
-    waitSecondsLow: 480,
-    waitSecondsHigh: 780,
+    waitSecondsLow: 420,
+    waitSecondsHigh: 840,
     peopleAhead: 1204,
     progress: 42,
     event: null,
@@ -43,8 +43,8 @@ const UNKNOWN = { waitSeconds: null, waitSecondsLow: null, waitSecondsHigh: null
 const PREQUEUE = { prequeueing: true, secondsToStart: 754, secondsToEnd: 8_000, shuffle: false };
 const MINUTES = (minutes) => ({
   waitSeconds: minutes * 60,
-  waitSecondsLow: minutes * 48,
-  waitSecondsHigh: minutes * 78,
+  waitSecondsLow: minutes * 42,
+  waitSecondsHigh: minutes * 84,
 });
 
 /** Every state that a visitor may see: its name, what it is, and what differs from plain facts. */
