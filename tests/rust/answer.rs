@@ -100,6 +100,7 @@ fn everything_known_of_a_waiting_visitor_is_told() {
             "peopleAhead": 60,
             "progress": 42,
             "event": null,
+            "draw": null,
             "keptSeconds": 50,
             "refreshSeconds": 19,
             "now": 1_782_914_602_000_u64,
