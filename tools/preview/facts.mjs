@@ -40,7 +40,13 @@ export function plainFacts() {
 }
 
 const UNKNOWN = { waitSeconds: null, waitSecondsLow: null, waitSecondsHigh: null };
-const PREQUEUE = { prequeueing: true, secondsToStart: 754, secondsToEnd: 8_000, shuffle: false };
+const PREQUEUE = {
+  name: "drop",
+  prequeueing: true,
+  secondsToStart: 754,
+  secondsToEnd: 8_000,
+  shuffle: false,
+};
 const MINUTES = (minutes) => ({
   waitSeconds: minutes * 60,
   waitSecondsLow: minutes * 42,
@@ -64,7 +70,7 @@ export const STATES = {
   ],
   event: [
     "During an event",
-    { event: { prequeueing: false, secondsToStart: 0, secondsToEnd: 5_400, shuffle: false } },
+    { event: { name: "drop", prequeueing: false, secondsToStart: 0, secondsToEnd: 5_400, shuffle: false } },
   ],
   random: [
     "Drawn by lot",
@@ -121,6 +127,7 @@ export function factsFor(parameters) {
     refreshSeconds: closed ? 0 : 20,
     event: ["prequeueing", "started"].includes(event)
       ? {
+          name: "drop",
           prequeueing,
           secondsToStart: prequeueing ? 754 : 0,
           secondsToEnd: 8_000,
