@@ -120,6 +120,33 @@ fn a_valid_room_is_told_in_sentences() {
 }
 
 #[test]
+fn what_waiting_visitors_see_is_told_and_a_missing_template_refused() {
+    let with = |more: &str| format!("{}{OBJECTS}", SHOP.replace("path = \"/sale\"\n", more));
+    let more = "default_template_language = \"de-DE\"\nvisitor_languages = false\nshow_wait = false\n\
+                message = \"Bis gleich\"\n";
+    let (status, out, errors) = check(&with(more), &[]);
+    assert_eq!((status, errors.as_str()), (0, ""));
+    for sentence in [
+        "The page is Anteroom's own, in de-DE.",
+        "Programs that prefer JSON get JSON instead.",
+        "Visitors are not told how long it takes.",
+        "Everybody who waits reads: Bis gleich",
+    ] {
+        assert!(out.contains(sentence), "{sentence:?} is not in:\n{out}");
+    }
+    refused(
+        &with("custom_page_html = \"nowhere\"\n"),
+        &["room shop: custom_page_html = \"nowhere\"", "there is no file static/pages/nowhere.html"],
+    );
+    let pages = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("static/pages");
+    std::fs::create_dir_all(&pages).unwrap();
+    std::fs::write(pages.join("here.html"), "{{waitTime}}").unwrap();
+    let (status, out, errors) = check(&with("custom_page_html = \"here\"\n"), &[]);
+    assert_eq!((status, errors.as_str()), (0, ""));
+    assert!(out.contains("The page is the template static/pages/here.html"), "{out}");
+}
+
+#[test]
 fn what_a_room_does_about_its_origin_is_told() {
     let more = "limits = \"adaptive\"\norigin_guard = { max = 50, timeout = 10 }\nhealth_checks = [\"origin\"]\n\
                 on_unhealthy = \"hold\"\n";
@@ -482,6 +509,15 @@ fn help_teaches_every_field() {
         "event_end_time",
         "prequeue_start_time",
         "shuffle_at_event_start",
+        "custom_page_html",
+        "default_template_language",
+        "visitor_languages",
+        "json_response_enabled",
+        "json_response",
+        "message",
+        "show_position",
+        "show_wait",
+        "show_progress",
         "url",
         "tcp",
         "method",
