@@ -114,6 +114,8 @@
   const show = (answer) => {
     refreshSeconds = answer.refreshSeconds;
     if (refreshSeconds > 0) showInterval();
+    // Only a check that came without a ticket can tell: once refused, they are refused.
+    if (answer.cookieless) element("cookies").hidden = false;
     element("message").hidden = !answer.message;
     write("message-text", answer.message);
     const progress = element("progress");

@@ -42,6 +42,9 @@ const HELP: &str = r#"A room in wrangler.toml:
   [vars.ROOM_SHOP]
   host = "shop.example.com"         left out: every host
   path = "/sale"                    and everything below it; "/" if left out
+  additional_routes = [{ host = "outlet.example.com", path = "/sale" }]
+                                    covered by the same queue; needs cookie_suffix
+  path_case_insensitive = false     true: /SALE is /sale
   total_active_users = 1000         users at once, 1 to 2147483647; required
   new_users_per_minute = 200        1 to 2147483647; required
   limits = "fixed"                  or "adaptive": they follow the origin; a limit is then a range,
@@ -50,7 +53,8 @@ const HELP: &str = r#"A room in wrangler.toml:
   rate_window = "minute"            or "sliding": in any 60 seconds, of leases
   session_duration = 5              minutes a user stays active, 1 to 30
   disable_session_renewal = false   true: after entering, not after the last request
-  queueing_method = "fifo"          oldest first
+  queueing_method = "fifo"          oldest first; "random": drawn among all who wait; "passthrough": everybody
+                                    enters; "reject": nobody enters or waits
   queue_all = false                 true: nobody new enters
   suspended = false                 true: the room is off
   slot_strategy = "leases"          or "counters", "adapted_worker_slots", "worker_slots"
@@ -64,10 +68,13 @@ const HELP: &str = r#"A room in wrangler.toml:
   bypass_rules = ["ip.src in {192.0.2.0/24}"]
                                     requests that go past the room, docs/bypass.md; also as tables,
                                     { expression = "...", description = "our office", enabled = true }
+  count = "all"                     or "navigations": only requests for pages take a slot or wait
+  exempt_extensions = ["css", "js"] paths that neither enter nor wait
   cookie_suffix = "shop"            the cookie is then __anteroom_shop
   cookie_attributes = { samesite = "auto", secure = "auto" }
                                     samesite: auto, lax, none, strict; secure: auto, always, never
                                     partitioned: true with samesite = "none", unless it is set to false
+                                    domain = "example.com": for all of its hosts; needed by routes on several
   queueing_status_code = 200        of the waiting page: 200, 202 or 429
   enabled_origin_commands = ["revoke"]
                                     the origin's answer header Anteroom-Command: revoke ends a session
@@ -91,6 +98,25 @@ const HELP: &str = r#"A room in wrangler.toml:
   show_position = true              false: not told how many are ahead
   show_wait = true                  false: not told how long it takes
   show_progress = true              false: no progress bar
+
+An event, for which a room is another one for a while; what is left out of the second part is as in the room:
+
+  [vars.EVENT_SALE]
+  room = "shop"                     for [vars.ROOM_SHOP]; required
+  event_start_time = "2026-11-27T09:00:00+01:00"
+  event_end_time = "2026-11-27T12:00:00+01:00"
+                                    required, at least a minute later
+  prequeue_start_time = "2026-11-27T08:30:00+01:00"
+                                    nobody new enters from then on; at least five minutes before the start
+  shuffle_at_event_start = false    true: who came in the prequeue is put in an order by lot
+  suspended = false                 true: the event is ignored
+  description = ""
+
+  total_active_users = 500          from the start; only with new_users_per_minute
+  new_users_per_minute = 100
+  session_duration = 2
+  queueing_method = "random"        from the prequeue on, like the rest
+  custom_page_html, disable_session_renewal, turnstile_mode, turnstile_action
 
 A check of the origin's health:
 
@@ -136,6 +162,9 @@ fn print_sentences(project: &Project) -> std::io::Result<()> {
         writeln!(out, "{}", sentences.next().unwrap_or_default())?;
         for sentence in sentences {
             writeln!(out, "  {sentence}")?;
+        }
+        for event in room.events.iter() {
+            writeln!(out, "  {}", sentences::of_event(room, event))?;
         }
         writeln!(out)?;
     }

@@ -93,6 +93,7 @@ impl Problem {
         serde_json::json!({
             "room": of(Part::Room),
             "check": of(Part::Check),
+            "event": of(Part::Event),
             "field": field,
             "value": value,
             "message": message,
@@ -239,7 +240,10 @@ impl Project {
         }
         for room in rooms.iter() {
             self.warnings.extend(warnings_of(room));
-            self.judge_template(room);
+            self.judge_template(Part::Room, &room.name, room);
+            for event in room.events.iter().filter(|event| event.active.page.template != room.page.template) {
+                self.judge_template(Part::Event, &event.name, &event.active);
+            }
         }
         for check in checks.iter() {
             self.warnings.extend(warnings_of_check(check, &rooms));
@@ -248,13 +252,13 @@ impl Project {
         self.rooms = rooms;
     }
 
-    fn judge_template(&mut self, room: &Room) {
+    fn judge_template(&mut self, part: Part, owner: &str, room: &Room) {
         let name = &room.page.template;
         let file = self.folder.join("static/pages").join(format!("{name}.html"));
         if !name.is_empty() && !file.is_file() {
             self.problems.push(Problem::Part(ConfigError {
-                part: Part::Room,
-                name: room.name.clone(),
+                part,
+                name: owner.to_owned(),
                 field: "custom_page_html".to_owned(),
                 value: format!("\"{name}\""),
                 message: format!("there is no file static/pages/{name}.html"),
@@ -478,7 +482,7 @@ fn is_private(host: &str) -> bool {
 
 /// What a name looks like the name of: `ROOM_SHOP`, `room_shop`, `Room-Shop`, `check_origin`.
 fn looks_like(name: &str) -> Option<Part> {
-    [Part::Room, Part::Check].into_iter().find(|part| {
+    [Part::Room, Part::Check, Part::Event].into_iter().find(|part| {
         let prefix = part.var_prefix();
         name.get(..prefix.len()).is_some_and(|start| start.replace('-', "_").eq_ignore_ascii_case(prefix))
     })

@@ -4,21 +4,15 @@ use std::fmt::Write as _;
 
 use anteroom::bypass::BypassRule;
 use anteroom::config::{
-    BindTicket, OnError, OnUnhealthy, OriginGuard, PageSettings, RateWindow, Room, SameSite, Secure,
-    SlotStrategy, TurnstileAction, TurnstileMode, WhenFull,
+    BindTicket, Count, Event, OnError, OnUnhealthy, OriginGuard, PageSettings, QueueingMethod, RateWindow,
+    Room, SameSite, Secure, SlotStrategy, TurnstileAction, TurnstileMode, WhenFull, rfc3339,
 };
 use anteroom::health::check::{Check, OBSERVERS, SEARCHED_BODY, Target};
 use anteroom::origin::GuardStrategy;
 
 /// One headline and the sentences below it.
 pub fn of_room(room: &Room) -> Vec<String> {
-    let everything = if room.path == "/" {
-        "every path".to_owned()
-    } else {
-        format!("{} and everything below it", room.path)
-    };
-    let host = room.host.clone().unwrap_or_else(|| "every host".to_owned());
-    let mut sentences = vec![format!("Room {} covers {everything} on {host}.", room.name)];
+    let mut sentences = of_routes(room);
     if room.suspended {
         sentences.push("It is suspended: every request goes to the origin, and no cookie is set.".to_owned());
     } else if room.queue_all {
@@ -40,10 +34,7 @@ pub fn of_room(room: &Room) -> Vec<String> {
         count(room.session_duration.into(), "minute", "minutes"),
         if room.disable_session_renewal { "entering, whatever requests come" } else { "the last request" }
     ));
-    sentences.push(format!(
-        "Everybody else waits, oldest minute first, on a page with status {} that refreshes every {} seconds.",
-        room.queueing_status_code, room.refresh_interval_seconds
-    ));
+    sentences.push(of_method(room));
     sentences.extend(of_places(room));
     sentences.extend(of_page(&room.page));
     let strategy = match room.slot_strategy {
@@ -88,9 +79,13 @@ pub fn of_room(room: &Room) -> Vec<String> {
             turnstile.sitekey
         ));
     }
+    let domain = match room.cookie_domain.as_str() {
+        "" => String::new(),
+        domain => format!(", Domain={domain}"),
+    };
     let partitioned = if room.cookie_attributes.partitioned { ", Partitioned" } else { "" };
     sentences.push(format!(
-        "The place is kept in the cookie {name} (Path={path}, {samesite}, {secure}{partitioned})."
+        "The place is kept in the cookie {name} (Path={path}{domain}, {samesite}, {secure}{partitioned})."
     ));
     if room.revoke {
         sentences
@@ -99,7 +94,66 @@ pub fn of_room(room: &Room) -> Vec<String> {
     sentences
 }
 
-/// Which requests go past the room.
+/// When an event is and what it changes, in one paragraph.
+pub fn of_event(room: &Room, event: &Event) -> String {
+    let (name, start, end) = (&event.name, rfc3339(event.start), rfc3339(event.end));
+    let mut text = format!("Event {name} starts at {start} and is over at {end}.");
+    if let Some(prequeue) = event.prequeue {
+        let order =
+            if event.shuffle { ", and whoever comes in that time is put in an order by lot" } else { "" };
+        let _ = write!(text, " From {} on nobody new enters{order}.", rfc3339(prequeue));
+    }
+    if !event.overrides.is_empty() {
+        let changes: Vec<String> =
+            event.overrides.iter().map(|(field, value)| format!("{field} = {value}")).collect();
+        let _ = write!(text, " Other than in the room: {}.", changes.join(", "));
+    }
+    if event.suspended || room.suspended {
+        text.push_str(" It is ignored: suspended.");
+    } else if room.queue_all {
+        text.push_str(" While the room queues all, nobody new enters all the same.");
+    }
+    text
+}
+
+fn event_as_json(event: &Event) -> serde_json::Value {
+    serde_json::json!({
+        "name": event.name,
+        "event_start_time": rfc3339(event.start),
+        "event_end_time": rfc3339(event.end),
+        "prequeue_start_time": event.prequeue.map(rfc3339),
+        "shuffle_at_event_start": event.shuffle,
+        "suspended": event.suspended,
+        "description": event.description,
+        "overrides": event.overrides,
+        "effective": event.effective(),
+    })
+}
+
+/// What the room covers.
+fn of_routes(room: &Room) -> Vec<String> {
+    let in_words = |(host, path): (Option<&str>, &str)| {
+        let host = host.unwrap_or("every host");
+        if path == "/" {
+            format!("every path on {host}")
+        } else {
+            format!("{path} and everything below it on {host}")
+        }
+    };
+    let routes: Vec<String> = room.routes().map(in_words).collect();
+    let mut sentences = vec![format!("Room {} covers {}.", room.name, routes.join(", and "))];
+    if room.path_case_insensitive {
+        sentences.push("Paths in capitals and in small letters are the same to it.".to_owned());
+    }
+    if !room.additional_routes.is_empty() && room.host.is_none() {
+        sentences.push(
+            "A ticket holds for the host where it was given: on another host its visitor is new.".to_owned(),
+        );
+    }
+    sentences
+}
+
+/// Which requests go past the room, or start no visit.
 fn of_bypass(room: &Room) -> Vec<String> {
     let in_words = |rule: &BypassRule| {
         let described =
@@ -110,7 +164,20 @@ fn of_bypass(room: &Room) -> Vec<String> {
             rule.expression
         )
     };
-    room.bypass_rules.iter().map(in_words).collect()
+    let mut sentences: Vec<String> = room.bypass_rules.iter().map(in_words).collect();
+    if room.count == Count::Navigations {
+        sentences.push(
+            "Only requests for pages enter or wait; all others of visitors who are not in go to the origin, uncounted \
+             (count = \"navigations\")."
+                .to_owned(),
+        );
+    }
+    if !room.exempt_extensions.is_empty() {
+        let all: Vec<String> =
+            room.exempt_extensions.iter().map(|extension| format!(".{extension}")).collect();
+        sentences.push(format!("Paths that end in {} neither enter nor wait.", all.join(", ")));
+    }
+    sentences
 }
 
 /// How long places are kept, and for whom.
@@ -179,6 +246,29 @@ fn of_page(page: &PageSettings) -> Vec<String> {
         sentences.push(format!("Everybody who waits reads: {}", page.message));
     }
     sentences
+}
+
+/// What happens to those who are not in.
+fn of_method(room: &Room) -> String {
+    let (status, refresh) = (room.queueing_status_code, room.refresh_interval_seconds);
+    match room.queueing_method {
+        QueueingMethod::Fifo => format!(
+            "Everybody else waits, oldest minute first, on a page with status {status} that refreshes every {refresh} \
+             seconds."
+        ),
+        QueueingMethod::Random => format!(
+            "Everybody else waits, and each is drawn by chance, on a page with status {status} that refreshes every \
+             {refresh} seconds."
+        ),
+        QueueingMethod::Passthrough => {
+            "Everybody enters and is counted, and nobody waits: the limits are not looked at (passthrough)."
+                .to_owned()
+        }
+        QueueingMethod::Reject => format!(
+            "Nobody new enters, and nobody waits: everybody else is turned away with a page with status {status} that \
+             does not refresh (reject)."
+        ),
+    }
 }
 
 /// What the room does about its origin's health.
@@ -343,6 +433,10 @@ pub fn as_json(room: &Room) -> serde_json::Value {
         "name": room.name,
         "host": room.host,
         "path": room.path,
+        "additional_routes": room.routes().skip(1).map(|(host, path)| {
+            serde_json::json!({ "host": host, "path": path })
+        }).collect::<Vec<_>>(),
+        "path_case_insensitive": room.path_case_insensitive,
         "total_active_users": room.total_active_users,
         "new_users_per_minute": room.new_users_per_minute,
         "limits": if room.adaptive.is_some() { "adaptive" } else { "fixed" },
@@ -354,25 +448,15 @@ pub fn as_json(room: &Room) -> serde_json::Value {
             OnUnhealthy::Ignore => "ignore",
             OnUnhealthy::Hold => "hold",
         },
-        "origin_guard": room.origin_guard.as_ref().map(|guard| serde_json::json!({
-            "strategy": strategy_name(guard.settings.strategy),
-            "min": guard.settings.min,
-            "max": guard.settings.max,
-            "at_once": guard.settings.at_once,
-            "timeout": guard.settings.timeout_ms / 1_000,
-            "hold_ms": guard.settings.hold_ms,
-            "admitted": match guard.admitted {
-                WhenFull::Retry => "retry",
-                WhenFull::Pass => "pass",
-            },
-        })),
+        "origin_guard": room.origin_guard.as_ref().map(guard_as_json),
         "rate_window": match room.rate_window {
             RateWindow::Minute => "minute",
             RateWindow::Sliding => "sliding",
         },
         "session_duration": room.session_duration,
+        "events": room.events.iter().map(event_as_json).collect::<Vec<_>>(),
         "disable_session_renewal": room.disable_session_renewal,
-        "queueing_method": "fifo",
+        "queueing_method": room.queueing_method,
         "queue_all": room.queue_all,
         "suspended": room.suspended,
         "slot_strategy": match room.slot_strategy {
@@ -386,6 +470,11 @@ pub fn as_json(room: &Room) -> serde_json::Value {
             OnError::Admit => "admit",
             OnError::Queue => "queue",
         },
+        "count": match room.count {
+            Count::All => "all",
+            Count::Navigations => "navigations",
+        },
+        "exempt_extensions": &*room.exempt_extensions,
         "bypass_rules": room.bypass_rules.iter().map(rule_as_json).collect::<Vec<_>>(),
         "cookie_name": room.cookie_name(),
         "cookie_path": room.cookie_path(),
@@ -402,6 +491,7 @@ pub fn as_json(room: &Room) -> serde_json::Value {
                 Secure::Never => "never",
             },
             "partitioned": room.cookie_attributes.partitioned,
+            "domain": room.cookie_domain,
         },
         "turnstile": room.turnstile.as_ref().map(|turnstile| serde_json::json!({
             "sitekey": turnstile.sitekey,
@@ -437,6 +527,21 @@ pub fn as_json(room: &Room) -> serde_json::Value {
         "show_wait": room.page.wait,
         "show_progress": room.page.progress,
         "sentences": of_room(room),
+    })
+}
+
+fn guard_as_json(guard: &OriginGuard) -> serde_json::Value {
+    serde_json::json!({
+        "strategy": strategy_name(guard.settings.strategy),
+        "min": guard.settings.min,
+        "max": guard.settings.max,
+        "at_once": guard.settings.at_once,
+        "timeout": guard.settings.timeout_ms / 1_000,
+        "hold_ms": guard.settings.hold_ms,
+        "admitted": match guard.admitted {
+            WhenFull::Retry => "retry",
+            WhenFull::Pass => "pass",
+        },
     })
 }
 

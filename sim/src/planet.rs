@@ -4,17 +4,18 @@
 //! their habits, faults with their times. What is measured is taken from the visitors' side, event by event.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
-use anteroom::config::{Room, SlotStrategy};
+use anteroom::config::{QueueingMethod, Room, SlotStrategy};
 use anteroom::origin::{Arrival, Reply, Turn as GuardTurn, Watch};
 use anteroom::pipeline::messages::{ColoReport, Given, WorkerAnswer, WorkerReport};
 use anteroom::pipeline::{
     CheckIn, DataCenter, Global, GlobalMeta, HOLD_TRIES, Outbox, SavedDataCenter, Seen,
 };
 use anteroom::queue::{
-    Addresses, Anywhere, Clocked, Counter, Desk, Keeper, LeaseAnswer, LeaseAsk, LeaseCounter, Lent, LoanAsk,
-    NumberAsk, Outcome, Pool, Renewal, SavedPool, StateKey, Step, Turn, Whom, estimated_wait_seconds,
-    minute_of, next_check_in_seconds,
+    Addresses, Anywhere, Clocked, Counter, Desk, DrawKey, HINT_MS, Keeper, LeaseAnswer, LeaseAsk,
+    LeaseCounter, Lent, LoanAsk, NumberAsk, Outcome, Pool, Renewal, SavedPool, StateKey, Step, Turn, Whom,
+    estimated_wait_seconds, minute_of, next_check_in_seconds, next_draw_seconds, queue_bucket,
 };
 use anteroom::ticket::{Standing, Ticket, standing};
 use fastrand::Rng;
@@ -28,7 +29,9 @@ use crate::pages::{Page, Pages};
 use crate::scenario::{Behaviour, Broken, Colos, Planet as Setup, Scenario, ScenarioError};
 
 /// When the world begins: the first millisecond of a minute.
-const START: u64 = 28_000_000 * 60_000;
+pub const START: u64 = 28_000_000 * 60_000;
+/// Whoever presses reload all the time does so after so many milliseconds.
+const RELOAD_MS: u64 = 2_000;
 /// A worker's call waits for the desk's pace so long, in milliseconds.
 const DESK_MS: u64 = 20;
 /// The Counter gives up on the pool a little before its workers give up on it, in milliseconds.
@@ -49,6 +52,8 @@ struct Visitor {
     colo: u16,
     place: Place,
     cookieless: bool,
+    /// Presses reload all the time.
+    reloads: bool,
     /// Counts as active until this time, if no other request comes.
     active_until: u64,
     counted_active: bool,
@@ -249,6 +254,8 @@ enum Event {
         state: Box<StateKey>,
     },
     Fault(u16),
+    /// An event makes another room of it.
+    Change,
     /// The origin may have answers.
     Origin,
     /// A request in line for the origin asks for its turn.
@@ -261,7 +268,8 @@ enum Event {
 
 /// A planet that can be let run.
 pub struct Planet {
-    room: Room,
+    room: Rc<Room>,
+    draw_key: DrawKey,
     setup: Setup,
     behaviour: Behaviour,
     scenario: Scenario,
@@ -377,13 +385,18 @@ impl Planet {
             events: 0,
             behaviour: scenario.visitors.clone(),
             scenario: scenario.clone(),
-            room,
+            draw_key: DrawKey::new(None, &format!("{seed}")),
+            room: Rc::new(room),
             setup,
             rng,
         };
         for (index, fault) in planet.scenario.faults.clone().iter().enumerate() {
             planet.clockwork.at(START + (fault.at * 1_000.0) as u64, Event::Fault(index as u16));
         }
+        if let Some(change) = planet.room.next_change(START) {
+            planet.clockwork.at(change, Event::Change);
+        }
+        planet.measure.room_is(planet.room.at(START).0, START);
         if keeps_stored {
             planet.clockwork.at(START + STORED_MS, Event::Store);
         }
@@ -395,7 +408,7 @@ impl Planet {
     /// The same planet with `counters` read literally; see [`literal`].
     #[must_use]
     pub fn with_literal_counters(mut self) -> Self {
-        self.room.slot_strategy = SlotStrategy::Counters;
+        Rc::make_mut(&mut self.room).slot_strategy = SlotStrategy::Counters;
         self.literal = true;
         self
     }
@@ -464,7 +477,8 @@ impl Planet {
             }
             self.step(event);
         }
-        let known = self.global.state(&self.room, None, minute_of(self.end), self.end);
+        let room = self.room.at(self.end).0;
+        let known = self.global.state(room, None, minute_of(self.end), self.end);
         let mut measured = self.measure.finish(self.end, self.events, &known);
         measured.origin = self.pages.map(Pages::finish);
         measured
@@ -518,6 +532,7 @@ impl Planet {
             Event::Renew => self.renew(),
             Event::Renewed { state } => self.renewed(*state),
             Event::Fault(index) => self.fault(usize::from(index)),
+            Event::Change => self.change(),
             Event::Origin => self.origin_answers(),
             Event::Line(number) => self.line(number),
             Event::PageLate(number) => self.page_late(number),
@@ -587,8 +602,10 @@ impl Planet {
             addresses => (addresses + 1 + self.arrived, colo),
         };
         self.arrived += 1;
+        let reloads = self.behaviour.reloading > 0.0 && self.rng.f64() < self.behaviour.reloading;
         let visitor = Visitor {
             ticket: None,
+            reloads,
             colo,
             place: Place::Outside,
             cookieless,
@@ -638,6 +655,7 @@ impl Planet {
             let (bucket, queued_at) = (here.bucket, here.queued_at);
             self.measure.gave_up(now, bucket, queued_at);
             self.close(visitor);
+            self.measure.chance(now - queued_at, self.visitors[visitor as usize].reloads, false);
             self.release(visitor);
             return;
         }
@@ -674,8 +692,9 @@ impl Planet {
         let colo = here.colo;
         let worker = self.rng.usize(0..self.setup.workers) as u16;
         let at = self.worker_time(colo, worker);
-        let from = Seen::of(&ticket, &self.room);
-        self.note(colo, worker, CheckIn::GiveUp { id: ticket.id, bucket: ticket.bucket, from, at });
+        let from = Seen::of(&ticket, self.room.at(at).0);
+        let bucket = queue_bucket(&self.room, &self.draw_key, ticket.bucket, ticket.id);
+        self.note(colo, worker, CheckIn::GiveUp { id: ticket.id, bucket, from, at });
     }
 
     /// The origin ends a session with its answer to the last page.
@@ -699,7 +718,8 @@ impl Planet {
         self.measure.requests += 1;
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
         let now = desk.keeper.time(own);
-        let standing = standing(ticket, now, &self.room.terms());
+        let room = self.room.at(now).0;
+        let standing = standing(ticket, now, &room.terms());
         let here = &mut self.visitors[visitor as usize];
         let ticket = match standing {
             Standing::Waiting(ticket) | Standing::Active(ticket) => ticket,
@@ -709,7 +729,7 @@ impl Planet {
                     here.place = Place::Outside;
                 }
                 if here.place == Place::Outside {
-                    here.bucket = minute_of(true_now);
+                    here.bucket = queue_bucket(&self.room, &self.draw_key, minute_of(true_now), id);
                     self.measure.arrived(true_now);
                 }
                 Ticket::new(id, now)
@@ -731,16 +751,24 @@ impl Planet {
         let newcomer = self.room.one_place_per_address && standing == Standing::New;
         let address = if newcomer { self.visitors[visitor as usize].address } else { 0 };
         let taken = desk.addresses.claim(address, ticket.id, now) != 0;
-        let step = if full || taken {
-            // The origin has enough to do with those who are in; or somebody else has the address's turn.
+        let room = self.room.at(now).0;
+        let draw = desk.keeper.draw(room, &self.draw_key, &standing, now);
+        let step = if full || taken || draw.is_some_and(|draw| !draw.wins) {
+            // The origin has enough to do with those who are in; or somebody else has the address's turn; or it was no
+            // winning number.
             Step::Wait
         } else if self.literal {
             let state = desk.keeper.state().map(|state| (&state.key, state.global_time(now)));
-            literal::judge(&self.room, &standing, ticket.id, state, now)
+            literal::judge(room, &standing, ticket.id, state, now)
         } else {
-            desk.keeper.judge(&self.room, &standing, ticket.id, now)
+            let bucket = queue_bucket(&self.room, &self.draw_key, ticket.bucket, ticket.id);
+            let standing = match standing {
+                Standing::Waiting(ticket) => Standing::Waiting(Ticket { bucket, ..ticket }),
+                standing => standing,
+            };
+            desk.keeper.judge(room, &standing, ticket.id, now)
         };
-        let refill = desk.keeper.refill(&self.room, now);
+        let refill = desk.keeper.refill(room, now);
         let request = Request {
             visitor,
             standing,
@@ -780,7 +808,7 @@ impl Planet {
     fn ask_data_center(&mut self, colo: u16, worker: u16) {
         let own = self.local(colo);
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
-        if desk.keeper.asks_data_center(&self.room, own) && self.serve_colo(colo, false).is_some() {
+        if desk.keeper.asks_data_center(self.room.at(own).0, own) && self.serve_colo(colo, false).is_some() {
             let here = &mut self.colos[usize::from(colo)];
             if let Some(key) = here.data_center.state(own) {
                 here.workers[usize::from(worker)].keeper.learn(Clocked { key, received_at: own });
@@ -792,6 +820,7 @@ impl Planet {
         match step {
             Step::Pass => self.pass(colo, worker, &request),
             Step::Wait => self.wait(colo, worker, &request),
+            Step::Refuse => self.refuse(&request),
             Step::Enter { minute, numbered } => self.enter(colo, worker, &request, minute, numbered),
             Step::Ask(whom, ask) => {
                 request.asked = (whom, ask);
@@ -862,7 +891,7 @@ impl Planet {
         let step = if taken {
             Step::Wait
         } else {
-            desk.keeper.answered(&self.room, &request.standing, request.asked, outcome, now)
+            desk.keeper.answered(self.room.at(now).0, &request.standing, request.asked, outcome, now)
         };
         self.visitors[request.visitor as usize].asking = false;
         self.act(colo, worker, request, step);
@@ -883,8 +912,9 @@ impl Planet {
         let own = self.local(colo);
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
         let now = desk.keeper.time(own);
-        desk.outbox.note(&self.room, check_in, desk.keeper.level(), now);
-        if check_in.is_last_moment(&self.room) {
+        let room = self.room.at(now).0;
+        desk.outbox.note(room, check_in, desk.keeper.level(), now);
+        if check_in.is_last_moment(room) {
             for attempt in 0..HOLD_TRIES {
                 let late = self.link(self.setup.pool_ms) + self.jitter();
                 if !self.is_lost() {
@@ -910,18 +940,18 @@ impl Planet {
     fn pass(&mut self, colo: u16, worker: u16, request: &Request) {
         let now = self.worker_time(colo, worker);
         let ticket = request.ticket;
-        let moved = self.room.moves_on(&ticket, now);
+        let moved = self.room.at(now).0.moves_on(&ticket, now);
         if moved {
             self.note(colo, worker, CheckIn::Move { id: ticket.id, from: ticket.last_check_in, at: now });
         }
         let true_now = self.now();
-        let session = self.room.session_ms();
+        let session = self.room.at(true_now).0.session_ms();
         let here = &mut self.visitors[request.visitor as usize];
         if moved {
             here.ticket = Some(ticket.checked_in(now));
         }
         // Within a slot the cookie stays as it is: its session counts from the request that wrote it.
-        let begins = moved || !here.counted_active && !self.room.disable_session_renewal;
+        let begins = moved || !here.counted_active && !self.room.at(now).0.disable_session_renewal;
         let from = if begins { true_now } else { here.active_until.saturating_sub(session) };
         here.active_until = here.active_until.max(from + session);
         if here.place != Place::Inside {
@@ -937,12 +967,18 @@ impl Planet {
         let now = self.worker_time(colo, worker);
         let waits = matches!(request.standing, Standing::Waiting(_)) && !request.ticket.uncounted;
         let ticket = request.ticket;
-        let from = waits.then(|| Seen::of(&ticket, &self.room));
-        let check_in =
-            CheckIn::Enter { id: ticket.id, bucket: ticket.bucket, from, at: now, minute, numbered };
+        let from = waits.then(|| Seen::of(&ticket, self.room.at(now).0));
+        let check_in = CheckIn::Enter {
+            id: ticket.id,
+            bucket: queue_bucket(&self.room, &self.draw_key, ticket.bucket, ticket.id),
+            from,
+            at: now,
+            minute,
+            numbered,
+        };
         self.note(colo, worker, check_in);
         let true_now = self.now();
-        let session = self.room.session_ms();
+        let session = self.room.at(true_now).0.session_ms();
         let mean = self.behaviour.visit_seconds * 1_000.0;
         let length = self.exponential(mean) as u64;
         let here = &mut self.visitors[request.visitor as usize];
@@ -964,6 +1000,9 @@ impl Planet {
                 here.first_shown.map(u64::from),
                 here.rose,
             );
+            if queued {
+                self.measure.chance(true_now - here.queued_at, here.reloads, true);
+            }
         }
         here.active_until = true_now + session;
         if !here.counted_active {
@@ -987,24 +1026,31 @@ impl Planet {
         let desk = &self.colos[usize::from(colo)].workers[usize::from(worker)];
         let uncounted = !known && desk.addresses.holder(request.address, request.ticket.id, now) != 0;
         let ticket = Ticket { uncounted, ..request.ticket };
+        let whole = Rc::clone(&self.room);
+        let room = whole.at(now).0;
+        let bucket = queue_bucket(&self.room, &self.draw_key, ticket.bucket, ticket.id);
         let true_now = self.now();
         let random = self.rng.f64();
         let state = self.colos[usize::from(colo)].workers[usize::from(worker)].keeper.state();
         let time = state.map_or(now, |state| state.global_time(now));
         let key = state.map(|state| &state.key);
         let estimate = key
-            .and_then(|key| estimated_wait_seconds(&self.room, key, ticket.bucket, time))
+            .and_then(|key| estimated_wait_seconds(room, key, bucket, time))
             .map(|seconds| u32::try_from(seconds).unwrap_or(u32::MAX));
-        let next = next_check_in_seconds(&self.room, key, ticket.bucket, known, time, random);
+        let next = if room.queueing_method == QueueingMethod::Random {
+            next_draw_seconds(room, ticket.id, now, random)
+        } else {
+            next_check_in_seconds(room, key, bucket, known, time, random)
+        };
         let waiting = Ticket { refresh_seconds: next as u16, ..ticket.checked_in(now) };
-        let from = waits.then(|| Seen::of(&ticket, &self.room));
-        let at = Seen::of(&waiting, &self.room);
+        let from = waits.then(|| Seen::of(&ticket, room));
+        let at = Seen::of(&waiting, room);
         if !uncounted {
-            self.note(colo, worker, CheckIn::Wait { id: ticket.id, bucket: ticket.bucket, from, at });
+            self.note(colo, worker, CheckIn::Wait { id: ticket.id, bucket, from, at });
         }
         let patience = self.exponential(self.behaviour.patience_seconds * 1_000.0) as u64;
         let leaves = self.behaviour.leave_at_once > 0.0 && self.rng.f64() < self.behaviour.leave_at_once;
-        let refresh = self.room.refresh_ms();
+        let refresh = room.refresh_ms();
         // The page's timer and the way here add a little.
         let next = u64::from(next) * 1_000 + self.rng.u64(0..500);
         let here = &mut self.visitors[request.visitor as usize];
@@ -1027,6 +1073,7 @@ impl Planet {
         }
         here.shown = estimate.or(here.shown);
         here.ticket = (!here.cookieless).then_some(waiting);
+        let next = if here.reloads { next.min(RELOAD_MS) } else { next };
         let next = (true_now + next).min(here.gives_up.max(true_now + 1));
         if leaves {
             here.place = Place::Gone;
@@ -1035,6 +1082,21 @@ impl Planet {
             self.release(request.visitor);
         } else {
             self.visit_at(request.visitor, next);
+        }
+    }
+
+    /// Whoever is turned away goes; who waited keeps the place while the ticket is good, but this one does not come back.
+    fn refuse(&mut self, request: &Request) {
+        let now = self.now();
+        let here = &mut self.visitors[request.visitor as usize];
+        if request.twin || here.place == Place::Inside || here.place == Place::Gone {
+            return;
+        }
+        let queued = here.place == Place::Queue;
+        here.place = Place::Gone;
+        let (bucket, queued_at) = (here.bucket, here.queued_at);
+        if queued {
+            self.measure.gave_up(now, bucket, queued_at);
         }
     }
 
@@ -1190,8 +1252,28 @@ impl Planet {
         let now = self.now();
         let Some(pages) = &mut self.pages else { return };
         if pages.is_due(now - START) {
-            let status = self.global.origin_status(&self.room, now);
+            let status = self.global.origin_status(self.room.at(now).0, now);
             pages.sample(now - START, &status, self.measure.active());
+        }
+    }
+
+    /// From now on it is another room: sessions last longer, or end sooner.
+    fn change(&mut self) {
+        let now = self.now();
+        let (before, room) = (self.room.at(now - 1).0, self.room.at(now).0);
+        self.measure.room_is(room, now);
+        let (was, is) = (before.session_ms(), room.session_ms());
+        if was != is {
+            for (index, visitor) in self.visitors.iter_mut().enumerate() {
+                if visitor.counted_active {
+                    visitor.active_until = visitor.active_until - was + is;
+                    visitor.pending += 1;
+                    self.clockwork.at(visitor.active_until, Event::Expiry(index as u32));
+                }
+            }
+        }
+        if let Some(change) = self.room.next_change(now) {
+            self.clockwork.at(change, Event::Change);
         }
     }
 
@@ -1273,6 +1355,22 @@ impl Planet {
         let Call { number: call, asks, loan } = call;
         let Some(done) = self.serve_colo(colo, true) else { return };
         let now = self.local(colo) + (done - self.now());
+        if self.room.at(now).0.is_closed() {
+            let refused = |(ask, _): &(NumberAsk, u64)| Outcome::Refused {
+                minute: ask.minute,
+                limit: ask.limit,
+                wait_ms: HINT_MS,
+            };
+            let answers = Some(asks.iter().map(refused).collect());
+            self.send_taken(
+                colo,
+                worker,
+                true,
+                done,
+                Answer { call, answers, loan: None, taken: Vec::new() },
+            );
+            return;
+        }
         if self.room.slot_strategy != SlotStrategy::Leases {
             let here = &mut self.colos[usize::from(colo)];
             let (asks, addresses): (Vec<_>, Vec<_>) = asks.into_iter().unzip();
@@ -1431,7 +1529,8 @@ impl Planet {
     fn serve_lease(&mut self, colo: u16, ask: &LeaseAsk) {
         let Some(done) = self.serve(|planet| &mut planet.anywhere_busy, Busiest::Anywhere) else { return };
         let name = &self.colos[usize::from(colo)].name;
-        let answer = self.pool.lease(&self.room, name, ask, done);
+        self.pool.changes_at(self.room.next_change(done));
+        let answer = self.pool.lease(self.room.at(done).0, name, ask, done);
         if let Some(answer) = answer {
             let late = self.link(self.setup.pool_ms);
             self.clockwork.at(done + late, Event::Leased { colo, answer: Box::new(answer) });
@@ -1457,7 +1556,7 @@ impl Planet {
         let renewal = if self.room.slot_strategy == SlotStrategy::Leases {
             self.pool.renewal(now)
         } else {
-            self.anywhere.renewal(&self.room, now)
+            self.anywhere.renewal(self.room.at(now).0, now)
         };
         match renewal {
             Renewal::Fresh => {}
@@ -1479,11 +1578,11 @@ impl Planet {
         let Some(done) = self.serve(|planet| &mut planet.anywhere_busy, Busiest::Anywhere) else { return };
         self.measure.pool_calls += 1;
         let outcomes = if self.room.slot_strategy == SlotStrategy::Leases {
-            self.pool.take(&self.room, asks, done)
+            self.pool.take(self.room.at(done).0, asks, done)
         } else if self.literal {
             Some(asks.iter().map(|ask| self.attempts.take(ask.limit, done)).collect())
         } else {
-            self.anywhere.take(&self.room, asks, done)
+            self.anywhere.take(self.room.at(done).0, asks, done)
         };
         if outcomes.is_some() {
             let answer = Answer { call: call.number, answers: outcomes, loan: None, taken: Vec::new() };
@@ -1589,9 +1688,10 @@ impl Planet {
         let Some(done) = self.serve_colo(colo, false) else { return };
         let now = self.local(colo);
         let here = &mut self.colos[usize::from(colo)];
-        let mut answer = here.data_center.receive(&self.room, report, now);
-        if here.data_center.stores_at_once(&self.room, now) {
-            let saved = here.data_center.save(&self.room, now);
+        let room = self.room.at(now).0;
+        let mut answer = here.data_center.receive(room, report, now);
+        if here.data_center.stores_at_once(room, now) {
+            let saved = here.data_center.save(room, now);
             here.data_center.saved(&saved);
             answer.durable = here.data_center.durable(report.worker);
             if self.keeps_stored {
@@ -1621,7 +1721,7 @@ impl Planet {
     fn schedule_push(&mut self, colo: u16) {
         let now = self.local(colo);
         let here = &mut self.colos[usize::from(colo)];
-        if let Some(wait) = here.data_center.next_push(&self.room, now) {
+        if let Some(wait) = here.data_center.next_push(self.room.at(now).0, now) {
             let at = self.clockwork.now() + wait.max(10);
             if here.alarm.is_none_or(|alarm| at < alarm) {
                 here.alarm = Some(at);
@@ -1648,9 +1748,10 @@ impl Planet {
         here.alarm = None;
         let given =
             (self.room.slot_strategy == SlotStrategy::Counters).then(|| Given::of(here.counter.ledger(now)));
-        let saved = here.data_center.save(&self.room, now);
+        let room = self.room.at(now).0;
+        let saved = here.data_center.save(room, now);
         here.data_center.saved(&saved);
-        let report = here.data_center.push(&self.room, &saved, given, now);
+        let report = here.data_center.push(room, &saved, given, now);
         let latency = here.latency;
         if self.keeps_stored {
             here.stored = Some(saved);
@@ -1682,7 +1783,7 @@ impl Planet {
             self.clockwork.at(now + latency, Event::PushAnswer { colo, state: None });
             return;
         };
-        self.global.receive(&self.room, report, done);
+        self.global.receive(self.room.at(done).0, report, done);
         if self.keeps_stored {
             for report in self.global.reports_to_store() {
                 self.global.report_stored(&report.colo, report.sequence);
@@ -1698,7 +1799,7 @@ impl Planet {
     }
 
     fn global_state(&mut self, colo: Option<&str>, now: u64) -> StateKey {
-        let state = self.global.state(&self.room, colo, minute_of(now), now);
+        let state = self.global.state(self.room.at(now).0, colo, minute_of(now), now);
         if let Some(meta) = self.global.meta_to_store() {
             self.stored_global.0 = Some(meta);
             self.global.meta_stored();
@@ -1724,7 +1825,7 @@ impl Planet {
             return;
         }
         let local = self.local(colo as u16);
-        let room = self.room.clone();
+        let room = self.room.at(self.now()).0.clone();
         match fault.what {
             Broken::Global => {
                 let reports = self.stored_global.1.values().cloned().collect();

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::event_facts::{DrawFacts, EventView};
 use crate::config::{QueueingMethod, Room, SameSite};
 
 /// How long a visitor will wait.
@@ -25,18 +26,11 @@ pub enum Estimate {
     Unknown,
 }
 
-/// An event of the room, from the beginning of its prequeue to its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct EventView {
-    /// It has not begun: nobody enters yet.
-    pub prequeueing: bool,
-    /// Seconds until it begins; 0 when it has.
-    pub seconds_to_start: u64,
-    /// Seconds until it ends.
-    pub seconds_to_end: u64,
-    /// The order of those who wait is drawn by lot when it begins.
-    pub shuffle: bool,
+impl Estimate {
+    /// Where chance decides: the seconds after which a quarter, a half and three quarters are in.
+    pub fn spread([quarter, half, three_quarters]: [u64; 3]) -> Self {
+        Self::Spread { quarter, half, three_quarters }
+    }
 }
 
 /// What is known about a waiting visitor at the moment of the request.
@@ -58,7 +52,9 @@ pub struct WaitingView<'a> {
     /// Nobody new enters because the origin is unhealthy.
     pub held: bool,
     /// The event that is on, if any.
-    pub event: Option<EventView>,
+    pub event: Option<EventView<'a>>,
+    /// Their lot, where the order is random.
+    pub draw: Option<&'a DrawFacts>,
     /// How long the place is kept after this check-in, in seconds.
     pub kept_seconds: u64,
     /// Seconds to the next check-in, already spread out so that a crowd does not check in at once.
@@ -80,17 +76,18 @@ pub fn progress(ahead_now: u64, ahead_at_first: u64, before: u8) -> u8 {
     before.max(u8::try_from(percent).unwrap_or(u8::MAX)).min(99)
 }
 
-/// The wait is told as a range: from so many percent of the estimate on, in as many steps as estimates err in.
-const SOONEST_PERCENT: u64 = 80;
+/// The wait is told as a range, from so many percent of the estimate on: nine of ten enter within it, unless a crowd comes
+/// all at once (docs/decisions.md).
+const SOONEST_PERCENT: u64 = 70;
 /// See [`SOONEST_PERCENT`]. More than it is less: nobody minds being early.
-const LATEST_PERCENT: u64 = 130;
+const LATEST_PERCENT: u64 = 140;
 
 /// The facts as JSON, with the headers (names in lower case, and values) that bring the visitor's ticket.
 pub fn facts(view: &WaitingView, headers: &[(&'static str, String)]) -> String {
     let room = view.room;
     let event = view.event;
     let opens_again = view.queue_all || event.is_some_and(|event| event.prequeueing);
-    let checks_in = opens_again || !is_closed(room.queueing_method);
+    let checks_in = opens_again || room.queueing_method != QueueingMethod::Reject;
     let (low, seconds, high) = match view.estimate {
         Estimate::Unknown => (None, None, None),
         Estimate::Spread { quarter, half, three_quarters } => {
@@ -117,7 +114,7 @@ pub fn facts(view: &WaitingView, headers: &[(&'static str, String)]) -> String {
         show_position: room.page.position,
         show_wait: room.page.wait,
         show_progress: room.page.progress,
-        queueing_method: method_name(room.queueing_method),
+        queueing_method: room.queueing_method,
         queue_all: view.queue_all,
         held: view.held,
         wait_seconds: seconds,
@@ -126,6 +123,7 @@ pub fn facts(view: &WaitingView, headers: &[(&'static str, String)]) -> String {
         people_ahead: view.people_ahead,
         progress: view.progress,
         event,
+        draw: view.draw,
         kept_seconds: view.kept_seconds,
         refresh_seconds: if checks_in { view.refresh_seconds } else { 0 },
         now: view.now_ms,
@@ -135,20 +133,6 @@ pub fn facts(view: &WaitingView, headers: &[(&'static str, String)]) -> String {
     };
     // Numbers and texts always serialise.
     serde_json::to_string(&facts).unwrap_or_default()
-}
-
-/// Its name, as owners and programs know it.
-fn method_name(method: QueueingMethod) -> &'static str {
-    match method {
-        QueueingMethod::Fifo => "fifo",
-    }
-}
-
-/// Whether nobody is ever let in.
-fn is_closed(method: QueueingMethod) -> bool {
-    match method {
-        QueueingMethod::Fifo => false,
-    }
 }
 
 /// `edge/page/answer.js` says what each is.
@@ -171,7 +155,7 @@ struct Facts<'a> {
     show_position: bool,
     show_wait: bool,
     show_progress: bool,
-    queueing_method: &'static str,
+    queueing_method: QueueingMethod,
     queue_all: bool,
     held: bool,
     wait_seconds: Option<u64>,
@@ -179,7 +163,8 @@ struct Facts<'a> {
     wait_seconds_high: Option<u64>,
     people_ahead: Option<u64>,
     progress: Option<u8>,
-    event: Option<EventView>,
+    event: Option<EventView<'a>>,
+    draw: Option<&'a DrawFacts>,
     kept_seconds: u64,
     refresh_seconds: u32,
     now: u64,

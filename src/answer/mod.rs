@@ -5,12 +5,14 @@
 //! the platform's own knowledge of languages. The page works without JavaScript by its `Refresh` header. With JavaScript
 //! it stops that reload, asks its own URL for a status and enters when it gets an [`admitted_status`].
 
+mod event_facts;
 mod facts;
 mod page;
 
 use serde::Serialize;
 
-pub use facts::{Estimate, EventView, WaitingView, facts, progress};
+pub use event_facts::{DrawFacts, EventView};
+pub use facts::{Estimate, WaitingView, facts, progress};
 use page::Message;
 
 /// The request header by which the page's script asks for a status instead of the page; its value is `1`.

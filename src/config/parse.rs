@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -43,6 +44,8 @@ const OWN_PATH: &[u8] = b"/__anteroom";
 const FIELDS: &[&str] = &[
     "host",
     "path",
+    "additional_routes",
+    "path_case_insensitive",
     "total_active_users",
     "new_users_per_minute",
     "limits",
@@ -60,6 +63,8 @@ const FIELDS: &[&str] = &[
     "health_checks",
     "on_unhealthy",
     "bypass_rules",
+    "count",
+    "exempt_extensions",
     "cookie_suffix",
     "cookie_attributes",
     "queueing_status_code",
@@ -90,10 +95,10 @@ const RANGE_FIELDS: [&str; 2] = ["min", "max"];
 const GUARD_FIELDS: [&str; 7] = ["strategy", "min", "max", "at_once", "timeout", "hold_ms", "admitted"];
 
 /// Every field of `cookie_attributes`.
-const COOKIE_FIELDS: [&str; 3] = ["samesite", "secure", "partitioned"];
+const COOKIE_FIELDS: [&str; 4] = ["samesite", "secure", "partitioned", "domain"];
 
 /// Fields that owners know from elsewhere and that Anteroom does not have yet.
-const LATER_FIELDS: &[&str] = &["additional_routes", "description"];
+const LATER_FIELDS: &[&str] = &["description"];
 
 /// What an owner configures with a table of vars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,6 +107,8 @@ pub enum Part {
     Room,
     /// A check of the origin's health, `[vars.CHECK_<NAME>]`.
     Check,
+    /// An event of a room, `[vars.EVENT_<NAME>]`.
+    Event,
 }
 
 impl Part {
@@ -110,6 +117,7 @@ impl Part {
         match self {
             Self::Room => VAR_PREFIX,
             Self::Check => "CHECK_",
+            Self::Event => "EVENT_",
         }
     }
 
@@ -118,16 +126,17 @@ impl Part {
         match self {
             Self::Room => "room",
             Self::Check => "check",
+            Self::Event => "event",
         }
     }
 }
 
-/// One thing that is wrong with a room or a check, in words for its owner.
+/// One thing that is wrong with a room, a check or an event, in words for its owner.
 ///
 /// Displayed in one line: `room shop: queue_all = "yes": must be true or false. Fix: ...`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
-    /// What is wrong: a room or a check.
+    /// What is wrong: a room, a check or an event.
     pub part: Part,
     /// Its name, in lower case.
     pub name: String,
@@ -168,9 +177,12 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
 
     let (total_active_users, new_users_per_minute, adaptive) = table.limits();
     let (refresh_interval_seconds, refresh_interval_max_seconds) = table.refresh_intervals();
+    let host = table.host();
     let room = Room {
-        host: table.host(),
         path: table.path(),
+        additional_routes: table.additional_routes(host.as_deref()).into(),
+        path_case_insensitive: table.flag("path_case_insensitive"),
+        host,
         total_active_users,
         new_users_per_minute,
         adaptive,
@@ -182,7 +194,7 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
         ),
         session_duration: table.whole("session_duration", 1..=30, Some(5)),
         disable_session_renewal: table.flag("disable_session_renewal"),
-        queueing_method: table.queueing_method(),
+        queueing_method: table.queueing_method().unwrap_or(QueueingMethod::Fifo),
         queue_all: table.flag("queue_all"),
         suspended: table.flag("suspended"),
         slot_strategy: table.choice(
@@ -205,9 +217,12 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
             &[("hold", OnUnhealthy::Hold)],
             &[],
         ),
-        bypass_rules: table.bypass_rules(),
+        bypass_rules: table.bypass_rules().into(),
+        count: table.count(),
+        exempt_extensions: table.exempt_extensions().into(),
         cookie_suffix: table.cookie_suffix(),
         cookie_attributes: table.cookie_attributes(),
+        cookie_domain: table.cookie_domain(),
         queueing_status_code: table.queueing_status_code(),
         turnstile: table.turnstile(),
         revoke: table.origin_commands(),
@@ -226,6 +241,8 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
             &[],
         ),
         page: table.page(),
+        prequeue: false,
+        events: Arc::default(),
         name,
     };
     if room.rate_window == RateWindow::Sliding && room.slot_strategy != SlotStrategy::Leases {
@@ -236,10 +253,11 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
             "set slot_strategy to \"leases\", or leave rate_window out",
         );
     }
+    table.judge_routes(&room);
     if table.errors.is_empty() { Ok(room) } else { Err(table.errors) }
 }
 
-/// What follows `ROOM_` or `CHECK_`, in lower case.
+/// What follows `ROOM_`, `CHECK_` or `EVENT_`, in lower case.
 pub(super) fn name_of(part: Part, var_name: &str) -> String {
     var_name.strip_prefix(part.var_prefix()).unwrap_or(var_name).to_ascii_lowercase()
 }
@@ -279,6 +297,7 @@ impl<'a> Table<'a> {
             let example = match part {
                 Part::Room => "ROOM_SHOP",
                 Part::Check => "CHECK_ORIGIN",
+                Part::Event => "EVENT_SALE",
             };
             table.refuse(
                 "name",
@@ -603,7 +622,7 @@ impl<'a> Table<'a> {
         text
     }
 
-    fn host(&mut self) -> Option<String> {
+    pub(super) fn host(&mut self) -> Option<String> {
         let given = self.text("host", "shop.example.com")?;
         let host = given.strip_suffix('.').unwrap_or(given).to_ascii_lowercase();
         let bare = host.split_once("://").map_or(host.as_str(), |(_, rest)| rest);
@@ -641,7 +660,7 @@ impl<'a> Table<'a> {
         None
     }
 
-    fn path(&mut self) -> String {
+    pub(super) fn path(&mut self) -> String {
         const ROOT: &str = "/";
         let Some(given) = self.text("path", "/sale") else { return ROOT.to_owned() };
         let before = |ends: &[char]| {
@@ -691,20 +710,25 @@ impl<'a> Table<'a> {
         ROOT.to_owned()
     }
 
-    fn queueing_method(&mut self) -> QueueingMethod {
-        let Some(value) = self.get("queueing_method") else { return QueueingMethod::Fifo };
-        match value.as_str().map(str::to_ascii_lowercase).as_deref() {
-            Some("fifo") => {}
-            Some("random" | "passthrough" | "reject") => {
-                let fix = "set queueing_method to \"fifo\", or leave it out";
-                self.refuse("queueing_method", value, "is not available yet, only \"fifo\" is", fix);
+    fn queueing_method(&mut self) -> Option<QueueingMethod> {
+        let field = "queueing_method";
+        let value = self.get(field)?;
+        let method = match value.as_str().map(str::to_ascii_lowercase).as_deref() {
+            Some("fifo") => QueueingMethod::Fifo,
+            Some("random") => QueueingMethod::Random,
+            Some("passthrough") => QueueingMethod::Passthrough,
+            Some("reject") => QueueingMethod::Reject,
+            given => {
+                let methods = ["fifo", "random", "passthrough", "reject"];
+                let fix = match nearest(given.unwrap_or_default(), &methods) {
+                    Some(meant) => format!("write {field} = \"{meant}\" if you mean that"),
+                    None => format!("set {field} to \"fifo\", or leave it out"),
+                };
+                self.refuse(field, value, format!("must be {}", one_of(&methods)), &fix);
+                return None;
             }
-            _ => {
-                let fix = "set queueing_method to \"fifo\", or leave it out";
-                self.refuse("queueing_method", value, "must be \"fifo\"", fix);
-            }
-        }
-        QueueingMethod::Fifo
+        };
+        Some(method)
     }
 
     fn curve_factor(&mut self) -> f64 {

@@ -16,11 +16,15 @@ use super::platform::{colo, likely_colo};
 use super::room_worker::{Place, time_in};
 use super::settings::Settings;
 use super::{bypass, health, operator, own, turnstile};
-use crate::answer::{self, Estimate, WaitingView};
-use crate::config::{BindTicket, Coverage, Room};
+use crate::answer::{self, DrawFacts, Estimate, EventView, WaitingView};
+use crate::bypass::Concern;
+use crate::config::{BindTicket, Coverage, QueueingMethod, Room};
 use crate::origin::Turn;
 use crate::pipeline::{CheckIn, Seen};
-use crate::queue::{Step, estimated_wait_seconds, likely_ahead, next_check_in_seconds};
+use crate::queue::{
+    Draw, Step, estimated_wait_seconds, likely_ahead, next_check_in_seconds, next_draw_seconds, queue_bucket,
+    random_wait_seconds,
+};
 use crate::ticket::{
     Human, KeyRing, Scope, Standing, Ticket, address_key, binding, find_cookie, set_cookie, standing,
 };
@@ -70,8 +74,10 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     let bound_to = bound_to(room, &request.inner);
     let (tickets, carrier) = tickets(keys, room, &bound_to, &request);
     let time = time_in(&room.name);
+    // An event may have made it another room for a while.
+    let (changing, room) = (room, room.at(time).0);
     if let Some(checked_in) = request.closed {
-        let place = Place::new(room, likely_colo(&request.inner), host, &env, &settings);
+        let place = Place::new(changing, likely_colo(&request.inner), host, &env, &settings);
         let standing = best(&tickets, room, time);
         return Visit { request, context, settings, place, https, carrier, bound_to }
             .close(&standing, checked_in);
@@ -81,11 +87,17 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
             return to_origin(&request.inner, room, passport(&settings, room, &ticket, carrier, None));
         }
         // Nobody has to be asked, and whichever colo counts a move, the sum is right.
-        let place = Place::new(room, likely_colo(&request.inner), host, &env, &settings);
+        let place = Place::new(changing, likely_colo(&request.inner), host, &env, &settings);
         return Visit { request, context, settings, place, https, carrier, bound_to }.pass(ticket);
     }
-    let place = Place::new(room, colo(&request.inner), host, &env, &settings);
-    let standing = best(&tickets, room, place.time());
+    match bypass::concern(room, &request) {
+        Concern::Room => {}
+        Concern::Origin => return Ok(NOT_OURS),
+        // Browsers forget what they could not load in advance.
+        Concern::Nobody => return own::response(503, &[("cache-control", "no-store".to_owned())], None),
+    }
+    let place = Place::new(changing, colo(&request.inner), host, &env, &settings);
+    let standing = best(&tickets, &place.room, place.time());
     Ok(later(Visit { request, context, settings, place, https, carrier, bound_to }.handle(standing)))
 }
 
@@ -213,7 +225,7 @@ impl Visit {
     /// Whoever is not an active user.
     async fn handle(self, standing: Standing) -> Result<JsValue> {
         let room = &self.place.room;
-        if !room.queue_all {
+        if !room.is_closed() {
             self.place.refresh_state().await;
         }
         let (mut ticket, waited) = match standing {
@@ -224,14 +236,24 @@ impl Visit {
                 (Ticket::new(id, time), false)
             }
         };
+        let draw = self.place.draw(&self.settings.draw_key, &standing);
         let waits = waited && self.is_counted(&ticket) && !ticket.uncounted;
         if let Some(verdict) = turnstile::verdict(&self.settings, room, &self.request.inner).await {
             ticket.human = verdict.human(ticket.human);
         }
-        let step = if waited && !self.is_counted(&ticket) || !passages::has_room(room) {
-            // Not for robots; or the origin has enough to do with those who are in.
+        let step = if waited && !self.is_counted(&ticket)
+            || draw.is_some_and(|draw| !draw.wins)
+            || !passages::has_room(room)
+        {
+            // Not for robots; or it was no winning number; or the origin has enough to do with those who are in.
             Step::Wait
         } else {
+            let standing = match standing {
+                Standing::Waiting(ticket) => {
+                    Standing::Waiting(Ticket { bucket: self.bucket(&ticket), ..ticket })
+                }
+                standing => standing,
+            };
             let one_place = room.one_place_per_address && !waited;
             let address = if one_place { address_key(&address(&self.request.inner)) } else { 0 };
             let step = self.place.judge(&standing, ticket.id, address).await?;
@@ -242,7 +264,8 @@ impl Visit {
         match step {
             Step::Pass => self.pass(ticket),
             Step::Enter { minute, numbered } => self.enter(ticket, waits, minute, numbered),
-            Step::Wait | Step::Ask(..) => self.wait(ticket, waits, waited).await,
+            Step::Wait | Step::Ask(..) => self.wait(ticket, waits, waited, draw).await,
+            Step::Refuse => Ok(self.refuse()),
         }
     }
 
@@ -263,7 +286,7 @@ impl Visit {
             && self.is_counted(ticket)
             && !ticket.uncounted
         {
-            let (id, bucket, at) = (ticket.id, ticket.bucket, self.place.time());
+            let (id, bucket, at) = (ticket.id, self.bucket(ticket), self.place.time());
             let from = Seen::of(ticket, room);
             self.place.note(CheckIn::GiveUp { id, bucket, from, at }, &self.context);
         }
@@ -288,7 +311,7 @@ impl Visit {
         let time = self.place.time();
         let from = waited.then(|| Seen::of(&ticket, &self.place.room));
         let check_in =
-            CheckIn::Enter { id: ticket.id, bucket: ticket.bucket, from, at: time, minute, numbered };
+            CheckIn::Enter { id: ticket.id, bucket: self.bucket(&ticket), from, at: time, minute, numbered };
         self.place.note(check_in, &self.context);
         let admitted = ticket.admitted(time);
         let line = self.ticket_line(&admitted)?;
@@ -304,49 +327,99 @@ impl Visit {
         to_origin(&self.request.inner, room, passport)
     }
 
+    /// Whoever is turned away keeps the ticket that there is, and is not counted.
+    fn refuse(&self) -> JsValue {
+        let time = self.place.time();
+        let view = WaitingView {
+            room: &self.place.room,
+            asks_for_status: self.request.asks_for_status,
+            estimate: Estimate::Unknown,
+            people_ahead: None,
+            progress: None,
+            queue_all: false,
+            held: false,
+            event: self.event(time),
+            draw: None,
+            kept_seconds: 0,
+            refresh_seconds: 0,
+            now_ms: time,
+            cookieless: false,
+            infinite_queue: false,
+            turnstile: "",
+        };
+        answer::facts(&view, &[]).into()
+    }
+
     /// Whoever waits. `counted`: is counted among those who wait already; `known`: has brought a ticket.
-    async fn wait(&self, ticket: Ticket, counted: bool, known: bool) -> Result<JsValue> {
+    async fn wait(&self, ticket: Ticket, counted: bool, known: bool, draw: Option<Draw>) -> Result<JsValue> {
         let room = &self.place.room;
         self.place.refresh_state().await;
         let state = self.place.state_to_tell().await;
         let time = self.place.time();
+        let bucket = self.bucket(&ticket);
         let global_time = state.as_ref().map_or(time, |state| state.global_time(now()));
         let key = state.as_ref().map(|state| &state.key);
+        let random_order = room.queueing_method == QueueingMethod::Random;
         let [random] = random::<1>()?;
         let random = f64::from(random) / 256.0;
-        let refresh_seconds = next_check_in_seconds(room, key, ticket.bucket, known, global_time, random);
-        let people_ahead = key.map(|key| likely_ahead(key, ticket.bucket).max(0) as u64);
+        let refresh_seconds = if random_order {
+            next_draw_seconds(room, ticket.id, time, random)
+        } else {
+            next_check_in_seconds(room, key, bucket, known, global_time, random)
+        };
+        let event = self.event(time);
+        // Nobody is ahead of anybody where the order is random, and nobody is told a lot before the lottery is over.
+        let is_secret = random_order || event.is_some_and(|event| event.prequeueing && event.shuffle);
+        let people_ahead = key.filter(|_| !is_secret).map(|key| likely_ahead(key, bucket).max(0) as u64);
         let told = Ticket { refresh_seconds: refresh_seconds as u16, ..ticket };
         let waiting = moved_on(told.checked_in(time), people_ahead);
         if self.is_counted(&ticket) && !ticket.uncounted {
             let from = counted.then(|| Seen::of(&ticket, room));
             let at = Seen::of(&waiting, room);
-            self.place.note(CheckIn::Wait { id: ticket.id, bucket: ticket.bucket, from, at }, &self.context);
+            self.place.note(CheckIn::Wait { id: ticket.id, bucket, from, at }, &self.context);
         }
         let turnstile = self
             .settings
             .turnstile_secret(room)
             .map_or_else(String::new, |_| room.turnstile_html(ticket.human, &self.settings.turnstile_url));
+        let draw = draw.map(|draw| DrawFacts::of(&draw, ticket.id));
+        let estimate = match key {
+            Some(key) if random_order => random_wait_seconds(room, key, global_time).map(Estimate::spread),
+            Some(key) => estimated_wait_seconds(room, key, bucket, global_time)
+                .map(|seconds| Estimate::Known { seconds }),
+            None => None,
+        };
         let view = WaitingView {
             room,
             asks_for_status: self.request.asks_for_status,
-            estimate: key
-                .and_then(|key| estimated_wait_seconds(room, key, ticket.bucket, global_time))
-                .map_or(Estimate::Unknown, |seconds| Estimate::Known { seconds }),
+            estimate: estimate.unwrap_or(Estimate::Unknown),
             people_ahead,
             progress: people_ahead.map(|_| waiting.progress),
             queue_all: room.queue_all,
             held: key.is_some_and(|key| key.held),
-            event: None,
+            event,
             kept_seconds: room.terms().kept_ms(&waiting) / 1_000,
             refresh_seconds,
             now_ms: time,
             cookieless: !known && self.comes_from_itself(),
             infinite_queue: ticket.human == Human::Failed && !room.trusts(ticket.human),
             turnstile: &turnstile,
+            draw: draw.as_ref(),
         };
         let line = self.ticket_line(&waiting)?;
         Ok(answer::facts(&view, &[line]).into())
+    }
+
+    /// The event that is on at a time.
+    fn event(&self, time: u64) -> Option<EventView<'_>> {
+        EventView::of(self.settings.rooms.get(&self.place.room.name)?.at(time).1)
+    }
+
+    /// The bucket in which a ticket stands in the queue.
+    fn bucket(&self, ticket: &Ticket) -> u32 {
+        let (rooms, key) = (&self.settings.rooms, &self.settings.draw_key);
+        let of = |room: &Room| queue_bucket(room, key, ticket.bucket, ticket.id);
+        rooms.get(&self.place.room.name).map_or(ticket.bucket, of)
     }
 
     /// The header that brings a ticket to its visitor.

@@ -188,7 +188,7 @@ fn header(request: &web_sys::Request, name: &str) -> String {
 }
 
 /// A value of the address's query.
-fn query(request: &web_sys::Request, name: &str) -> Option<String> {
+pub(super) fn query(request: &web_sys::Request, name: &str) -> Option<String> {
     let url = request.url();
     let (_, query) = url.split('#').next()?.split_once('?')?;
     web_sys::UrlSearchParams::new_with_str(query).ok()?.get(name)

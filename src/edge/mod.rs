@@ -7,6 +7,8 @@
 mod bypass;
 mod calls;
 mod clock;
+mod draws;
+mod events;
 mod gate;
 mod health;
 mod objects;

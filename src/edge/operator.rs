@@ -7,7 +7,7 @@ use worker::{Env, Result};
 use super::calls::{GLOBAL, call};
 use super::clock::now;
 use super::settings::Settings;
-use super::{health, own};
+use super::{draws, events, health, own};
 use crate::answer;
 use crate::config::Limits;
 use crate::pipeline::messages::{ORIGIN, OriginStatus, STATE, StateAnswer, StateRequest, VERSION};
@@ -31,6 +31,8 @@ struct RoomStatus {
     new_users_per_minute: u32,
     suspended: bool,
     queue_all: bool,
+    #[serde(flatten)]
+    event: events::RoomPhase,
     state: Option<StateKey>,
     origin: Option<Origin>,
     error: Option<String>,
@@ -83,7 +85,10 @@ pub async fn handle(
     if let Some(answer) = health::handle(request, path, env, settings).await? {
         return Ok(answer);
     }
-    if path != "/__anteroom/status" {
+    if path == draws::PATH {
+        return draws::handle(request, settings);
+    }
+    if !matches!(path, "/__anteroom/status" | events::PATH) {
         return own::page(&answer::not_found(), None);
     }
     if !health::has_token(request, settings) {
@@ -96,6 +101,14 @@ pub async fn handle(
             &headers,
             Some("Send the ADMIN_TOKEN of this deployment as a bearer token.\n"),
         );
+    }
+    let headers = [
+        ("content-type", "application/json".to_owned()),
+        ("cache-control", "private, no-store".to_owned()),
+        ("x-content-type-options", "nosniff".to_owned()),
+    ];
+    if path == events::PATH {
+        return own::response(200, &headers, Some(&events::list(settings)));
     }
     let mut rooms = Vec::new();
     for room in settings.rooms.iter() {
@@ -114,16 +127,12 @@ pub async fn handle(
             new_users_per_minute: room.new_users_per_minute,
             suspended: room.suspended,
             queue_all: room.queue_all,
+            event: events::of_room(room),
             state,
             origin: origin.ok().map(Origin::from),
             error,
         });
     }
     let status = Status { rooms, problems: settings.problems.clone() };
-    let headers = [
-        ("content-type", "application/json".to_owned()),
-        ("cache-control", "private, no-store".to_owned()),
-        ("x-content-type-options", "nosniff".to_owned()),
-    ];
     own::response(200, &headers, Some(&serde_json::to_string(&status)?))
 }

@@ -17,7 +17,8 @@ use crate::pipeline::messages::{
 };
 use crate::pipeline::{CheckIn, HOLD_TRIES, Outbox, wire};
 use crate::queue::{
-    Addresses, Clocked, Desk, Keeper, NumberAsk, Outcome, StateKey, Step, Turn, Whom, minute_of,
+    Addresses, Clocked, Desk, Draw, DrawKey, Keeper, NumberAsk, Outcome, StateKey, Step, Turn, Whom,
+    minute_of,
 };
 use crate::ticket::Standing;
 
@@ -84,10 +85,11 @@ pub fn time_in(room: &str) -> u64 {
 }
 
 impl Place {
-    /// The room in the colo of a request.
+    /// The room in the colo of a request, as it is at this moment. `room` is the room with its events.
     pub fn new(room: &Room, colo: String, host: &str, env: &Env, settings: &Settings) -> Self {
         let deadline_ms = settings.object_deadline_ms;
-        Self { room: room.clone(), colo, host: host.to_owned(), env: env.clone(), deadline_ms }
+        let room = room.at(time_in(&room.name)).0.clone();
+        Self { room, colo, host: host.to_owned(), env: env.clone(), deadline_ms }
     }
 
     /// Works with this worker's memory of the room. Never held over an `await`.
@@ -177,6 +179,12 @@ impl Place {
         };
         // A cache that refuses is no harm: each isolate then gets its state key with its own reports.
         let _ = put.await;
+    }
+
+    /// The lot of a request, where the order is random.
+    pub fn draw(&self, key: &DrawKey, standing: &Standing) -> Option<Draw> {
+        let time = self.time();
+        self.with(|worker| worker.keeper.draw(&self.room, key, standing, time)).ok().flatten()
     }
 
     /// Judges a request, asking objects where that is needed. What comes is the last step: pass, enter or wait.

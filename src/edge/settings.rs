@@ -11,6 +11,7 @@ use worker::Env;
 use super::platform::log_error;
 use crate::config::{Room, Rooms};
 use crate::health::check::Checks;
+use crate::queue::DrawKey;
 use crate::ticket::{AdmissionKey, KeyRing, MIN_ADMISSION_KEY};
 use crate::turnstile::SERVICE_URL;
 
@@ -39,6 +40,8 @@ pub struct Settings {
     pub checks: Checks,
     /// The keys of the ticket cookies; `None`: missing or invalid, no room can work.
     pub keys: Option<Rc<KeyRing>>,
+    /// What lots are drawn by (`DRAW_KEY`).
+    pub draw_key: DrawKey,
     /// Where admitted visitors go; `None`: the zone's own origin.
     pub origin: Option<String>,
     /// Signs what the origin is told of admitted requests (`ADMISSION_KEY`); `None`: it is told nothing.
@@ -97,11 +100,13 @@ impl Settings {
             let names = names.iter().filter(move |name| name.starts_with(prefix));
             names.map(|name| (name.clone(), json_var(env, name).unwrap_or(serde_json::Value::Null)))
         };
-        let (rooms, mut errors) = Rooms::from_vars(vars("ROOM_"));
+        let (rooms, mut errors) = Rooms::from_vars(vars("ROOM_").chain(vars("EVENT_")));
         let (checks, errors_of_checks) = Checks::from_vars(vars("CHECK_"));
         errors.extend(errors_of_checks);
         let mut problems: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        let keys = match KeyRing::parse(&text_var(env, "COOKIE_KEYS").unwrap_or_default()) {
+        let cookie_keys = text_var(env, "COOKIE_KEYS").unwrap_or_default();
+        let draw_key = secret(env, "DRAW_KEY");
+        let keys = match KeyRing::parse(&cookie_keys) {
             Ok(keys) => Some(Rc::new(keys)),
             Err(error) => {
                 problems.push(format!("{error}. Until then every request goes to the origin"));
@@ -163,6 +168,7 @@ impl Settings {
             rooms,
             checks,
             keys,
+            draw_key: DrawKey::new(draw_key.as_deref(), &cookie_keys),
             webhook_secret: secret(env, "WEBHOOK_SECRET"),
             health_page,
             health_days,

@@ -215,6 +215,11 @@ impl Census {
         rescaled
     }
 
+    /// Whether the slots are as wide as the room's.
+    pub fn is_as_wide(&self, room: &Room) -> bool {
+        self.slot_ms == room.slot_ms()
+    }
+
     /// Takes over the room's slot width after a change of the session duration.
     pub fn adapt(&mut self, room: &Room) {
         if self.slot_ms != room.slot_ms() {

@@ -131,6 +131,7 @@ impl DataCenter {
     /// Counts a worker's report and answers it.
     pub fn receive(&mut self, room: &Room, report: &WorkerReport, now: u64) -> WorkerAnswer {
         self.reported_at = now;
+        self.census.adapt(room);
         if !self.workers.contains_key(&report.worker) && self.workers.len() >= MAX_WORKERS {
             let longest = self.workers.iter().min_by_key(|(_, worker)| worker.reported_at).map(|(id, _)| *id);
             if let Some(longest) = longest {
@@ -239,6 +240,7 @@ impl DataCenter {
 
     /// What to write to storage before a push.
     pub fn save(&mut self, room: &Room, now: u64) -> SavedDataCenter {
+        self.census.adapt(room);
         self.census.forget(room, now);
         self.sequence = (self.sequence + 1).max(now);
         SavedDataCenter {

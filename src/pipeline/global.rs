@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Census;
 use super::flow::Flow;
 use super::messages::{ColoReport, Given, OriginHealth, OriginStatus, VERSION};
-use crate::config::{Limits, Room, SlotStrategy};
+use crate::config::{Limits, QueueingMethod, Room, SlotStrategy};
 use crate::origin::{Adaptive, Evidence, Hold, OriginCounts, Use};
 use crate::queue::{Level, MinuteShares, Shares, StateKey, minute_of, start_of};
 
@@ -189,9 +189,22 @@ impl Global {
         }
     }
 
+    /// An event may change the session duration, and with it the width of slots: everything is added up anew.
+    fn adapt(&mut self, room: &Room, now: u64) {
+        if self.merged.is_as_wide(room) {
+            return;
+        }
+        self.merged = Census::new(room);
+        for colo in self.colos.values() {
+            self.merged.merge(&colo.report.census, 1);
+        }
+        self.merged.forget(room, now);
+    }
+
     /// Takes in a colo's report: the newest counts, an older or repeated one changes nothing. Returns false when the
     /// report was not taken because there is no room for another colo.
     pub fn receive(&mut self, room: &Room, report: ColoReport, now: u64) -> bool {
+        self.adapt(room, now);
         if let Some(colo) = self.colos.get_mut(&report.colo) {
             colo.answered_at = now;
             if report.sequence <= colo.report.sequence {
@@ -294,7 +307,8 @@ impl Global {
         let mut users: Vec<u64> = vec![0; self.colos.len()];
         let mut total = 0;
         for (bucket, _) in waiting {
-            if total >= numbers {
+            // Where the order is random, it is the turn of all of them.
+            if total >= numbers && room.queueing_method != QueueingMethod::Random {
                 break;
             }
             for (users, colo) in users.iter_mut().zip(self.colos.values()) {
@@ -315,6 +329,7 @@ impl Global {
     /// The state key for a colo, or for Anywhere (`colo` is `None`), at `now`. `minute` is the asker's minute: its
     /// clock may be ahead or behind, by a minute at the most.
     pub fn state(&mut self, room: &Room, colo: Option<&str>, minute: u32, now: u64) -> StateKey {
+        self.adapt(room, now);
         let here = minute_of(now);
         let this = minute.clamp(here.saturating_sub(1), here + 1);
         if room.slot_strategy == SlotStrategy::Counters {

@@ -1,7 +1,7 @@
 //! What a worker decides for one request, from what it has at hand.
 
 use super::{Clocked, HINT_MS, StateKey, adapted_worker_slots, minute_of, start_of, worker_slots};
-use crate::config::{OnError, Room, SlotStrategy};
+use crate::config::{OnError, QueueingMethod, Room, SlotStrategy};
 use crate::ticket::Standing;
 
 /// A state key older than this does not say what may be asked of the colo's Counter: Anywhere judges alone.
@@ -30,6 +30,10 @@ pub enum Decision {
     Ask(Ask),
     /// Enter if this worker has let in fewer users than this in the current minute, else wait.
     WithinOwnSlots(i64),
+    /// Enter without a number: the limits are not looked at.
+    Enter,
+    /// Turned away: nobody new enters, and nobody waits for it.
+    Refuse,
     /// Wait. The state says that asking is in vain.
     Wait,
 }
@@ -88,12 +92,18 @@ pub fn decide(room: &Room, standing: &Standing, state: Option<&Clocked>, now: u6
         Standing::Waiting(ticket) => Some(ticket.bucket),
         Standing::New => None,
     };
-    if room.queue_all {
+    if room.is_closed() {
         return Decision::Wait;
+    }
+    if room.queueing_method == QueueingMethod::Reject {
+        return Decision::Refuse;
     }
     // However old the word is: whoever enters sees errors. Its successor comes with the next report.
     if state.is_some_and(|state| state.key.held && state.age(now) <= FALLBACK_USABLE_MS) {
         return Decision::Wait;
+    }
+    if room.queueing_method == QueueingMethod::Passthrough {
+        return Decision::Enter;
     }
     let bucket = waiting_in.unwrap_or(minute);
     let Some((key, time, budget)) = state.filter(|state| state.age(now) <= FRESH_MS).and_then(|state| {
@@ -111,7 +121,9 @@ pub fn decide(room: &Room, standing: &Standing, state: Option<&Clocked>, now: u6
     }
     let protected = key.protected(room, ahead(key, waiting_in));
     let at_most = key.budget_at_most(room, minute, time).unwrap_or(budget);
-    if at_most - protected <= key.admitted_in(minute) {
+    // Where the order is random, few enough come here, and each in vain only once in a round: the pool knows better.
+    let drawn = room.queueing_method == QueueingMethod::Random && waiting_in.is_some();
+    if !drawn && at_most - protected <= key.admitted_in(minute) {
         return Decision::Wait;
     }
     if room.slot_strategy == SlotStrategy::Leases {

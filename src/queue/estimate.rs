@@ -1,7 +1,7 @@
 //! How long a visitor will wait.
 
 use super::{MINUTE_MS, StateKey, minute_of, start_of};
-use crate::config::Room;
+use crate::config::{QueueingMethod, Room};
 
 /// What has come to a bucket in so many milliseconds says how full it will be; less time says too little.
 const LEAST_OF_MINUTE_MS: u64 = 8_000;
@@ -29,9 +29,27 @@ pub fn estimated_minutes(ahead: i64, entering_per_minute: f64) -> Option<f64> {
 /// rate is that at which users leave, not the burst that filled the room; and some of those ahead give up. `None` when
 /// it cannot be known, or not yet: of the first visitors of a queue nobody can tell how many will come with them.
 pub fn estimated_wait_seconds(room: &Room, key: &StateKey, bucket: u32, time: u64) -> Option<u64> {
+    if room.queueing_method == QueueingMethod::Random {
+        return random_wait_seconds(room, key, time).map(|[_, median, _]| median);
+    }
     let ahead = key.ahead_of(bucket);
     let own = whole_bucket(key, bucket)?;
     wait_seconds(room, key, ahead + own / 2, time).map(|seconds| seconds.ceil() as u64)
+}
+
+/// Seconds within which a quarter, half and three quarters of those who wait now will be let in, where the order is
+/// random. `None` when it cannot be known.
+pub fn random_wait_seconds(room: &Room, key: &StateKey, time: u64) -> Option<[u64; 3]> {
+    let waiting = key.waiting_users().max(1);
+    let for_all = wait_seconds(room, key, waiting - 1, time)?;
+    Some(wait_percentiles(waiting, waiting as f64 / for_all.max(1.0)).map(|seconds| seconds.ceil() as u64))
+}
+
+/// The 25th, 50th and 75th percentile of the wait in seconds, where so many wait and each time one of them is drawn,
+/// so many in a second: `−waiting / rate × ln(1 − x)`.
+pub fn wait_percentiles(waiting: i64, entering_per_second: f64) -> [f64; 3] {
+    let mean = waiting.max(0) as f64 / entering_per_second;
+    [0.25_f64, 0.5, 0.75].map(|part| -mean * (1.0 - part).ln())
 }
 
 /// How many users wait in a bucket, and will when its minute is over: within a bucket the order is by chance, so those
@@ -55,7 +73,7 @@ fn whole_bucket(key: &StateKey, bucket: u32) -> Option<i64> {
 
 /// Seconds until so many users have entered and there is a slot for one more.
 fn wait_seconds(room: &Room, key: &StateKey, ahead: i64, time: u64) -> Option<f64> {
-    if room.queue_all || key.held || key.most_new(room) == 0 {
+    if room.is_closed() || key.held || key.most_new(room) == 0 {
         return None;
     }
     let limit = key.most_new(room) as f64;

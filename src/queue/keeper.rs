@@ -1,10 +1,11 @@
 //! What one worker remembers of one room, and how it judges a request step by step.
 
+use super::draw::place;
 use super::{
-    Ask, Clocked, Decision, Fallback, Hint, Lent, Level, LoanAsk, NumberAsk, Outcome, WorkerStock, decide,
-    minute_of,
+    Ask, Clocked, Decision, Draw, DrawKey, Fallback, Hint, Lent, Level, LoanAsk, NumberAsk, Outcome,
+    WorkerStock, decide, draw, minute_of, round_of,
 };
-use crate::config::{OnError, Room, SlotStrategy};
+use crate::config::{OnError, QueueingMethod, Room, SlotStrategy};
 use crate::ticket::Standing;
 
 /// A worker's clock may be so far ahead of what the state key says the time is; the rest is the way here.
@@ -38,6 +39,8 @@ pub enum Step {
     },
     /// The visitor waits.
     Wait,
+    /// The visitor is turned away: there is nothing to wait for.
+    Refuse,
     /// Ask an object, then go on with [`Keeper::answered`].
     Ask(Whom, NumberAsk),
 }
@@ -103,11 +106,18 @@ impl Keeper {
         self.stock.level()
     }
 
+    /// The lot of a request, where the order is random: see [`draw`](super::draw()).
+    pub fn draw(&self, room: &Room, key: &DrawKey, standing: &Standing, now: u64) -> Option<Draw> {
+        draw(room, key, standing, self.state.as_ref(), now)
+    }
+
     /// The first step for a request. `id` is the ticket's id; a new visitor's is drawn already.
     pub fn judge(&mut self, room: &Room, standing: &Standing, id: u64, now: u64) -> Step {
         let ask = match decide(room, standing, self.state.as_ref(), now) {
             Decision::Pass => return Step::Pass,
             Decision::Wait => return Step::Wait,
+            Decision::Refuse => return Step::Refuse,
+            Decision::Enter => return Step::Enter { minute: minute_of(now), numbered: false },
             Decision::WithinOwnSlots(slots) => return self.own_slots(slots, true, now),
             Decision::Ask(ask) => ask,
         };
@@ -121,6 +131,12 @@ impl Keeper {
             }
         }
         let Ask { bucket, minute, limit, colo_slots: owned } = ask;
+        // Where the order is random, of those who ask together it is not the oldest who goes first.
+        let bucket = if room.queueing_method == QueueingMethod::Random {
+            place(id, round_of(room, now))
+        } else {
+            bucket
+        };
         let wanted = NumberAsk { id, bucket, waits, minute, limit, owned };
         if claims && room.slot_strategy == SlotStrategy::Counters {
             Step::Ask(Whom::Counter, wanted)

@@ -16,6 +16,7 @@ mod anywhere;
 mod counter;
 mod decision;
 mod desk;
+mod draw;
 mod estimate;
 mod keeper;
 mod leases;
@@ -30,7 +31,11 @@ pub use anywhere::{Anywhere, Renewal};
 pub use counter::Counter;
 pub use decision::{Ask, Decision, Fallback, Hint, decide};
 pub use desk::{Desk, Turn};
-pub use estimate::{estimated_minutes, estimated_wait_seconds, likely_ahead, next_check_in_seconds};
+pub use draw::{Draw, DrawKey, Seed, draw, draw_id, next_draw_seconds, queue_bucket, round_of, round_start};
+pub use estimate::{
+    estimated_minutes, estimated_wait_seconds, likely_ahead, next_check_in_seconds, random_wait_seconds,
+    wait_percentiles,
+};
 pub use keeper::{Keeper, Step, Whom};
 pub use leases::{
     Group, LeaseAnswer, LeaseAsk, LeaseCounter, Lent, Level, LoanAsk, Pool, SavedPool, WorkerStock,

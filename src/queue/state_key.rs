@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Level, MinuteShares, share_of_slots, start_of};
-use crate::config::{Limits, Room};
+use crate::config::{Limits, QueueingMethod, Room};
 
 /// Expiries are foreseen for so long. A session that seems to end may have been renewed since the state was made:
 /// who is to be let in for it must be judged by a newer state.
@@ -149,6 +149,9 @@ impl StateKey {
     }
 
     fn bounded(&self, room: &Room, minute: u32, time: u64, careful: bool) -> Option<i64> {
+        if room.is_closed() {
+            return Some(0);
+        }
         let total = self.most_active(room);
         let foreseen = if careful { time.min(self.taken_at + FORESIGHT_MS) } else { time };
         let free = total - self.active_at(foreseen);
@@ -243,6 +246,10 @@ impl StateKey {
     /// refreshes (for two at least: in a small room one number comes at a time), and for all whom the slots of the
     /// next refresh will not serve. Without it the oldest bucket wins only by luck.
     pub fn protected(&self, room: &Room, ahead: i64) -> i64 {
+        if room.queueing_method == QueueingMethod::Random {
+            // Nobody is ahead of anybody.
+            return 0;
+        }
         let refresh = i64::from(room.refresh_interval_seconds);
         let by_rate = self.most_new(room) * refresh / 60;
         // A quarter more than foreseen: users also leave, and a slot kept for nobody is worse than a close call.

@@ -35,7 +35,7 @@ describe("sessions", () => {
     await customer.page.goto(`${room.url}/checkout`);
     await customer.page.getByRole("button", { name: "Order now" }).click();
     await customer.page.getByRole("heading", { name: "Thank you" }).waitFor();
-    await look(customer.page, "ordered", { keyboard: false });
+    await look(customer.page, "ordered", { keyboard: false, language: "en" });
     const names = (await customer.context.cookies()).map(({ name }) => name);
     assert.ok(!names.includes("__anteroom"), `${names}`);
     // A session lasts half an hour: nothing but the order lets anybody in before.

@@ -40,6 +40,7 @@ fn view(room: &Room) -> WaitingView<'_> {
         now_ms: 1_782_914_602_000,
         cookieless: false,
         infinite_queue: false,
+        draw: None,
         turnstile: "",
     }
 }
@@ -94,11 +95,12 @@ fn everything_known_of_a_waiting_visitor_is_told() {
             "queueAll": false,
             "held": false,
             "waitSeconds": 120,
-            "waitSecondsLow": 96,
-            "waitSecondsHigh": 156,
+            "waitSecondsLow": 84,
+            "waitSecondsHigh": 168,
             "peopleAhead": 60,
             "progress": 42,
             "event": null,
+            "draw": null,
             "keptSeconds": 50,
             "refreshSeconds": 19,
             "now": 1_782_914_602_000_u64,
@@ -157,10 +159,16 @@ fn a_wait_by_chance_is_told_by_its_quarters() {
 #[test]
 fn an_event_is_told() {
     let room = room(&json!({}));
-    let event = EventView { prequeueing: true, seconds_to_start: 60, seconds_to_end: 3_660, shuffle: true };
+    let event = EventView {
+        name: "drop",
+        prequeueing: true,
+        seconds_to_start: 60,
+        seconds_to_end: 3_660,
+        shuffle: true,
+    };
     assert_eq!(
         told(&WaitingView { event: Some(event), ..view(&room) })["event"],
-        json!({ "prequeueing": true, "secondsToStart": 60, "secondsToEnd": 3_660, "shuffle": true })
+        json!({ "name": "drop", "prequeueing": true, "secondsToStart": 60, "secondsToEnd": 3_660, "shuffle": true })
     );
 }
 

@@ -148,6 +148,18 @@ fn far_from_the_front_a_refresh_is_three_times_as_long_unless_the_owner_says_oth
 }
 
 #[test]
+fn a_queueing_method_is_read_in_any_case() {
+    for (given, method) in [
+        ("fifo", QueueingMethod::Fifo),
+        ("Random", QueueingMethod::Random),
+        ("PASSTHROUGH", QueueingMethod::Passthrough),
+        ("reject", QueueingMethod::Reject),
+    ] {
+        assert_eq!(room(&json!({ "queueing_method": given })).queueing_method, method);
+    }
+}
+
+#[test]
 fn every_invalid_value_is_refused_with_room_field_value_and_fix() {
     let long_host = format!("{}.example", "a.".repeat(130));
     let long_label = format!("{}.example", "a".repeat(64));
@@ -193,10 +205,8 @@ fn every_invalid_value_is_refused_with_room_field_value_and_fix() {
         ("message", json!("x".repeat(501)), "at most 500 characters", "shorten it"),
         ("message", json!("two\nlines"), "one line", "shorten it"),
         ("show_wait", json!(0), "true or false", "show_wait = false"),
-        ("queueing_method", json!("random"), "not available yet", "\"fifo\""),
-        ("queueing_method", json!("Passthrough"), "not available yet", "\"fifo\""),
-        ("queueing_method", json!("reject"), "not available yet", "\"fifo\""),
-        ("queueing_method", json!("lifo"), "must be \"fifo\"", "\"fifo\""),
+        ("queueing_method", json!("lifo"), "\"passthrough\" or \"reject\"", "\"fifo\""),
+        ("queueing_method", json!("rejects"), "must be \"fifo\"", "queueing_method = \"reject\""),
         ("queueing_method", json!(1), "must be \"fifo\"", "\"fifo\""),
         ("queue_all", json!("true"), "true or false", "queue_all = true"),
         ("queue_all", json!(0), "true or false", "queue_all = false"),
@@ -409,7 +419,6 @@ fn unknown_fields_get_a_suggestion() {
         ("paht", "did you mean path?"),
         ("colour", "the fields are host, path, "),
         ("name", "rename the var"),
-        ("additional_routes", "remove it"),
         ("description", "remove it"),
     ] {
         let errors = refused(&json!({ field: "x" }));

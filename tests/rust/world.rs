@@ -413,7 +413,8 @@ impl World {
                 self.visitors[index].last_request = now;
                 self.next_page(index);
             }
-            Decision::Wait => self.wait(index, colo, worker, ticket, waited),
+            Decision::Wait | Decision::Refuse => self.wait(index, colo, worker, ticket, waited),
+            Decision::Enter => self.enter(index, colo, worker, ticket, waited, minute_of(now)),
             Decision::WithinOwnSlots(slots) => {
                 if self.colos[colo].workers[worker].fallback.take(slots, now) {
                     self.enter(index, colo, worker, ticket, waited, minute_of(now));

@@ -126,7 +126,10 @@ impl DurableObject for Anywhere {
                 let home = Home::of(&self.state, &self.env)?;
                 self.renew(&home.room).await;
                 let leased = match self.giver.borrow_mut().as_mut() {
-                    Some(Giver::Tickets(pool)) => pool.lease(&home.room, &asked.colo, &asked.ask, now()),
+                    Some(Giver::Tickets(pool)) => {
+                        pool.changes_at(home.changes_at);
+                        pool.lease(&home.room, &asked.colo, &asked.ask, now())
+                    }
                     _ => None,
                 };
                 let Some(leased) = leased else { return unknown() };

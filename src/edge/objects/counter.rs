@@ -16,7 +16,7 @@ use crate::edge::platform::log_error;
 use crate::edge::settings::Settings;
 use crate::pipeline::messages::{GIVEN, Given, LEASE, Lease, TAKE, Take, Taken, VERSION};
 use crate::pipeline::wire;
-use crate::queue::{self, Addresses, LeaseAnswer, LeaseAsk, LeaseCounter, NumberAsk, Outcome};
+use crate::queue::{self, Addresses, HINT_MS, LeaseAnswer, LeaseAsk, LeaseCounter, NumberAsk, Outcome};
 
 /// The storage key.
 const LEDGER: &str = "ledger";
@@ -76,6 +76,10 @@ impl DurableObject for Counter {
             TAKE => {
                 let asked: Take = message(&mut request).await?;
                 let home = Home::of(&self.state, &self.env)?;
+                if home.room.is_closed() {
+                    // An event has not started: whoever asks has a clock that is ahead.
+                    return closed(&asked);
+                }
                 if home.room.slot_strategy == SlotStrategy::Leases {
                     return self.lease_out(&home, asked).await;
                 }
@@ -99,6 +103,18 @@ impl DurableObject for Counter {
             path => no_such_route(path),
         }
     }
+}
+
+/// The answer while nobody new enters.
+fn closed(asked: &Take) -> Result<Response> {
+    let refused =
+        |ask: &NumberAsk| Outcome::Refused { minute: ask.minute, limit: ask.limit, wait_ms: HINT_MS };
+    answer(&Taken {
+        v: VERSION,
+        outcomes: asked.asks.iter().map(refused).collect(),
+        lent: None,
+        holders: Vec::new(),
+    })
 }
 
 impl Counter {

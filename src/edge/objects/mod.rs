@@ -18,14 +18,17 @@ use wasm_bindgen::{JsCast, JsValue};
 use worker::{Env, Error, Response, Result, State, Storage};
 
 use super::calls::unreadable;
+use super::clock::now;
 use super::settings::Settings;
 use crate::config::Room;
 use crate::pipeline::messages::room_and_colo;
 use crate::pipeline::wire;
 
-/// The room that an object belongs to and, for a colo's object, the colo.
+/// The room that an object belongs to, as it is now, and, for a colo's object, the colo.
 struct Home {
     room: Room,
+    /// When an event changes it next.
+    changes_at: Option<u64>,
     colo: String,
 }
 
@@ -44,9 +47,10 @@ impl Home {
         let room = settings
             .rooms
             .get(room)
-            .ok_or_else(|| Error::RustError(format!("no valid room is called {room}")))?
-            .clone();
-        Ok(Self { room, colo: colo.to_owned() })
+            .ok_or_else(|| Error::RustError(format!("no valid room is called {room}")))?;
+        let (time, changing) = (now(), room);
+        let room = changing.at(time).0.clone();
+        Ok(Self { room, changes_at: changing.next_change(time), colo: colo.to_owned() })
     }
 }
 

@@ -79,6 +79,7 @@ export function beyondContract(facts) {
     expectedFrom: isKnown ? at(facts.waitSecondsLow) : null,
     expectedTo: isKnown ? at(facts.waitSecondsHigh) : null,
     ...positionOf(facts),
+    event: facts.event ?? null,
     draw: facts.draw ?? null,
     keptSeconds: facts.keptSeconds,
     refreshSeconds: facts.refreshSeconds,

@@ -136,6 +136,8 @@ pub struct Pool {
     holders: Remembered<u32>,
     /// When sessions were renewed in their last moment.
     held_sessions: VecDeque<u64>,
+    /// When the room's settings change: no lease lasts longer.
+    changes_at: Option<u64>,
 }
 
 impl Pool {
@@ -156,6 +158,7 @@ impl Pool {
             changed_at: 0,
             holders: Remembered::new(REMEMBERED_MS, REMEMBERED_TICKETS),
             held_sessions: VecDeque::new(),
+            changes_at: None,
         };
         let Some(saved) = saved else { return pool };
         for (minute, used) in saved.ended {
@@ -218,6 +221,12 @@ impl Pool {
     /// Whether it has ever been told the room's state.
     pub fn has_state(&self) -> bool {
         self.state.is_some()
+    }
+
+    /// The room's settings will change at a time, if at any. Whoever leases tickets gives back by then what is left of
+    /// them: in a prequeue nobody enters, and an event may have other limits.
+    pub fn changes_at(&mut self, time: Option<u64>) {
+        self.changes_at = time;
     }
 
     /// Takes in a newer state.
@@ -366,12 +375,9 @@ impl Pool {
         Level::of(room, key.limits(room), filled, entering, key.nobody_waits())
     }
 
-    /// Answers a colo's call. `None` when no state can tell how many may enter: its visitors fall back.
-    pub fn lease(&mut self, room: &Room, colo: &str, ask: &LeaseAsk, now: u64) -> Option<LeaseAnswer> {
-        self.sweep(room, now);
-        self.calls.count(1, now);
-        let minute = minute_of(now);
-        let nothing = |pool: &Self| LeaseAnswer {
+    /// The answer to a call that gets nothing.
+    fn nothing(&self, ask: &LeaseAsk, now: u64) -> LeaseAnswer {
+        LeaseAnswer {
             v: 1,
             sequence: ask.sequence,
             now,
@@ -379,19 +385,26 @@ impl Pool {
             extra: 0,
             most: ask.held,
             hold_ms: SHORTEST_MS as u32,
-            pace_ms: pool.pace_ms(now),
+            pace_ms: self.pace_ms(now),
             level: Level::Busy,
             wait_ms: HINT_MS,
             spare: 0,
-        };
+        }
+    }
+
+    /// Answers a colo's call. `None` when no state can tell how many may enter: its visitors fall back.
+    pub fn lease(&mut self, room: &Room, colo: &str, ask: &LeaseAsk, now: u64) -> Option<LeaseAnswer> {
+        self.sweep(room, now);
+        self.calls.count(1, now);
+        let minute = minute_of(now);
         let mut known = match self.lessees.remove(colo) {
             Some(known) if known.epoch == ask.epoch && ask.sequence <= known.sequence => {
                 // An older call that was overtaken: whoever sent it does not wait for it any more.
                 self.lessees.insert(colo.to_owned(), known);
-                return Some(nothing(self));
+                return Some(self.nothing(ask, now));
             }
             Some(known) => known,
-            None if self.lessees.len() >= MAX_LESSEES => return Some(nothing(self)),
+            None if self.lessees.len() >= MAX_LESSEES => return Some(self.nothing(ask, now)),
             None => Lessee { epoch: ask.epoch, ..Lessee::default() },
         };
         self.count(&known, -1, minute);
@@ -442,6 +455,9 @@ impl Pool {
     }
 
     fn judge(&self, room: &Room, ask: &LeaseAsk, now: u64) -> Option<LeaseAnswer> {
+        if room.is_closed() {
+            return Some(LeaseAnswer { most: 0, level: Level::Queueing, ..self.nothing(ask, now) });
+        }
         let (free, rate) = self.left(room, now)?;
         let key = &self.state.as_ref()?.key;
         let level = self.level(room, key, free);
@@ -463,7 +479,7 @@ impl Pool {
             })
             .collect();
         let (extra, most, hold_ms) = if refused == 0 && level != Level::Queueing {
-            self.stock(ask, left)
+            self.stock(ask, left, now)
         } else {
             (0, 0, SHORTEST_MS)
         };
@@ -497,13 +513,15 @@ impl Pool {
 
     /// How much a colo may lay in stock, the most that it may hold, and for how long: its part, by its traffic, of what
     /// may lie in stocks.
-    fn stock(&self, ask: &LeaseAsk, left: i64) -> (u32, u32, u64) {
+    fn stock(&self, ask: &LeaseAsk, left: i64, now: u64) -> (u32, u32, u64) {
         let rates = self.rates.max(u64::from(ask.rate)).max(1) as i64;
         // What is held already is part of what may lie in stocks. What is left may be gone within that time at the rate
         // of now: then it must have come back. A small part may lie for longer, for workers with few visitors.
         let all = (left + self.out).max(0);
         let lasts = |part: i64, longest: u64| ((all / part * RATE_MS as i64 / rates) as u64).min(longest);
         let hold_ms = lasts(STOCK_PART, LONG_MS).max(lasts(LONG_STOCK_PART, LONGEST_MS)).max(SHORTEST_MS);
+        let until_change = self.changes_at.map_or(u64::MAX, |time| time.saturating_sub(now).max(1));
+        let hold_ms = hold_ms.min(until_change);
         let for_stocks = (rates * hold_ms as i64 / RATE_MS as i64).min(all / STOCK_PART);
         let most = (for_stocks * i64::from(ask.rate) / rates).min(left / STOCK_PART + i64::from(ask.held));
         // Shares are by the traffic of lately, and it may be that others have been given more: all together hold no more.
@@ -540,7 +558,9 @@ impl Pool {
             let (Some(ask), Some(outcome)) = (asks.get(index), outcomes.get_mut(index)) else { continue };
             let group = Group { bucket: ask.bucket, waits: ask.waits, visitors: 1 };
             let protected = Self::protected(room, key, &group);
-            *outcome = if let Some(minute) = self.holders.get(ask.id).filter(|of| of + 1 >= minute) {
+            *outcome = if room.is_closed() {
+                Outcome::Refused { minute: ask.minute, limit: -protected, wait_ms: HINT_MS }
+            } else if let Some(minute) = self.holders.get(ask.id).filter(|of| of + 1 >= minute) {
                 Outcome::Given { minute, number: 0 }
             } else if left > protected {
                 left -= 1;

@@ -1,0 +1,97 @@
+//! All events and what they make of their rooms, for operators: `GET /__anteroom/events`.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::clock::now;
+use super::settings::Settings;
+use crate::config::{Event, Phase, Room, rfc3339};
+
+/// The path.
+pub const PATH: &str = "/__anteroom/events";
+
+#[derive(Serialize)]
+struct EventStatus<'a> {
+    name: &'a str,
+    room: &'a str,
+    /// `upcoming`, `prequeueing`, `active`, `over` or `suspended`.
+    phase: &'static str,
+    event_start_time: String,
+    event_end_time: String,
+    prequeue_start_time: Option<String>,
+    shuffle_at_event_start: bool,
+    suspended: bool,
+    description: &'a str,
+    /// What is not as in the room.
+    overrides: &'a Map<String, Value>,
+    /// The room's fields as they are while the event is active.
+    effective: Map<String, Value>,
+}
+
+/// Where a room is in its events, for its status.
+#[derive(Serialize)]
+pub struct RoomPhase {
+    /// `prequeueing` or `active`; `null`: in no event.
+    pub event_phase: Option<&'static str>,
+    /// The event, from its prequeue until its end; empty: none.
+    pub event_id: String,
+    /// When the next event starts.
+    pub next_event_start_time: Option<String>,
+    /// When its prequeue begins.
+    pub next_event_prequeue_start_time: Option<String>,
+}
+
+/// The events of all rooms, as JSON.
+pub fn list(settings: &Settings) -> String {
+    let time = now();
+    let events: Vec<EventStatus> = settings
+        .rooms
+        .iter()
+        .flat_map(|room| room.events.iter().map(move |event| status(room, event, time)))
+        .collect();
+    json!({ "now": rfc3339(time), "events": events }).to_string()
+}
+
+fn status<'a>(room: &'a Room, event: &'a Event, time: u64) -> EventStatus<'a> {
+    let phase = if event.suspended || room.suspended {
+        "suspended"
+    } else if time < event.begin() {
+        "upcoming"
+    } else if time < event.start {
+        "prequeueing"
+    } else if time < event.end {
+        "active"
+    } else {
+        "over"
+    };
+    EventStatus {
+        name: &event.name,
+        room: &room.name,
+        phase,
+        event_start_time: rfc3339(event.start),
+        event_end_time: rfc3339(event.end),
+        prequeue_start_time: event.prequeue.map(rfc3339),
+        shuffle_at_event_start: event.shuffle,
+        suspended: event.suspended,
+        description: &event.description,
+        overrides: &event.overrides,
+        effective: event.effective(),
+    }
+}
+
+/// Where a room is in its events.
+pub fn of_room(room: &Room) -> RoomPhase {
+    let time = now();
+    let (event_phase, event) = match room.at(time).1 {
+        Phase::None => (None, None),
+        Phase::Prequeue { event, .. } => (Some("prequeueing"), Some(event)),
+        Phase::Active { event, .. } => (Some("active"), Some(event)),
+    };
+    let next = room.next_event(time);
+    RoomPhase {
+        event_phase,
+        event_id: event.map(|event| event.name.clone()).unwrap_or_default(),
+        next_event_start_time: next.map(|event| rfc3339(event.start)),
+        next_event_prequeue_start_time: next.and_then(|event| event.prequeue).map(rfc3339),
+    }
+}
