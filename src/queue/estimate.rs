@@ -16,7 +16,7 @@ const SOONEST_PART: f64 = 5.0;
 /// Far from the front a visitor stays away for this part of the time until the middle of the bucket's turn: the queue may
 /// turn out to be faster than that, and the visitor is back long before. In the turn itself many more of the bucket ask
 /// than there are slots.
-const AWAY_PART: f64 = 0.25;
+const AWAY_PART: f64 = 0.125;
 
 /// The estimate as the 2021 article gives it: users ahead divided by users let in per minute. 60 ahead at 30 a minute
 /// are 2 minutes. `None` when nobody is let in.
