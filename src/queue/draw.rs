@@ -14,7 +14,7 @@ use crate::ticket::Standing;
 
 /// Of those for whom a slot is expected in a round, so many times as many may ask: some have left, and two may want
 /// the same slot.
-const TIMES: f64 = 3.0;
+const TIMES: f64 = 4.0;
 /// Slots that are free already should be taken within so many milliseconds, not within a whole round.
 const FREE_WITHIN_MS: f64 = 1_000.0;
 /// So many may ask besides: of few, chance could leave nobody.
