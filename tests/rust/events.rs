@@ -367,6 +367,15 @@ fn the_pool_gives_nothing_in_a_prequeue_and_no_lease_lasts_into_it() {
 }
 
 #[test]
+fn a_state_of_before_the_start_does_not_hold_against_lower_limits() {
+    let room = room(&json!({ "total_active_users": 7, "new_users_per_minute": 5 }));
+    let adapted = anteroom::config::Limits { total_active_users: 80, new_users_per_minute: 3 };
+    let key = StateKey { limits: Some(adapted), ..StateKey::default() };
+    let limits = key.limits(room.at(START).0);
+    assert_eq!((limits.total_active_users, limits.new_users_per_minute), (7, 3));
+}
+
+#[test]
 fn what_lay_in_stocks_before_a_prequeue_is_not_missing_at_the_start() {
     let room = room(&json!({}));
     let mut pool = Pool::restore(None, START);
