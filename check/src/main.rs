@@ -42,6 +42,9 @@ const HELP: &str = r#"A room in wrangler.toml:
   [vars.ROOM_SHOP]
   host = "shop.example.com"         left out: every host
   path = "/sale"                    and everything below it; "/" if left out
+  additional_routes = [{ host = "outlet.example.com", path = "/sale" }]
+                                    covered by the same queue; needs cookie_suffix
+  path_case_insensitive = false     true: /SALE is /sale
   total_active_users = 1000         users at once, 1 to 2147483647; required
   new_users_per_minute = 200        1 to 2147483647; required
   limits = "fixed"                  or "adaptive": they follow the origin; a limit is then a range,
@@ -65,10 +68,13 @@ const HELP: &str = r#"A room in wrangler.toml:
   bypass_rules = ["ip.src in {192.0.2.0/24}"]
                                     requests that go past the room, docs/bypass.md; also as tables,
                                     { expression = "...", description = "our office", enabled = true }
+  count = "all"                     or "navigations": only requests for pages take a slot or wait
+  exempt_extensions = ["css", "js"] paths that neither enter nor wait
   cookie_suffix = "shop"            the cookie is then __anteroom_shop
   cookie_attributes = { samesite = "auto", secure = "auto" }
                                     samesite: auto, lax, none, strict; secure: auto, always, never
                                     partitioned: true with samesite = "none", unless it is set to false
+                                    domain = "example.com": for all of its hosts; needed by routes on several
   queueing_status_code = 200        of the waiting page: 200, 202 or 429
   enabled_origin_commands = ["revoke"]
                                     the origin's answer header Anteroom-Command: revoke ends a session

@@ -240,9 +240,9 @@ impl Project {
         }
         for room in rooms.iter() {
             self.warnings.extend(warnings_of(room));
-            self.judge_template(Part::Room, &room.name, &room.page.template);
-            for event in room.events.iter().filter(|event| event.overrides.contains_key("custom_page_html")) {
-                self.judge_template(Part::Event, &event.name, &event.active.page.template);
+            self.judge_template(Part::Room, &room.name, room);
+            for event in room.events.iter().filter(|event| event.active.page.template != room.page.template) {
+                self.judge_template(Part::Event, &event.name, &event.active);
             }
         }
         for check in checks.iter() {
@@ -252,13 +252,13 @@ impl Project {
         self.rooms = rooms;
     }
 
-    /// The template of a room or an event must be there.
-    fn judge_template(&mut self, part: Part, of: &str, name: &str) {
+    fn judge_template(&mut self, part: Part, owner: &str, room: &Room) {
+        let name = &room.page.template;
         let file = self.folder.join("static/pages").join(format!("{name}.html"));
         if !name.is_empty() && !file.is_file() {
             self.problems.push(Problem::Part(ConfigError {
                 part,
-                name: of.to_owned(),
+                name: owner.to_owned(),
                 field: "custom_page_html".to_owned(),
                 value: format!("\"{name}\""),
                 message: format!("there is no file static/pages/{name}.html"),

@@ -4,21 +4,15 @@ use std::fmt::Write as _;
 
 use anteroom::bypass::BypassRule;
 use anteroom::config::{
-    BindTicket, Event, OnError, OnUnhealthy, OriginGuard, PageSettings, QueueingMethod, RateWindow, Room,
-    SameSite, Secure, SlotStrategy, TurnstileAction, TurnstileMode, WhenFull, rfc3339,
+    BindTicket, Count, Event, OnError, OnUnhealthy, OriginGuard, PageSettings, QueueingMethod, RateWindow,
+    Room, SameSite, Secure, SlotStrategy, TurnstileAction, TurnstileMode, WhenFull, rfc3339,
 };
 use anteroom::health::check::{Check, OBSERVERS, SEARCHED_BODY, Target};
 use anteroom::origin::GuardStrategy;
 
 /// One headline and the sentences below it.
 pub fn of_room(room: &Room) -> Vec<String> {
-    let everything = if room.path == "/" {
-        "every path".to_owned()
-    } else {
-        format!("{} and everything below it", room.path)
-    };
-    let host = room.host.clone().unwrap_or_else(|| "every host".to_owned());
-    let mut sentences = vec![format!("Room {} covers {everything} on {host}.", room.name)];
+    let mut sentences = of_routes(room);
     if room.suspended {
         sentences.push("It is suspended: every request goes to the origin, and no cookie is set.".to_owned());
     } else if room.queue_all {
@@ -85,9 +79,13 @@ pub fn of_room(room: &Room) -> Vec<String> {
             turnstile.sitekey
         ));
     }
+    let domain = match room.cookie_domain.as_str() {
+        "" => String::new(),
+        domain => format!(", Domain={domain}"),
+    };
     let partitioned = if room.cookie_attributes.partitioned { ", Partitioned" } else { "" };
     sentences.push(format!(
-        "The place is kept in the cookie {name} (Path={path}, {samesite}, {secure}{partitioned})."
+        "The place is kept in the cookie {name} (Path={path}{domain}, {samesite}, {secure}{partitioned})."
     ));
     if room.revoke {
         sentences
@@ -132,7 +130,30 @@ fn event_as_json(event: &Event) -> serde_json::Value {
     })
 }
 
-/// Which requests go past the room.
+/// What the room covers.
+fn of_routes(room: &Room) -> Vec<String> {
+    let in_words = |(host, path): (Option<&str>, &str)| {
+        let host = host.unwrap_or("every host");
+        if path == "/" {
+            format!("every path on {host}")
+        } else {
+            format!("{path} and everything below it on {host}")
+        }
+    };
+    let routes: Vec<String> = room.routes().map(in_words).collect();
+    let mut sentences = vec![format!("Room {} covers {}.", room.name, routes.join(", and "))];
+    if room.path_case_insensitive {
+        sentences.push("Paths in capitals and in small letters are the same to it.".to_owned());
+    }
+    if !room.additional_routes.is_empty() && room.host.is_none() {
+        sentences.push(
+            "A ticket holds for the host where it was given: on another host its visitor is new.".to_owned(),
+        );
+    }
+    sentences
+}
+
+/// Which requests go past the room, or start no visit.
 fn of_bypass(room: &Room) -> Vec<String> {
     let in_words = |rule: &BypassRule| {
         let described =
@@ -143,7 +164,20 @@ fn of_bypass(room: &Room) -> Vec<String> {
             rule.expression
         )
     };
-    room.bypass_rules.iter().map(in_words).collect()
+    let mut sentences: Vec<String> = room.bypass_rules.iter().map(in_words).collect();
+    if room.count == Count::Navigations {
+        sentences.push(
+            "Only requests for pages enter or wait; all others of visitors who are not in go to the origin, uncounted \
+             (count = \"navigations\")."
+                .to_owned(),
+        );
+    }
+    if !room.exempt_extensions.is_empty() {
+        let all: Vec<String> =
+            room.exempt_extensions.iter().map(|extension| format!(".{extension}")).collect();
+        sentences.push(format!("Paths that end in {} neither enter nor wait.", all.join(", ")));
+    }
+    sentences
 }
 
 /// How long places are kept, and for whom.
@@ -399,6 +433,10 @@ pub fn as_json(room: &Room) -> serde_json::Value {
         "name": room.name,
         "host": room.host,
         "path": room.path,
+        "additional_routes": room.routes().skip(1).map(|(host, path)| {
+            serde_json::json!({ "host": host, "path": path })
+        }).collect::<Vec<_>>(),
+        "path_case_insensitive": room.path_case_insensitive,
         "total_active_users": room.total_active_users,
         "new_users_per_minute": room.new_users_per_minute,
         "limits": if room.adaptive.is_some() { "adaptive" } else { "fixed" },
@@ -410,18 +448,7 @@ pub fn as_json(room: &Room) -> serde_json::Value {
             OnUnhealthy::Ignore => "ignore",
             OnUnhealthy::Hold => "hold",
         },
-        "origin_guard": room.origin_guard.as_ref().map(|guard| serde_json::json!({
-            "strategy": strategy_name(guard.settings.strategy),
-            "min": guard.settings.min,
-            "max": guard.settings.max,
-            "at_once": guard.settings.at_once,
-            "timeout": guard.settings.timeout_ms / 1_000,
-            "hold_ms": guard.settings.hold_ms,
-            "admitted": match guard.admitted {
-                WhenFull::Retry => "retry",
-                WhenFull::Pass => "pass",
-            },
-        })),
+        "origin_guard": room.origin_guard.as_ref().map(guard_as_json),
         "rate_window": match room.rate_window {
             RateWindow::Minute => "minute",
             RateWindow::Sliding => "sliding",
@@ -443,6 +470,11 @@ pub fn as_json(room: &Room) -> serde_json::Value {
             OnError::Admit => "admit",
             OnError::Queue => "queue",
         },
+        "count": match room.count {
+            Count::All => "all",
+            Count::Navigations => "navigations",
+        },
+        "exempt_extensions": &*room.exempt_extensions,
         "bypass_rules": room.bypass_rules.iter().map(rule_as_json).collect::<Vec<_>>(),
         "cookie_name": room.cookie_name(),
         "cookie_path": room.cookie_path(),
@@ -459,6 +491,7 @@ pub fn as_json(room: &Room) -> serde_json::Value {
                 Secure::Never => "never",
             },
             "partitioned": room.cookie_attributes.partitioned,
+            "domain": room.cookie_domain,
         },
         "turnstile": room.turnstile.as_ref().map(|turnstile| serde_json::json!({
             "sitekey": turnstile.sitekey,
@@ -494,6 +527,21 @@ pub fn as_json(room: &Room) -> serde_json::Value {
         "show_wait": room.page.wait,
         "show_progress": room.page.progress,
         "sentences": of_room(room),
+    })
+}
+
+fn guard_as_json(guard: &OriginGuard) -> serde_json::Value {
+    serde_json::json!({
+        "strategy": strategy_name(guard.settings.strategy),
+        "min": guard.settings.min,
+        "max": guard.settings.max,
+        "at_once": guard.settings.at_once,
+        "timeout": guard.settings.timeout_ms / 1_000,
+        "hold_ms": guard.settings.hold_ms,
+        "admitted": match guard.admitted {
+            WhenFull::Retry => "retry",
+            WhenFull::Pass => "pass",
+        },
     })
 }
 

@@ -120,6 +120,33 @@ fn a_valid_room_is_told_in_sentences() {
 }
 
 #[test]
+fn what_waiting_visitors_see_is_told_and_a_missing_template_refused() {
+    let with = |more: &str| format!("{}{OBJECTS}", SHOP.replace("path = \"/sale\"\n", more));
+    let more = "default_template_language = \"de-DE\"\nvisitor_languages = false\nshow_wait = false\n\
+                message = \"Bis gleich\"\n";
+    let (status, out, errors) = check(&with(more), &[]);
+    assert_eq!((status, errors.as_str()), (0, ""));
+    for sentence in [
+        "The page is Anteroom's own, in de-DE.",
+        "Programs that prefer JSON get JSON instead.",
+        "Visitors are not told how long it takes.",
+        "Everybody who waits reads: Bis gleich",
+    ] {
+        assert!(out.contains(sentence), "{sentence:?} is not in:\n{out}");
+    }
+    refused(
+        &with("custom_page_html = \"nowhere\"\n"),
+        &["room shop: custom_page_html = \"nowhere\"", "there is no file static/pages/nowhere.html"],
+    );
+    let pages = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("static/pages");
+    std::fs::create_dir_all(&pages).unwrap();
+    std::fs::write(pages.join("here.html"), "{{waitTime}}").unwrap();
+    let (status, out, errors) = check(&with("custom_page_html = \"here\"\n"), &[]);
+    assert_eq!((status, errors.as_str()), (0, ""));
+    assert!(out.contains("The page is the template static/pages/here.html"), "{out}");
+}
+
+#[test]
 fn what_a_room_does_about_its_origin_is_told() {
     let more = "limits = \"adaptive\"\norigin_guard = { max = 50, timeout = 10 }\nhealth_checks = [\"origin\"]\n\
                 on_unhealthy = \"hold\"\n";
@@ -156,6 +183,26 @@ fn what_goes_past_a_room_is_told_and_mistakes_are_pointed_at() {
     refused(&with("['ssl and http.hots eq 1']"), &at);
     let crawlers = SHOP.replace("ORIGIN = \"\"", "SEARCH_ENGINE_CRAWLER_BYPASS = true");
     refused(&crawlers, &["vars.SEARCH_ENGINE_CRAWLER_BYPASS = true: must be", "with quotes"]);
+}
+
+#[test]
+fn all_routes_of_a_room_are_told() {
+    let more = "cookie_suffix = \"sale\"\npath_case_insensitive = true\n\
+                additional_routes = [{ host = \"outlet.example.com\", path = \"/\" }]\n";
+    let domain = "cookie_attributes = { domain = \"example.com\" }\n";
+    let shop = SHOP.replace("path = ", &format!("{more}{domain}path = "));
+    let (status, out, errors) = check(&format!("{shop}{OBJECTS}"), &[]);
+    assert_eq!((status, errors.as_str()), (0, ""));
+    for sentence in [
+        "covers /sale and everything below it on shop.example.com, and every path on outlet.example.com.",
+        "capitals and in small letters are the same",
+        "the cookie __anteroom_sale (Path=/, Domain=example.com, SameSite=Lax",
+    ] {
+        assert!(out.contains(sentence), "{sentence:?} is not in:\n{out}");
+    }
+    let anywhere = shop.replace("host = \"shop.example.com\"\n", "").replace(domain, "");
+    let (_, out, _) = check(&format!("{anywhere}{OBJECTS}"), &[]);
+    assert!(out.contains("on another host its visitor is new"), "{out}");
 }
 
 #[test]
@@ -440,6 +487,9 @@ fn help_teaches_every_field() {
     for word in [
         "host",
         "path",
+        "additional_routes",
+        "path_case_insensitive",
+        "domain",
         "total_active_users",
         "new_users_per_minute",
         "limits",
@@ -456,6 +506,8 @@ fn help_teaches_every_field() {
         "health_checks",
         "on_unhealthy",
         "bypass_rules",
+        "count",
+        "exempt_extensions",
         "cookie_suffix",
         "cookie_attributes",
         "queueing_status_code",
@@ -464,6 +516,15 @@ fn help_teaches_every_field() {
         "event_end_time",
         "prequeue_start_time",
         "shuffle_at_event_start",
+        "custom_page_html",
+        "default_template_language",
+        "visitor_languages",
+        "json_response_enabled",
+        "json_response",
+        "message",
+        "show_position",
+        "show_wait",
+        "show_progress",
         "url",
         "tcp",
         "method",

@@ -41,6 +41,10 @@ pub struct Measured {
     pub queued: u64,
     /// Admitted.
     pub admitted: u64,
+    /// Of them, those who refuse cookies.
+    pub cookieless: u64,
+    /// Requests of visitors.
+    pub requests: u64,
     /// Left the queue.
     pub gave_up: u64,
     /// Still in the queue at the end.
@@ -212,6 +216,8 @@ pub struct Measure {
     sampled_minute: u32,
     /// Requests of visitors.
     pub requests: u64,
+    /// Admitted visitors who refuse cookies.
+    pub cookieless: u64,
     /// Calls of workers to their Counter.
     pub counter_calls: u64,
     /// Calls to Anywhere.
@@ -278,6 +284,7 @@ impl Measure {
             idle_minutes: Vec::new(),
             sampled_minute: minute_of(start),
             requests: 0,
+            cookieless: 0,
             counter_calls: 0,
             pool_calls: 0,
             refused: 0,
@@ -615,6 +622,8 @@ impl Measure {
             calm_calls: (self.calm_admitted > 0).then(|| share(self.calm_calls, self.calm_admitted)),
             counter_calls: share(self.counter_calls, self.admitted),
             pool_calls: share(self.pool_calls, self.admitted),
+            requests: self.requests,
+            cookieless: self.cookieless,
             object_requests: share(self.object_requests * 1_000, self.requests),
             object_requests_per_second: self.object_requests as f64 * 1_000.0 / (end - self.start) as f64,
             object_requests_by: self

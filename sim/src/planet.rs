@@ -13,8 +13,8 @@ use anteroom::pipeline::{
     CheckIn, DataCenter, Global, GlobalMeta, HOLD_TRIES, Outbox, SavedDataCenter, Seen,
 };
 use anteroom::queue::{
-    Anywhere, Clocked, Counter, Desk, DrawKey, HINT_MS, Keeper, LeaseAnswer, LeaseAsk, LeaseCounter, Lent,
-    LoanAsk, NumberAsk, Outcome, Pool, Renewal, SavedPool, StateKey, Step, Turn, Whom,
+    Addresses, Anywhere, Clocked, Counter, Desk, DrawKey, HINT_MS, Keeper, LeaseAnswer, LeaseAsk,
+    LeaseCounter, Lent, LoanAsk, NumberAsk, Outcome, Pool, Renewal, SavedPool, StateKey, Step, Turn, Whom,
     estimated_wait_seconds, minute_of, next_check_in_seconds, next_draw_seconds, queue_bucket,
 };
 use anteroom::ticket::{Standing, Ticket, standing};
@@ -73,6 +73,8 @@ struct Visitor {
     requests: u8,
     /// Pages in a row that the origin did not bring.
     failed: u8,
+    /// As a key.
+    address: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,14 +97,17 @@ struct Request {
     asked: (Whom, NumberAsk),
     came_at: u64,
     twin: bool,
+    /// Of a newcomer, where the room has one place per address; else 0.
+    address: u64,
 }
 
 struct Worker {
     id: u64,
     keeper: Keeper,
     outbox: Outbox,
-    counter_desk: Desk<NumberAsk, Outcome>,
-    anywhere_desk: Desk<NumberAsk, Outcome>,
+    counter_desk: Desk<(NumberAsk, u64), Outcome>,
+    anywhere_desk: Desk<(NumberAsk, u64), Outcome>,
+    addresses: Addresses,
     /// Requests at the desks, by place.
     requests: FxHashMap<(bool, u64), Request>,
     /// Whom a call is for: places by call.
@@ -117,6 +122,7 @@ struct Colo {
     counter: Counter,
     attempts: Attempts,
     lessor: LeaseCounter,
+    addresses: Addresses,
     /// Calls of workers that wait at the Counter: how many answers are missing, and which.
     takes: FxHashMap<u64, TakeUnderWay>,
     next_take: u64,
@@ -139,6 +145,8 @@ struct TakeUnderWay {
     worker: u16,
     call: u64,
     loan: Option<LoanAsk>,
+    asks: Vec<(NumberAsk, u64)>,
+    holders: Vec<u64>,
     outcomes: Vec<Outcome>,
     missing: usize,
 }
@@ -150,7 +158,7 @@ type LoanAnswer = Option<Lent>;
 /// A call of a worker for numbers or tickets.
 struct Call {
     number: u64,
-    asks: Vec<NumberAsk>,
+    asks: Vec<(NumberAsk, u64)>,
     loan: Option<LoanAsk>,
 }
 
@@ -159,6 +167,8 @@ struct Answer {
     call: u64,
     answers: Answers,
     loan: LoanAnswer,
+    /// Addresses whose turn somebody else has, and whose ticket that is.
+    taken: Vec<(u64, u64)>,
 }
 
 /// Most are visits: the others keep what is larger elsewhere, so that all are 16 bytes and move fast.
@@ -288,10 +298,17 @@ pub struct Planet {
     free: Vec<u32>,
     /// Parts of visitors that have not come yet, by kind of colo.
     fractions: [f64; 3],
+    /// Visitors so far.
+    arrived: u64,
     measure: Measure,
     pages: Option<Pages>,
     end: u64,
     events: u64,
+}
+
+/// Somebody else has the address's turn.
+fn not_now(ask: &NumberAsk) -> Outcome {
+    Outcome::Refused { minute: ask.minute, limit: ask.limit, wait_ms: 0 }
 }
 
 /// A message that waits for Anywhere's state.
@@ -361,6 +378,7 @@ impl Planet {
             visitors: Vec::new(),
             free: Vec::new(),
             fractions: [0.0; 3],
+            arrived: 0,
             measure: Measure::new(&room, START),
             pages,
             end: START + u64::from(scenario.minutes) * 60_000,
@@ -405,6 +423,7 @@ impl Planet {
             counter: Counter::restore(None, start),
             attempts: Attempts::default(),
             lessor: LeaseCounter::new(rng.u64(1..)),
+            addresses: Addresses::default(),
             takes: FxHashMap::default(),
             next_take: 0,
             lease_sequence: 0,
@@ -432,6 +451,7 @@ impl Planet {
             outbox: Outbox::new(id),
             counter_desk: Desk::new(setup.deadline_ms * 3 + 100),
             anywhere_desk: Desk::new(setup.deadline_ms * 3 + 100),
+            addresses: Addresses::default(),
             requests: FxHashMap::default(),
             calls: FxHashMap::default(),
             watch: Watch::new(room),
@@ -483,7 +503,8 @@ impl Planet {
             Event::TakeAtAnywhere { colo, worker, call } => self.take_at_anywhere(colo, worker, call),
             Event::Taken { colo, worker, counter, answer } => self.taken(colo, worker, counter, *answer),
             Event::TakeFailed { colo, worker, counter, call } => {
-                self.taken(colo, worker, counter, Answer { call, answers: None, loan: None });
+                let answer = Answer { call, answers: None, loan: None, taken: Vec::new() };
+                self.taken(colo, worker, counter, answer);
             }
             Event::CallCounterPool { colo } => self.call_pool(colo),
             Event::Lease { colo, ask } => self.lease(colo, ask),
@@ -573,6 +594,11 @@ impl Planet {
 
     fn new_visitor(&mut self, colo: u16) -> u32 {
         let cookieless = self.behaviour.cookieless > 0.0 && self.rng.f64() < self.behaviour.cookieless;
+        let address = match self.behaviour.bot_addresses {
+            addresses if cookieless && addresses > 0 => self.rng.u64(1..=addresses),
+            addresses => addresses + 1 + self.arrived,
+        };
+        self.arrived += 1;
         let reloads = self.behaviour.reloading > 0.0 && self.rng.f64() < self.behaviour.reloading;
         let visitor = Visitor {
             ticket: None,
@@ -593,6 +619,7 @@ impl Planet {
             asking: false,
             requests: 0,
             failed: 0,
+            address,
         };
         if let Some(index) = self.free.pop() {
             self.visitors[index as usize] = visitor;
@@ -624,6 +651,7 @@ impl Planet {
             here.place = Place::Gone;
             let (bucket, queued_at) = (here.bucket, here.queued_at);
             self.measure.gave_up(now, bucket, queued_at);
+            self.close(visitor);
             self.measure.chance(now - queued_at, self.visitors[visitor as usize].reloads, false);
             self.release(visitor);
             return;
@@ -649,6 +677,33 @@ impl Planet {
         }
         self.visitors[visitor as usize].requests -= 1;
         self.release(visitor);
+    }
+
+    /// Whoever gives up closes the page, and some pages say so.
+    fn close(&mut self, visitor: u32) {
+        if self.behaviour.closing <= 0.0 || self.rng.f64() >= self.behaviour.closing {
+            return;
+        }
+        let here = &self.visitors[visitor as usize];
+        let Some(ticket) = here.ticket else { return };
+        let colo = here.colo;
+        let worker = self.rng.usize(0..self.setup.workers) as u16;
+        let at = self.worker_time(colo, worker);
+        let from = Seen::of(&ticket, self.room.at(at).0);
+        let bucket = queue_bucket(&self.room, &self.draw_key, ticket.bucket, ticket.id);
+        self.note(colo, worker, CheckIn::GiveUp { id: ticket.id, bucket, from, at });
+    }
+
+    /// The origin ends a session with its answer to the last page.
+    fn revoke(&mut self, visitor: u32) {
+        let here = &mut self.visitors[visitor as usize];
+        let Some(ticket) = here.ticket.take().filter(|_| here.counted_active) else { return };
+        here.counted_active = false;
+        let colo = here.colo;
+        self.measure.expired(self.clockwork.now());
+        let worker = self.rng.usize(0..self.setup.workers) as u16;
+        let at = self.worker_time(colo, worker);
+        self.note(colo, worker, CheckIn::Leave { id: ticket.id, from: ticket.last_check_in, at });
     }
 
     /// One request, to any worker of a colo. A twin is the second of two at once with one cookie.
@@ -690,10 +745,14 @@ impl Planet {
         let full = self.pages.is_some()
             && !matches!(standing, Standing::Active(_))
             && !desk.watch.has_room(true_now);
+        let newcomer = self.room.one_place_per_address && standing == Standing::New;
+        let address = if newcomer { self.visitors[visitor as usize].address } else { 0 };
+        let taken = desk.addresses.claim(address, ticket.id, now) != 0;
         let room = self.room.at(now).0;
         let draw = desk.keeper.draw(room, &self.draw_key, &standing, now);
-        let step = if full || draw.is_some_and(|draw| !draw.wins) {
-            // The origin has enough to do with those who are in, or it was no winning number.
+        let step = if full || taken || draw.is_some_and(|draw| !draw.wins) {
+            // The origin has enough to do with those who are in; or somebody else has the address's turn; or it was no
+            // winning number.
             Step::Wait
         } else if self.literal {
             let state = desk.keeper.state().map(|state| (&state.key, state.global_time(now)));
@@ -717,6 +776,7 @@ impl Planet {
             ),
             came_at: true_now,
             twin,
+            address,
         };
         self.act(colo, worker, request, step);
         if refill {
@@ -766,7 +826,8 @@ impl Planet {
                 here.requests += 1;
                 let counter = whom == Whom::Counter;
                 let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
-                let place = if counter { desk.counter_desk.join(ask) } else { desk.anywhere_desk.join(ask) };
+                let asks = if counter { &mut desk.counter_desk } else { &mut desk.anywhere_desk };
+                let place = asks.join((ask, request.address));
                 if let Some(place) = place {
                     desk.requests.insert((counter, place), request);
                     self.turn(colo, worker, counter, place);
@@ -792,7 +853,7 @@ impl Planet {
                 }
             }
             Turn::Lead(call, batch) => {
-                let asks: Vec<NumberAsk> = batch.iter().map(|(_, ask)| *ask).collect();
+                let asks = batch.iter().map(|(_, ask)| *ask).collect();
                 desk.calls.insert((counter, call), batch.iter().map(|(place, _)| *place).collect());
                 if counter {
                     self.send_take(colo, worker, call, asks);
@@ -821,9 +882,14 @@ impl Planet {
 
     fn answer(&mut self, colo: u16, worker: u16, request: Request, outcome: Option<Outcome>) {
         let own = self.local(colo);
-        let keeper = &mut self.colos[usize::from(colo)].workers[usize::from(worker)].keeper;
-        let now = keeper.time(own);
-        let step = keeper.answered(self.room.at(now).0, &request.standing, request.asked, outcome, now);
+        let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
+        let now = desk.keeper.time(own);
+        let taken = desk.addresses.holder(request.address, request.ticket.id, now) != 0;
+        let step = if taken {
+            Step::Wait
+        } else {
+            desk.keeper.answered(self.room.at(now).0, &request.standing, request.asked, outcome, now)
+        };
         self.visitors[request.visitor as usize].asking = false;
         self.act(colo, worker, request, step);
         self.visitors[request.visitor as usize].requests -= 1;
@@ -896,7 +962,7 @@ impl Planet {
 
     fn enter(&mut self, colo: u16, worker: u16, request: &Request, minute: u32, numbered: bool) {
         let now = self.worker_time(colo, worker);
-        let waits = matches!(request.standing, Standing::Waiting(_));
+        let waits = matches!(request.standing, Standing::Waiting(_)) && !request.ticket.uncounted;
         let ticket = request.ticket;
         let from = waits.then(|| Seen::of(&ticket, self.room.at(now).0));
         let check_in = CheckIn::Enter {
@@ -922,6 +988,7 @@ impl Planet {
             let queued = here.place == Place::Queue;
             here.place = Place::Inside;
             here.visit_until = true_now + length;
+            self.measure.cookieless += u64::from(here.cookieless);
             self.measure.admitted(
                 true_now,
                 here.bucket,
@@ -951,8 +1018,11 @@ impl Planet {
         self.look_into_cache(colo, worker);
         self.ask_data_center(colo, worker);
         let now = self.worker_time(colo, worker);
-        let waits = matches!(request.standing, Standing::Waiting(_));
-        let ticket = request.ticket;
+        let known = matches!(request.standing, Standing::Waiting(_));
+        let waits = known && !request.ticket.uncounted;
+        let desk = &self.colos[usize::from(colo)].workers[usize::from(worker)];
+        let uncounted = !known && desk.addresses.holder(request.address, request.ticket.id, now) != 0;
+        let ticket = Ticket { uncounted, ..request.ticket };
         let whole = Rc::clone(&self.room);
         let room = whole.at(now).0;
         let bucket = queue_bucket(&self.room, &self.draw_key, ticket.bucket, ticket.id);
@@ -967,12 +1037,14 @@ impl Planet {
         let next = if room.queueing_method == QueueingMethod::Random {
             next_draw_seconds(room, ticket.id, now, random)
         } else {
-            next_check_in_seconds(room, key, bucket, waits, time, random)
+            next_check_in_seconds(room, key, bucket, known, time, random)
         };
         let waiting = Ticket { refresh_seconds: next as u16, ..ticket.checked_in(now) };
         let from = waits.then(|| Seen::of(&ticket, room));
         let at = Seen::of(&waiting, room);
-        self.note(colo, worker, CheckIn::Wait { id: ticket.id, bucket, from, at });
+        if !uncounted {
+            self.note(colo, worker, CheckIn::Wait { id: ticket.id, bucket, from, at });
+        }
         let patience = self.exponential(self.behaviour.patience_seconds * 1_000.0) as u64;
         let leaves = self.behaviour.leave_at_once > 0.0 && self.rng.f64() < self.behaviour.leave_at_once;
         let refresh = room.refresh_ms();
@@ -1039,6 +1111,9 @@ impl Planet {
             self.visit_at(visitor, now + pause);
         } else {
             here.place = Place::Gone;
+            if self.behaviour.revoked > 0.0 && self.rng.f64() < self.behaviour.revoked {
+                self.revoke(visitor);
+            }
             self.release(visitor);
         }
     }
@@ -1203,6 +1278,7 @@ impl Planet {
         let now = self.now();
         let here = &mut self.visitors[visitor as usize];
         if !here.counted_active {
+            // The origin has ended it before its time.
             here.pending -= 1;
             self.release(visitor);
             return;
@@ -1223,7 +1299,7 @@ impl Planet {
 
     // ---- Tickets ----
 
-    fn send_take(&mut self, colo: u16, worker: u16, call: u64, asks: Vec<NumberAsk>) {
+    fn send_take(&mut self, colo: u16, worker: u16, call: u64, asks: Vec<(NumberAsk, u64)>) {
         let own = self.local(colo);
         self.measure.counter_calls += 1;
         let leases = self.room.slot_strategy == SlotStrategy::Leases;
@@ -1277,23 +1353,38 @@ impl Planet {
         let Some(done) = self.serve_colo(colo, true) else { return };
         let now = self.local(colo) + (done - self.now());
         if self.room.at(now).0.is_closed() {
-            let refused =
-                |ask: &NumberAsk| Outcome::Refused { minute: ask.minute, limit: ask.limit, wait_ms: HINT_MS };
+            let refused = |(ask, _): &(NumberAsk, u64)| Outcome::Refused {
+                minute: ask.minute,
+                limit: ask.limit,
+                wait_ms: HINT_MS,
+            };
             let answers = Some(asks.iter().map(refused).collect());
-            self.send_taken(colo, worker, true, done, Answer { call, answers, loan: None });
+            self.send_taken(
+                colo,
+                worker,
+                true,
+                done,
+                Answer { call, answers, loan: None, taken: Vec::new() },
+            );
             return;
         }
         if self.room.slot_strategy != SlotStrategy::Leases {
             let here = &mut self.colos[usize::from(colo)];
-            let outcomes = if self.literal {
-                asks.iter().map(|ask| here.attempts.take(ask.owned, now)).collect()
-            } else {
-                asks.iter().map(|ask| here.counter.take(ask, now)).collect()
+            let (asks, addresses): (Vec<_>, Vec<_>) = asks.into_iter().unzip();
+            let holders = here.addresses.claim_all(&asks, &addresses, now);
+            let take = |(ask, holder): (&NumberAsk, &u64)| match holder {
+                0 if self.literal => here.attempts.take(ask.owned, now),
+                0 => here.counter.take(ask, now),
+                _ => not_now(ask),
             };
-            self.send_taken(colo, worker, true, done, Answer { call, answers: Some(outcomes), loan: None });
+            let outcomes = Some(asks.iter().zip(&holders).map(take).collect());
+            let taken = addresses.into_iter().zip(holders).filter(|(_, holder)| *holder != 0).collect();
+            self.send_taken(colo, worker, true, done, Answer { call, answers: outcomes, loan: None, taken });
             return;
         }
         let here = &mut self.colos[usize::from(colo)];
+        let (numbers, addresses): (Vec<_>, Vec<_>) = asks.iter().copied().unzip();
+        let holders = here.addresses.claim_all(&numbers, &addresses, now);
         here.next_take += 1;
         let take = here.next_take;
         let under_way = TakeUnderWay {
@@ -1301,13 +1392,20 @@ impl Planet {
             call,
             loan,
             outcomes: vec![Outcome::Unknown; asks.len()],
-            missing: asks.len(),
+            missing: holders.iter().filter(|holder| **holder == 0).count(),
+            holders: holders.clone(),
+            asks,
         };
+        let nothing_to_ask = under_way.missing == 0;
         here.takes.insert(take, under_way);
-        for (index, ask) in asks.iter().enumerate() {
-            here.lessor.ask(take << 16 | index as u64, *ask, now);
+        for (index, (ask, holder)) in numbers.iter().zip(holders).enumerate() {
+            if holder == 0 {
+                here.lessor.ask(take << 16 | index as u64, *ask, now);
+            } else if let Some(under_way) = here.takes.get_mut(&take) {
+                under_way.outcomes[index] = not_now(ask);
+            }
         }
-        if asks.is_empty() {
+        if nothing_to_ask {
             self.finish_take(colo, take, done);
         }
         self.hand_out(colo, done);
@@ -1337,7 +1435,9 @@ impl Planet {
         let here = &mut self.colos[usize::from(colo)];
         let Some(under_way) = here.takes.remove(&take) else { return };
         let loan = under_way.loan.map(|loan| here.lessor.lend(&loan, now));
-        let answer = Answer { call: under_way.call, answers: Some(under_way.outcomes), loan };
+        let addresses = under_way.asks.into_iter().map(|(_, address)| address);
+        let taken = addresses.zip(under_way.holders).filter(|(_, holder)| *holder != 0).collect();
+        let answer = Answer { call: under_way.call, answers: Some(under_way.outcomes), loan, taken };
         self.send_taken(colo, under_way.worker, true, at, answer);
     }
 
@@ -1349,10 +1449,13 @@ impl Planet {
     }
 
     fn taken(&mut self, colo: u16, worker: u16, counter: bool, answer: Answer) {
-        let Answer { call, answers, loan } = answer;
+        let Answer { call, answers, loan, taken } = answer;
         let own = self.local(colo);
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
         let now = desk.keeper.time(own);
+        for (address, holder) in taken {
+            desk.addresses.learn(address, holder, now);
+        }
         if counter && (loan.is_some() || call == 0) {
             desk.keeper.lent(loan, now);
         }
@@ -1467,7 +1570,8 @@ impl Planet {
     }
 
     fn serve_take(&mut self, colo: u16, worker: u16, call: &Call) {
-        let asks = &call.asks;
+        let asks: Vec<NumberAsk> = call.asks.iter().map(|(ask, _)| *ask).collect();
+        let asks = &asks;
         let Some(done) = self.serve(|planet| &mut planet.anywhere_busy, Busiest::Anywhere) else { return };
         self.measure.pool_calls += 1;
         let outcomes = if self.room.slot_strategy == SlotStrategy::Leases {
@@ -1478,7 +1582,7 @@ impl Planet {
             self.anywhere.take(self.room.at(done).0, asks, done)
         };
         if outcomes.is_some() {
-            let answer = Answer { call: call.number, answers: outcomes, loan: None };
+            let answer = Answer { call: call.number, answers: outcomes, loan: None, taken: Vec::new() };
             self.send_taken(colo, worker, false, done, answer);
         }
     }

@@ -298,6 +298,12 @@ pub struct Behaviour {
     pub parallel: f64,
     /// Share of visitors who come back for another visit some minutes after their last one.
     pub returning: f64,
+    /// Share of visits that the origin ends (`revoke`): after a purchase, say.
+    pub revoked: f64,
+    /// Share of those who give up waiting whose page says so when it is closed.
+    pub closing: f64,
+    /// Those who refuse cookies come from so many addresses; 0: each from one of its own, as everybody else.
+    pub bot_addresses: u64,
     /// Share of visitors who press reload all the time while they wait.
     pub reloading: f64,
     /// With an origin: how long a visitor waits for a page before asking again, in seconds.
@@ -317,6 +323,9 @@ impl Default for Behaviour {
             roaming: 0.0,
             parallel: 0.0,
             returning: 0.0,
+            revoked: 0.0,
+            closing: 0.0,
+            bot_addresses: 0,
             reloading: 0.0,
             page_patience_seconds: 30.0,
             page_tries: 10,
@@ -481,6 +490,8 @@ impl Scenario {
             ("visitors: roaming", visitors.roaming),
             ("visitors: parallel", visitors.parallel),
             ("visitors: returning", visitors.returning),
+            ("visitors: revoked", visitors.revoked),
+            ("visitors: closing", visitors.closing),
             ("visitors: reloading", visitors.reloading),
         ];
         for (field, share) in shares {
@@ -564,7 +575,8 @@ macro_rules! shipped {
 pub const SHIPPED: &[(&str, &str)] = shipped!(
     "empty" "quiet" "steady85" "steady97" "nupm95" "shift" "small80"
     "small" "ramp" "over20" "spike3" "spike3_sliding" "lowspike" "flash50" "flash50_sliding" "overshift" "nupmramp" "sd60" "sd300" "big" "million"
-    "ticket_sale" "event_sale" "random_rush" "change_method" "shop_week" "abandon30" "bots20" "parallel_roaming"
+    "ticket_sale" "event_sale" "random_rush" "change_method" "shop_week" "abandon30" "bots20" "bots20_places"
+    "parallel_roaming" "revoke" "one_session"
     "clocks5" "loss30" "pool_outage" "restarts" "dying_colo"
     "hidden_capacity" "halved_capacity" "sale_slow" "sale_errors" "sale_hangs" "sale_flaps" "sale_dies"
 );

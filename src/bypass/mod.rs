@@ -1,4 +1,4 @@
-//! Bypass rules: which requests go past a room, by an expression of its owner.
+//! Which requests go past a room: bypass rules, expressions of its owner; and what starts no visit.
 //!
 //! The language is the one that owners know from Cloudflare's rules: `starts_with(http.request.uri.path, "/status") or
 //! ip.src in {192.0.2.0/24}`. docs/bypass.md tells all of it.
@@ -7,7 +7,7 @@
 //!    says where it stopped and what would help. Types are checked here, so that nothing is left to go wrong later.
 //! 2. [`fields`] names what of a request can be asked for.
 //! 3. [`Request`] is a request as rules see it; the rest of it is read only when a rule asks.
-//! 4. [`is_bypassed`] decides.
+//! 4. [`is_bypassed`] decides by the rules, and [`concern`] by what kind of request it is.
 
 mod evaluate;
 mod expression;
@@ -18,10 +18,12 @@ mod network;
 mod parser;
 mod pattern;
 mod request;
+mod visit;
 
 pub use expression::Expression;
 pub use mistake::ExpressionError;
 pub use request::{Request, Source, is_search_engine};
+pub use visit::{Concern, concern};
 
 use crate::config::path::{self, Reading};
 
@@ -44,22 +46,25 @@ pub struct BypassRule {
 }
 
 /// Whether a request goes past the room because of one of its rules.
-///
-/// Origins read some paths in different ways (`/sale;x.js`, `/%73ale`). Such a request is asked about twice, with the
-/// path as it came and as a browser would write the room's reading of it, and a rule has to hold for both: else an odd
-/// spelling would lead around the room. A path that hides `..` has no such reading, and no rule holds for it.
 pub fn is_bypassed(rules: &[BypassRule], request: &Request) -> bool {
-    let mut rules = rules.iter().filter(|rule| rule.enabled).peekable();
-    if rules.peek().is_none() {
+    rules.iter().filter(|rule| rule.enabled).any(|rule| {
+        is_so_in_each_reading(request.path, |path| rule.expression.holds(&Request { path, ..*request }))
+    })
+}
+
+/// Whether something is so of a path, however an origin reads it.
+///
+/// Origins read some paths in different ways (`/sale;x.js`, `/%73ale`). Such a path is asked about twice, as it came and
+/// as a browser would write what the room takes it for: else an odd spelling would lead around the room. A path that
+/// hides `..` has no such reading, and nothing is so of it.
+fn is_so_in_each_reading(path: &str, is_so: impl Fn(&str) -> bool) -> bool {
+    if !is_so(path) {
         return false;
     }
-    let Reading::Plain(plain) = path::read(request.path.as_bytes()) else { return false };
+    let Reading::Plain(plain) = path::read(path.as_bytes()) else { return false };
     let mut spelled = path::as_browsers_write(&plain);
-    if request.path.ends_with('/') && !spelled.ends_with('/') {
+    if path.ends_with('/') && !spelled.ends_with('/') {
         spelled.push('/');
     }
-    let other = (spelled != request.path).then_some(Request { path: &spelled, ..*request });
-    rules.any(|BypassRule { expression, .. }| {
-        expression.holds(request) && other.as_ref().is_none_or(|other| expression.holds(other))
-    })
+    spelled == path || is_so(&spelled)
 }

@@ -128,7 +128,7 @@ fn is_verified(source: &dyn Source) -> bool {
 }
 
 /// What follows the last dot of a path's last segment.
-fn extension(path: &str) -> &str {
+pub(super) fn extension(path: &str) -> &str {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.rsplit_once('.').map_or("", |(_, extension)| extension)
 }

@@ -10,15 +10,19 @@ mod parse;
 pub mod path;
 mod room;
 mod rooms;
+mod routes;
 mod rules;
+mod visit;
 
 pub use event::{Event, Phase, rfc3339};
 pub use page::{LANGUAGES, PageSettings};
 pub use parse::{ConfigError, Part, parse_room};
 pub(crate) use parse::{Table, nearest, shown_text};
 pub use room::{
-    AdaptiveRange, BindTicket, CookieAttributes, Limits, OnError, OnUnhealthy, OriginGuard, QueueingMethod,
-    RateWindow, Room, SameSite, Secure, SlotStrategy, Turnstile, TurnstileAction, TurnstileMode, WhenFull,
+    AdaptiveRange, BindTicket, CookieAttributes, Count, Limits, OnError, OnUnhealthy, OriginGuard,
+    QueueingMethod, RateWindow, Room, SameSite, Secure, SlotStrategy, Turnstile, TurnstileAction,
+    TurnstileMode, WhenFull,
 };
 pub(crate) use rooms::bare_host;
 pub use rooms::{BrokenRoom, Coverage, MAX_ROOMS, Rooms};
+pub use routes::Route;

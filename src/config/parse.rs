@@ -44,6 +44,8 @@ const OWN_PATH: &[u8] = b"/__anteroom";
 const FIELDS: &[&str] = &[
     "host",
     "path",
+    "additional_routes",
+    "path_case_insensitive",
     "total_active_users",
     "new_users_per_minute",
     "limits",
@@ -61,6 +63,8 @@ const FIELDS: &[&str] = &[
     "health_checks",
     "on_unhealthy",
     "bypass_rules",
+    "count",
+    "exempt_extensions",
     "cookie_suffix",
     "cookie_attributes",
     "queueing_status_code",
@@ -91,10 +95,10 @@ const RANGE_FIELDS: [&str; 2] = ["min", "max"];
 const GUARD_FIELDS: [&str; 7] = ["strategy", "min", "max", "at_once", "timeout", "hold_ms", "admitted"];
 
 /// Every field of `cookie_attributes`.
-const COOKIE_FIELDS: [&str; 3] = ["samesite", "secure", "partitioned"];
+const COOKIE_FIELDS: [&str; 4] = ["samesite", "secure", "partitioned", "domain"];
 
 /// Fields that owners know from elsewhere and that Anteroom does not have yet.
-const LATER_FIELDS: &[&str] = &["additional_routes", "description"];
+const LATER_FIELDS: &[&str] = &["description"];
 
 /// What an owner configures with a table of vars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,9 +177,12 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
 
     let (total_active_users, new_users_per_minute, adaptive) = table.limits();
     let (refresh_interval_seconds, refresh_interval_max_seconds) = table.refresh_intervals();
+    let host = table.host();
     let room = Room {
-        host: table.host(),
         path: table.path(),
+        additional_routes: table.additional_routes(host.as_deref()).into(),
+        path_case_insensitive: table.flag("path_case_insensitive"),
+        host,
         total_active_users,
         new_users_per_minute,
         adaptive,
@@ -210,9 +217,12 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
             &[("hold", OnUnhealthy::Hold)],
             &[],
         ),
-        bypass_rules: table.bypass_rules(),
+        bypass_rules: table.bypass_rules().into(),
+        count: table.count(),
+        exempt_extensions: table.exempt_extensions().into(),
         cookie_suffix: table.cookie_suffix(),
         cookie_attributes: table.cookie_attributes(),
+        cookie_domain: table.cookie_domain(),
         queueing_status_code: table.queueing_status_code(),
         turnstile: table.turnstile(),
         revoke: table.origin_commands(),
@@ -243,6 +253,7 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
             "set slot_strategy to \"leases\", or leave rate_window out",
         );
     }
+    table.judge_routes(&room);
     if table.errors.is_empty() { Ok(room) } else { Err(table.errors) }
 }
 
@@ -611,7 +622,7 @@ impl<'a> Table<'a> {
         text
     }
 
-    fn host(&mut self) -> Option<String> {
+    pub(super) fn host(&mut self) -> Option<String> {
         let given = self.text("host", "shop.example.com")?;
         let host = given.strip_suffix('.').unwrap_or(given).to_ascii_lowercase();
         let bare = host.split_once("://").map_or(host.as_str(), |(_, rest)| rest);
@@ -649,7 +660,7 @@ impl<'a> Table<'a> {
         None
     }
 
-    fn path(&mut self) -> String {
+    pub(super) fn path(&mut self) -> String {
         const ROOT: &str = "/";
         let Some(given) = self.text("path", "/sale") else { return ROOT.to_owned() };
         let before = |ends: &[char]| {

@@ -67,12 +67,47 @@ impl Tangle {
 }
 
 /// Whether a room's path can be spelled with some of these words in their order. `..` only ever takes segments
-/// away, so this holds for every room that any origin could find in the path.
-pub fn can_spell(words: &[&[u8]], room: &[u8]) -> bool {
+/// away, so this holds for every room that any origin could find in the path. `any_case`: the words may be in capitals
+/// and small letters, and the room's path is [`folded`].
+pub fn can_spell(words: &[&[u8]], room: &[u8], any_case: bool) -> bool {
+    let is_same = |word: &[u8], part: &[u8]| {
+        word == part || any_case && folded(&String::from_utf8_lossy(word)).as_bytes() == part
+    };
     let mut words = words.iter();
     room.split(|byte| *byte == b'/')
         .filter(|part| !part.is_empty())
-        .all(|part| words.any(|word| *word == part))
+        .all(|part| words.any(|word| is_same(word, part)))
+}
+
+/// A path in the one spelling that all spellings in capitals and small letters share.
+pub fn folded(path: &str) -> String {
+    path.chars().flat_map(fold).collect()
+}
+
+/// As [`is_below`], in capitals and small letters alike; the room's path is [`folded`].
+pub fn is_below_in_any_case(path: &[u8], room: &str) -> bool {
+    if room == "/" {
+        return true;
+    }
+    if path.is_ascii() && room.is_ascii() {
+        let (start, rest) = path.split_at_checked(room.len()).unwrap_or((path, b"x"));
+        return start.eq_ignore_ascii_case(room.as_bytes()) && matches!(rest.first(), None | Some(b'/'));
+    }
+    // What follows the first bytes that are no text is no text of a room either.
+    let text = path.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+    let mut letters = text.chars().flat_map(fold);
+    if !room.chars().all(|letter| letters.next() == Some(letter)) {
+        return false;
+    }
+    match letters.next() {
+        None => text.len() == path.len(),
+        Some(next) => next == '/',
+    }
+}
+
+/// Through capitals to small letters: letters that share either are the same.
+fn fold(letter: char) -> impl Iterator<Item = char> {
+    letter.to_uppercase().flat_map(char::to_lowercase)
 }
 
 /// A normalised path as browsers write it into a URL, the other way round than [`normalise`]: `/caf%C3%A9`.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::event::Event;
 use super::page::PageSettings;
 use super::path::push_encoded;
+use super::routes::Route;
 use crate::bypass::BypassRule;
 use crate::origin::GuardSettings;
 
@@ -20,6 +21,10 @@ pub struct Room {
     pub host: Option<String>,
     /// The path it covers with everything below it, normalised: starts with `/`, ends without one (but `/` itself).
     pub path: String,
+    /// What else it covers, in one queue.
+    pub additional_routes: Arc<[Route]>,
+    /// Whether its paths are the same in capitals and small letters.
+    pub path_case_insensitive: bool,
     /// How many users may be active at once, at least 1; at most so many where the limits adapt.
     pub total_active_users: u32,
     /// How many new users may enter in a minute, at least 1; at most so many where the limits adapt.
@@ -51,11 +56,17 @@ pub struct Room {
     /// What happens to new users while the origin is unhealthy.
     pub on_unhealthy: OnUnhealthy,
     /// Requests that go past the room.
-    pub bypass_rules: Vec<BypassRule>,
+    pub bypass_rules: Arc<[BypassRule]>,
+    /// Which requests start a visit.
+    pub count: Count,
+    /// Requests for paths with these extensions, in lower case and without dot, neither enter nor wait.
+    pub exempt_extensions: Arc<[String]>,
     /// Appended to the cookie's name after an underscore; may be empty.
     pub cookie_suffix: String,
     /// Attributes of the ticket cookie.
     pub cookie_attributes: CookieAttributes,
+    /// The domain whose hosts all get the ticket cookie; empty: the request's host alone does.
+    pub cookie_domain: String,
     /// Status of the waiting page: 200, 202 or 429.
     pub queueing_status_code: u16,
     /// Whether waiting visitors have to show that they are people, and how; `None`: they need not.
@@ -82,11 +93,6 @@ pub struct Room {
 }
 
 impl Room {
-    /// Whether this room is looked at before another one: longest path first, and with a host before without.
-    pub(super) fn comes_before(&self, other: &Self) -> bool {
-        (self.path.len(), self.host.is_some()) >= (other.path.len(), other.host.is_some())
-    }
-
     /// The limits as they are configured: the most there can be, where they adapt.
     pub fn limits(&self) -> Limits {
         Limits {
@@ -129,9 +135,20 @@ impl Room {
         }
     }
 
-    /// The room's path as browsers write it, for the `Path` attribute of the ticket cookie: `/caf%C3%A9`.
+    /// All hosts and paths that it covers; no host: every host.
+    pub fn routes(&self) -> impl Iterator<Item = (Option<&str>, &str)> {
+        let more = self.additional_routes.iter().map(|route| (route.host.as_deref(), route.path.as_str()));
+        std::iter::once((self.host.as_deref(), self.path.as_str())).chain(more)
+    }
+
+    /// The room's path as browsers write it, for the `Path` attribute of the ticket cookie: `/caf%C3%A9`. Where it has
+    /// several: what all of them are below.
     pub fn cookie_path(&self) -> String {
-        cookie_path(&self.path)
+        if self.additional_routes.iter().all(|route| route.path == self.path) {
+            cookie_path(&self.path, self.path_case_insensitive)
+        } else {
+            "/".to_owned()
+        }
     }
 }
 
@@ -142,6 +159,15 @@ pub struct Limits {
     pub total_active_users: u32,
     /// How many new users may enter in a minute; 0: nobody.
     pub new_users_per_minute: u32,
+}
+
+/// Which requests of visitors who are not in take a slot or wait (`count`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Count {
+    /// All.
+    All,
+    /// Those for pages; the others go to the origin uncounted.
+    Navigations,
 }
 
 /// Which minutes `new_users_per_minute` holds for.
@@ -318,12 +344,15 @@ const MAX_PATH_LENGTH: usize = 1024;
 /// they spell it (URL standard, path percent-encode set). Where the spelling is not certain, or cannot stand in an
 /// attribute (`;` is never encoded in a URL, but ends an attribute), the path ends above that segment: a cookie that
 /// is sent too often does no harm, since it opens for its own room only; one that is not sent loses the place.
-fn cookie_path(path: &str) -> String {
+/// `any_case`: requests may spell it in capitals and small letters, so it ends above the first segment with letters.
+fn cookie_path(path: &str, any_case: bool) -> String {
     let mut written = String::with_capacity(path.len());
     for segment in path.split('/').filter(|segment| !segment.is_empty()) {
         let whole_segments = written.len();
         written.push('/');
-        let is_certain = segment.bytes().all(|byte| push_as_browsers_do(&mut written, byte));
+        let has_case = |byte: u8| byte.is_ascii_alphabetic() || !byte.is_ascii();
+        let is_certain = !(any_case && segment.bytes().any(has_case))
+            && segment.bytes().all(|byte| push_as_browsers_do(&mut written, byte));
         if !is_certain || written.len() > MAX_PATH_LENGTH {
             written.truncate(whole_segments);
             break;

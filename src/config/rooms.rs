@@ -14,9 +14,42 @@ pub const MAX_ROOMS: usize = 64;
 /// All rooms of a deployment, ready to be asked which of them covers a request.
 #[derive(Debug, Clone, Default)]
 pub struct Rooms {
-    /// Longest path first; with equal paths, a room with a host before one without.
-    rooms: Vec<Room>,
+    /// In the order of their first routes.
+    working: Vec<Room>,
+    /// Longest path first; with equal paths, one with a host before one without.
+    routes: Vec<Covered>,
     broken: Vec<BrokenRoom>,
+}
+
+/// A host and a path that a room covers.
+#[derive(Debug, Clone)]
+struct Covered {
+    /// In lower case; `None` covers every host.
+    host: Option<String>,
+    /// Normalised, and [folded](path::folded) where case does not matter.
+    path: String,
+    any_case: bool,
+    /// The room's place among the rooms.
+    room: usize,
+}
+
+impl Covered {
+    /// What decides which of two routes is looked at first: the larger one is.
+    fn rank(&self) -> (usize, bool) {
+        (self.path.len(), self.host.is_some())
+    }
+
+    fn has_host(&self, host: &str) -> bool {
+        self.host.as_deref().is_none_or(|own| is_same_host(own, host))
+    }
+
+    fn has_path(&self, path: &[u8]) -> bool {
+        if self.any_case {
+            path::is_below_in_any_case(path, &self.path)
+        } else {
+            path::is_below(path, self.path.as_bytes())
+        }
+    }
 }
 
 /// A room that is left out because of its errors. Its requests go to the next room that covers them, or to the
@@ -70,9 +103,10 @@ impl Rooms {
             });
             match parsed {
                 Ok(room) => {
-                    let at = all.rooms.partition_point(|other| other.comes_before(&room));
+                    let rank = |room: &Room| (room.path.len(), room.host.is_some());
+                    let at = all.working.partition_point(|other| rank(other) >= rank(&room));
                     written.insert(room.name.clone(), (var_name.clone(), value.clone()));
-                    all.rooms.insert(at, room);
+                    all.working.insert(at, room);
                 }
                 Err(errors) => {
                     let name = shown_text(&name_of(Part::Room, var_name));
@@ -80,7 +114,16 @@ impl Rooms {
                 }
             }
         }
-        let of_events = give_events(&events, &written, &mut all.rooms);
+        for (index, room) in all.working.iter().enumerate() {
+            let any_case = room.path_case_insensitive;
+            for (host, path) in room.routes() {
+                let path = if any_case { path::folded(path) } else { path.to_owned() };
+                let route = Covered { host: host.map(str::to_owned), path, any_case, room: index };
+                let at = all.routes.partition_point(|other| other.rank() >= route.rank());
+                all.routes.insert(at, route);
+            }
+        }
+        let of_events = give_events(&events, &written, &mut all.working);
         let errors =
             all.broken.iter().flat_map(|room| room.errors.iter().cloned()).chain(of_events).collect();
         (all, errors)
@@ -88,28 +131,31 @@ impl Rooms {
 
     /// The room that covers a request: the one with the longest path of those whose host fits; with equal paths, one
     /// with a host comes before one without. `host` may carry a port, which is ignored, and any case; `path` is
-    /// compared in its one spelling (see [`path`](super::path)), case-sensitively and by whole segments.
+    /// compared in its one spelling (see [`path`](super::path)) and by whole segments; in any case where the room says so.
     ///
     /// A suspended room covers its path like any other, and so takes it out of a wider room.
     pub fn find(&self, host: &str, path: &str) -> Coverage<'_> {
         let host = bare_host(host);
-        let mut on_host = self
-            .rooms
-            .iter()
-            .filter(|room| room.host.as_deref().is_none_or(|of_room| is_same_host(of_room, host)));
+        let mut on_host = self.routes.iter().filter(|route| route.has_host(host));
+        let covered = |route: &Covered| self.working.get(route.room);
         let tangle = match path::read(path.as_bytes()) {
             Reading::Plain(path) => {
-                let room = on_host.find(|room| path::is_below(&path, room.path.as_bytes()));
-                return room.map_or(Coverage::Uncovered, Coverage::Covered);
+                let route = on_host.find(|route| route.has_path(&path));
+                return route.and_then(covered).map_or(Coverage::Uncovered, Coverage::Covered);
             }
             Reading::Tangled(tangle) => tangle,
         };
         let words = tangle.words();
-        let mut possible = on_host.filter(|room| path::can_spell(&words, room.path.as_bytes()));
-        match possible.next() {
-            None => Coverage::Uncovered,
-            Some(first) if possible.all(|other| other.path == first.path) => Coverage::Covered(first),
-            Some(first) => Coverage::Contradictory(first),
+        let mut possible =
+            on_host.filter(|route| path::can_spell(&words, route.path.as_bytes(), route.any_case));
+        let Some((first, room)) = possible.next().and_then(|first| Some((first, covered(first)?))) else {
+            return Coverage::Uncovered;
+        };
+        // A route with the same path that comes later is never the one.
+        if possible.all(|other| other.room == first.room || other.path == first.path) {
+            Coverage::Covered(room)
+        } else {
+            Coverage::Contradictory(room)
         }
     }
 
@@ -123,28 +169,28 @@ impl Rooms {
 
     /// The room of this name (in lower case).
     pub fn get(&self, name: &str) -> Option<&Room> {
-        self.rooms.iter().find(|room| room.name == name)
+        self.working.iter().find(|room| room.name == name)
     }
 
     /// Whether any room covers something on this host.
     pub fn covers_host(&self, host: &str) -> bool {
         let host = bare_host(host);
-        self.rooms.iter().any(|room| room.host.as_deref().is_none_or(|of_room| is_same_host(of_room, host)))
+        self.routes.iter().any(|route| route.has_host(host))
     }
 
     /// The rooms that work, most specific path first; at most [`MAX_ROOMS`].
     pub fn iter(&self) -> impl Iterator<Item = &Room> {
-        self.rooms.iter()
+        self.working.iter()
     }
 
     /// How many rooms work.
     pub fn len(&self) -> usize {
-        self.rooms.len()
+        self.working.len()
     }
 
     /// Whether no room works.
     pub fn is_empty(&self) -> bool {
-        self.rooms.is_empty()
+        self.working.is_empty()
     }
 
     /// The rooms that were left out, by the names of their vars; at most as many as there are vars.
@@ -173,16 +219,31 @@ impl Rooms {
                 "rename one of the two vars".to_owned(),
             );
         }
-        if let Some(other) = self.rooms.iter().find(|room| room.host == new.host && room.path == new.path) {
-            let host = new.host.as_deref().unwrap_or("every host");
+        for (place, (host, path)) in new.routes().enumerate() {
+            let field = if place == 0 { "path" } else { "additional_routes.path" };
+            let is_same = |any_case: bool, other: (Option<&str>, &str)| {
+                host == other.0
+                    && (path == other.1 || any_case && path::folded(path) == path::folded(other.1))
+            };
+            let any_case = new.path_case_insensitive;
+            let of_another = self.working.iter().find(|room| {
+                room.routes().any(|route| is_same(any_case || room.path_case_insensitive, route))
+            });
+            let by = match of_another {
+                Some(other) => format!("room {}", other.name),
+                None if new.routes().take(place).any(|route| is_same(any_case, route)) => {
+                    "another route of this room".to_owned()
+                }
+                None => continue,
+            };
             return error(
-                "path",
-                format!("\"{}\"", shown_text(&new.path)),
-                format!("is covered by room {} on {host} already", other.name),
-                "give one of the two rooms another path or host, or remove it".to_owned(),
+                field,
+                format!("\"{}\"", shown_text(path)),
+                format!("is covered by {by} on {} already", host.unwrap_or("every host")),
+                "give one of the two another path or host, or remove it".to_owned(),
             );
         }
-        if self.rooms.len() >= MAX_ROOMS {
+        if self.working.len() >= MAX_ROOMS {
             return error(
                 "name",
                 format!("\"{}\"", new.name),

@@ -6,7 +6,7 @@ use wasm_bindgen::JsValue;
 use super::gate::{Request, parts};
 use super::settings::Settings;
 use crate::bypass::fields::Fact;
-use crate::bypass::{self, Source};
+use crate::bypass::{self, Concern, Source};
 use crate::config::Room;
 
 /// Whether a request goes past a room: by a rule, or as a search engine's crawler.
@@ -15,11 +15,20 @@ pub fn is_bypassed(settings: &Settings, room: &Room, request: &Request) -> bool 
     if settings.crawlers_bypass && bypass::is_search_engine(&source) {
         return true;
     }
+    bypass::is_bypassed(&room.bypass_rules, &seen(request, &source))
+}
+
+/// Whom a request of a visitor who is not in concerns.
+pub fn concern(room: &Room, request: &Request) -> Concern {
+    bypass::concern(room, &seen(request, &Platform(&request.inner)), request.asks_for_status)
+}
+
+/// A request as rules see it.
+fn seen<'a>(request: &'a Request, source: &'a Platform) -> bypass::Request<'a> {
     let (https, host, path) = parts(&request.url);
     let sent = request.url.split('#').next().unwrap_or_default();
     let query = sent.split_once('?').map(|(_, query)| query);
-    let request = bypass::Request { https, host, path, query, source: &source };
-    bypass::is_bypassed(&room.bypass_rules, &request)
+    bypass::Request { https, host, path, query, source }
 }
 
 struct Platform<'a>(&'a web_sys::Request);

@@ -52,10 +52,12 @@ pub fn set_cookie(room: &Room, value: &str, max_age_seconds: u64, https: bool) -
         Secure::Always => true,
         Secure::Never => false,
     };
+    let domain = if room.cookie_domain.is_empty() { "" } else { "; Domain=" };
     format!(
-        "{}={value}; Path={}; Max-Age={max_age_seconds}; HttpOnly; SameSite={same_site}{}{}",
+        "{}={value}; Path={}{domain}{}; Max-Age={max_age_seconds}; HttpOnly; SameSite={same_site}{}{}",
         room.cookie_name(),
         room.cookie_path(),
+        room.cookie_domain,
         if is_secure { "; Secure" } else { "" },
         if room.cookie_attributes.partitioned { "; Partitioned" } else { "" },
     )

@@ -77,7 +77,7 @@ describe("states", { concurrency: 2 }, () => {
     const { page } = await newVisitor(t, { timezoneId: "Asia/Kolkata" });
     await page.goto(address({ state: "known" }));
     const text = await page.locator("#expected").textContent();
-    const to = new Date(Date.now() + 780_000);
+    const to = new Date(Date.now() + 840_000);
     const minute = to.toLocaleTimeString("en-US", { timeZone: "Asia/Kolkata", minute: "2-digit" });
     assert.match(text, new RegExp(`^Expected time of entry: .*:(${minute}|${Number(minute) - 1}) [AP]M$`));
   });
@@ -138,7 +138,7 @@ describe("states", { concurrency: 2 }, () => {
     for (const [query, text] of [
       ["force_queue=true", /nobody is let in/],
       ["queue_is_full=true", /more than a day/],
-      ["waitTime=30", /20–40 minutes/],
+      ["waitTime=30", /20–45 minutes/],
       ["queueing_method=random&waitTime=30", /15–45 minutes/],
       ["queueing_method=passthrough&event=prequeueing&shuffle_at_event_start=true", /13 minutes/],
     ]) {

@@ -198,7 +198,7 @@ describe("events and queueing methods", { concurrency: true }, () => {
       assert.deepEqual(page.setCookie, []);
     }
     const { state, refreshSeconds } = (await visitor.ask()).json;
-    assert.deepEqual([state, refreshSeconds], ["reject", 0]);
+    assert.deepEqual([state, refreshSeconds], ["rejected", 0]);
     assert.deepEqual((await world.status("reject")).state?.waiting ?? [], []);
   });
 

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use anteroom::bypass::fields::Fact;
 use anteroom::bypass::{
-    BypassRule, Expression, MAX_DEPTH, MAX_LENGTH, Request, Source, is_bypassed, is_search_engine,
+    BypassRule, Concern, Expression, MAX_DEPTH, MAX_LENGTH, Request, Source, concern, is_bypassed,
+    is_search_engine,
 };
 use anteroom::config::parse_room;
 use proptest::prelude::*;
@@ -343,6 +344,82 @@ fn rules_are_texts_or_tables() {
     }
     let errors = room(json!(["ssl", "not ssl or http.hots eq \"x\""])).unwrap_err();
     assert_eq!(errors[0].excerpt, "not ssl or http.hots eq \"x\"\n           ^");
+}
+
+#[test]
+fn only_some_requests_start_a_visit() {
+    let limits = json!({ "total_active_users": 10, "new_users_per_minute": 10 });
+    let with = |more: serde_json::Value| {
+        let mut table = limits.clone();
+        table.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        parse_room("ROOM_SHOP", &table).unwrap()
+    };
+    let all = with(json!({}));
+    let pages = with(json!({ "count": "navigations" }));
+    let styles = with(json!({ "exempt_extensions": ["css", "mp4"] }));
+    let sent = |method: &'static str, path: &str, headers: &[(&str, &str)]| Sent {
+        path: path.to_owned(),
+        query: None,
+        headers: headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+        told: vec![(Fact::Method, method)],
+        ..visitor()
+    };
+    let fetched = |destination| sent("GET", "/", &[("sec-fetch-dest", destination), ("accept", "text/html")]);
+    let html = ("accept", "application/xml;q=0.9, Text/HTML");
+    let preflight = [("origin", "https://x.example"), ("access-control-request-method", "PUT")];
+    let (room, origin, nobody) = (Concern::Room, Concern::Origin, Concern::Nobody);
+    // A request, and whom it concerns: of a room that counts all, of one that counts pages, and of one with exempt
+    // extensions.
+    let table = [
+        (fetched("document"), [room, room, room]),
+        (fetched("iframe"), [room, room, room]),
+        (fetched("object"), [room, room, room]),
+        (fetched("empty"), [room, origin, room]),
+        (fetched("image"), [room, origin, room]),
+        (fetched("documents"), [room, origin, room]),
+        (sent("POST", "/", &[("sec-fetch-dest", "document")]), [room, room, room]),
+        (sent("GET", "/", &[html]), [room, room, room]),
+        (sent("HEAD", "/", &[html]), [room, room, room]),
+        (sent("POST", "/", &[html]), [room, origin, room]),
+        (sent("GET", "/", &[("accept", "*/*")]), [room, origin, room]),
+        (sent("GET", "/a/main.CSS", &[html]), [room, room, origin]),
+        (sent("POST", "/a.b/x.mp4", &[html]), [room, origin, origin]),
+        (sent("GET", "/css", &[html]), [room, room, room]),
+        (sent("GET", "/a.css/x", &[html]), [room, room, room]),
+        (sent("GET", "/sale;x.css", &[html]), [room, room, room]),
+        (sent("GET", "/sale/..%2fx.css", &[html]), [room, room, room]),
+        (sent("OPTIONS", "/", &preflight), [origin, origin, origin]),
+        (sent("OPTIONS", "/", &[html, preflight[0]]), [room, origin, room]),
+        (sent("OPTIONS", "/", &preflight[1..]), [room, origin, room]),
+        (sent("GET", "/", &[html, ("sec-purpose", "prefetch;prerender")]), [nobody, nobody, nobody]),
+        (sent("GET", "/", &[("sec-fetch-dest", "empty"), ("purpose", "Prefetch")]), [nobody, nobody, nobody]),
+        (sent("GET", "/x.css", &[html, ("sec-purpose", "prefetch")]), [nobody, nobody, origin]),
+        (sent("GET", "/", &[html, ("purpose", "preview")]), [room, room, room]),
+    ];
+    for (sent, concerned) in &table {
+        let found = [&all, &pages, &styles].map(|room| concern(room, &sent.request(), false));
+        assert_eq!(found, *concerned, "{sent:?}");
+        // The waiting page's own script is a matter of its room, whatever it looks like.
+        assert_eq!(concern(&pages, &sent.request(), true), Concern::Room);
+    }
+    // field, refused value, a part of the fix
+    let table = [
+        ("count", json!("pages"), "count"),
+        ("count", json!(1), "\"all\""),
+        ("exempt_extensions", json!([".css"]), "without dots"),
+        ("exempt_extensions", json!(["CSS"]), "\"css\""),
+        ("exempt_extensions", json!(["a".repeat(17)]), "write them"),
+        ("exempt_extensions", json!([""]), "write them"),
+        ("exempt_extensions", json!("css"), "write them"),
+        ("exempt_extensions", json!(vec!["css"; 51]), "write them"),
+    ];
+    for (field, value, fix) in table {
+        let mut refused = limits.clone();
+        refused[field] = value.clone();
+        let errors = parse_room("ROOM_SHOP", &refused).unwrap_err();
+        assert_eq!((errors.len(), errors[0].field.as_str()), (1, field), "{value}");
+        assert!(errors[0].fix.contains(fix), "{}", errors[0]);
+    }
 }
 
 /// A condition, put together apart from the parser: how it is written, and whether it is true of [`visitor`].

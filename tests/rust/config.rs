@@ -419,7 +419,6 @@ fn unknown_fields_get_a_suggestion() {
         ("paht", "did you mean path?"),
         ("colour", "the fields are host, path, "),
         ("name", "rename the var"),
-        ("additional_routes", "remove it"),
         ("description", "remove it"),
     ] {
         let errors = refused(&json!({ field: "x" }));

@@ -21,6 +21,8 @@ mod health;
 mod limits;
 mod methods;
 mod origin;
+mod places;
+mod routes;
 mod ticket;
 mod turnstile;
 mod window;

@@ -1,0 +1,75 @@
+//! Which requests of visitors who are not in concern their room: what starts a visit, and what does not.
+
+use super::fields::Fact;
+use super::is_so_in_each_reading;
+use super::request::{Request, Source, extension};
+use crate::config::{Count, Room};
+
+/// Destinations of requests that show a page to somebody (`Sec-Fetch-Dest`).
+const PAGES: [&str; 5] = ["document", "iframe", "frame", "embed", "object"];
+/// Headers by which a browser says that nobody has asked for a page yet.
+const PURPOSES: [&str; 2] = ["sec-purpose", "purpose"];
+
+/// Whom a request of a visitor who is not in concerns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Concern {
+    /// The room: it lets the visitor in, or the visitor waits.
+    Room,
+    /// The origin alone: it goes there uncounted and without a ticket.
+    Origin,
+    /// Nobody yet: a browser loads a page in advance. Told that it cannot, it asks again on a real visit.
+    Nobody,
+}
+
+/// Whom a request concerns. `asks_for_status`: the waiting page's script sends it.
+pub fn concern(room: &Room, request: &Request, asks_for_status: bool) -> Concern {
+    let source = request.source;
+    let method = source.told(Fact::Method).unwrap_or_default();
+    if asks_for_status {
+        Concern::Room
+    } else if is_preflight(source, &method) || is_exempt(room, request) {
+        Concern::Origin
+    } else if is_in_advance(source) {
+        Concern::Nobody
+    } else if room.count == Count::All || is_navigation(source, &method) {
+        Concern::Room
+    } else {
+        Concern::Origin
+    }
+}
+
+/// Whether a browser asks if it may send a request of a script. It sends no cookies with that, and takes no page for an
+/// answer.
+fn is_preflight(source: &dyn Source, method: &str) -> bool {
+    method == "OPTIONS"
+        && source.header("access-control-request-method").is_some()
+        && source.header("origin").is_some()
+}
+
+/// Whether the path ends in an extension that the owner exempts, in each of its readings.
+fn is_exempt(room: &Room, request: &Request) -> bool {
+    !room.exempt_extensions.is_empty()
+        && is_so_in_each_reading(request.path, |path| {
+            let ending = extension(path);
+            room.exempt_extensions.iter().any(|exempt| exempt.eq_ignore_ascii_case(ending))
+        })
+}
+
+fn is_in_advance(source: &dyn Source) -> bool {
+    let is_told = |header: Option<String>| {
+        header.is_some_and(|purpose| {
+            let purpose = purpose.to_ascii_lowercase();
+            purpose.contains("prefetch") || purpose.contains("prerender")
+        })
+    };
+    PURPOSES.iter().any(|name| is_told(source.header(name)))
+}
+
+/// Whether somebody gets to see the answer as a page. Browsers say so; of those that do not, whoever takes HTML does.
+fn is_navigation(source: &dyn Source, method: &str) -> bool {
+    if let Some(destination) = source.header("sec-fetch-dest") {
+        return PAGES.contains(&destination.trim());
+    }
+    let accepts = source.header("accept").unwrap_or_default();
+    matches!(method, "GET" | "HEAD") && accepts.to_ascii_lowercase().contains("text/html")
+}
