@@ -11,6 +11,9 @@
   let failures = 0;
   let checking = false;
   let entering = false;
+  // The page leaves by itself: its visitor does not close it.
+  let going = false;
+  let checkedInAt = first.now;
   let shownSeconds = first.waitSeconds ?? NaN;
   let riseSeen = false;
   let movement;
@@ -88,6 +91,7 @@
 
   // Asks for the page itself, not for what it shows. With a fragment in the address, `replace` would only scroll.
   const go = () => {
+    going = true;
     if (location.href.includes("#")) location.reload();
     else location.replace(location.href);
   };
@@ -153,6 +157,7 @@
   const checkIn = async () => {
     if (checking || entering) return;
     checking = true;
+    going = false;
     let response;
     let answer;
     const brought = token;
@@ -184,6 +189,7 @@
     if (token === brought) token = "";
     write("trouble", "");
     lastCheckIn = Date.now();
+    checkedInAt = answer.now;
     showTime();
     show(answer);
     if (token) checkIn();
@@ -200,8 +206,17 @@
   // Back from the browser's own cache of pages: what is shown is old, and a check that was under way is lost.
   addEventListener("pageshow", (event) => {
     if (!event.persisted) return;
-    checking = entering = false;
+    checking = entering = going = false;
     checkIn();
+  });
+  // Closing the page gives the place back; coming back in time keeps it. By the time of the last check-in the room sees
+  // whether a newer page waits on: this one is also left when it is loaded anew.
+  addEventListener("pagehide", ({ persisted }) => {
+    if (going || persisted || !(refreshSeconds > 0)) return;
+    navigator.sendBeacon?.(
+      location.href,
+      new Blob([], { type: `application/x-anteroom-leave;at=${checkedInAt}` }),
+    );
   });
   // The Refresh header is for visitors without script. Stopping the page while its load event runs cancels the reload
   // in Chromium, Firefox and WebKit; a moment later WebKit ignores it.

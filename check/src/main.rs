@@ -99,6 +99,25 @@ const HELP: &str = r#"A room in wrangler.toml:
   show_wait = true                  false: not told how long it takes
   show_progress = true              false: no progress bar
 
+An event, for which a room is another one for a while; what is left out of the second part is as in the room:
+
+  [vars.EVENT_SALE]
+  room = "shop"                     for [vars.ROOM_SHOP]; required
+  event_start_time = "2026-11-27T09:00:00+01:00"
+  event_end_time = "2026-11-27T12:00:00+01:00"
+                                    required, at least a minute later
+  prequeue_start_time = "2026-11-27T08:30:00+01:00"
+                                    nobody new enters from then on; at least five minutes before the start
+  shuffle_at_event_start = false    true: who came in the prequeue is put in an order by lot
+  suspended = false                 true: the event is ignored
+  description = ""
+
+  total_active_users = 500          from the start; only with new_users_per_minute
+  new_users_per_minute = 100
+  session_duration = 2
+  queueing_method = "random"        from the prequeue on, like the rest
+  custom_page_html, disable_session_renewal, turnstile_mode, turnstile_action
+
 A check of the origin's health:
 
   [vars.CHECK_ORIGIN]
@@ -143,6 +162,9 @@ fn print_sentences(project: &Project) -> std::io::Result<()> {
         writeln!(out, "{}", sentences.next().unwrap_or_default())?;
         for sentence in sentences {
             writeln!(out, "  {sentence}")?;
+        }
+        for event in room.events.iter() {
+            writeln!(out, "  {}", sentences::of_event(room, event))?;
         }
         writeln!(out)?;
     }

@@ -240,7 +240,10 @@ impl Project {
         }
         for room in rooms.iter() {
             self.warnings.extend(warnings_of(room));
-            self.judge_template(room);
+            self.judge_template(Part::Room, &room.name, room);
+            for event in room.events.iter().filter(|event| event.active.page.template != room.page.template) {
+                self.judge_template(Part::Event, &event.name, &event.active);
+            }
         }
         for check in checks.iter() {
             self.warnings.extend(warnings_of_check(check, &rooms));
@@ -249,13 +252,13 @@ impl Project {
         self.rooms = rooms;
     }
 
-    fn judge_template(&mut self, room: &Room) {
+    fn judge_template(&mut self, part: Part, owner: &str, room: &Room) {
         let name = &room.page.template;
         let file = self.folder.join("static/pages").join(format!("{name}.html"));
         if !name.is_empty() && !file.is_file() {
             self.problems.push(Problem::Part(ConfigError {
-                part: Part::Room,
-                name: room.name.clone(),
+                part,
+                name: owner.to_owned(),
                 field: "custom_page_html".to_owned(),
                 value: format!("\"{name}\""),
                 message: format!("there is no file static/pages/{name}.html"),

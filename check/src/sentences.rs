@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use anteroom::bypass::BypassRule;
 use anteroom::config::{
-    BindTicket, Count, OnError, OnUnhealthy, OriginGuard, PageSettings, QueueingMethod, RateWindow, Room,
-    SameSite, Secure, SlotStrategy, TurnstileAction, TurnstileMode, WhenFull,
+    BindTicket, Count, Event, OnError, OnUnhealthy, OriginGuard, PageSettings, QueueingMethod, RateWindow,
+    Room, SameSite, Secure, SlotStrategy, TurnstileAction, TurnstileMode, WhenFull, rfc3339,
 };
 use anteroom::health::check::{Check, OBSERVERS, SEARCHED_BODY, Target};
 use anteroom::origin::GuardStrategy;
@@ -92,6 +92,42 @@ pub fn of_room(room: &Room) -> Vec<String> {
             .push("The origin may end a session by its answer's header Anteroom-Command: revoke.".to_owned());
     }
     sentences
+}
+
+/// When an event is and what it changes, in one paragraph.
+pub fn of_event(room: &Room, event: &Event) -> String {
+    let (name, start, end) = (&event.name, rfc3339(event.start), rfc3339(event.end));
+    let mut text = format!("Event {name} starts at {start} and is over at {end}.");
+    if let Some(prequeue) = event.prequeue {
+        let order =
+            if event.shuffle { ", and whoever comes in that time is put in an order by lot" } else { "" };
+        let _ = write!(text, " From {} on nobody new enters{order}.", rfc3339(prequeue));
+    }
+    if !event.overrides.is_empty() {
+        let changes: Vec<String> =
+            event.overrides.iter().map(|(field, value)| format!("{field} = {value}")).collect();
+        let _ = write!(text, " Other than in the room: {}.", changes.join(", "));
+    }
+    if event.suspended || room.suspended {
+        text.push_str(" It is ignored: suspended.");
+    } else if room.queue_all {
+        text.push_str(" While the room queues all, nobody new enters all the same.");
+    }
+    text
+}
+
+fn event_as_json(event: &Event) -> serde_json::Value {
+    serde_json::json!({
+        "name": event.name,
+        "event_start_time": rfc3339(event.start),
+        "event_end_time": rfc3339(event.end),
+        "prequeue_start_time": event.prequeue.map(rfc3339),
+        "shuffle_at_event_start": event.shuffle,
+        "suspended": event.suspended,
+        "description": event.description,
+        "overrides": event.overrides,
+        "effective": event.effective(),
+    })
 }
 
 /// What the room covers.
@@ -418,6 +454,7 @@ pub fn as_json(room: &Room) -> serde_json::Value {
             RateWindow::Sliding => "sliding",
         },
         "session_duration": room.session_duration,
+        "events": room.events.iter().map(event_as_json).collect::<Vec<_>>(),
         "disable_session_renewal": room.disable_session_renewal,
         "queueing_method": room.queueing_method,
         "queue_all": room.queue_all,

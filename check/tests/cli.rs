@@ -120,6 +120,33 @@ fn a_valid_room_is_told_in_sentences() {
 }
 
 #[test]
+fn what_waiting_visitors_see_is_told_and_a_missing_template_refused() {
+    let with = |more: &str| format!("{}{OBJECTS}", SHOP.replace("path = \"/sale\"\n", more));
+    let more = "default_template_language = \"de-DE\"\nvisitor_languages = false\nshow_wait = false\n\
+                message = \"Bis gleich\"\n";
+    let (status, out, errors) = check(&with(more), &[]);
+    assert_eq!((status, errors.as_str()), (0, ""));
+    for sentence in [
+        "The page is Anteroom's own, in de-DE.",
+        "Programs that prefer JSON get JSON instead.",
+        "Visitors are not told how long it takes.",
+        "Everybody who waits reads: Bis gleich",
+    ] {
+        assert!(out.contains(sentence), "{sentence:?} is not in:\n{out}");
+    }
+    refused(
+        &with("custom_page_html = \"nowhere\"\n"),
+        &["room shop: custom_page_html = \"nowhere\"", "there is no file static/pages/nowhere.html"],
+    );
+    let pages = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("static/pages");
+    std::fs::create_dir_all(&pages).unwrap();
+    std::fs::write(pages.join("here.html"), "{{waitTime}}").unwrap();
+    let (status, out, errors) = check(&with("custom_page_html = \"here\"\n"), &[]);
+    assert_eq!((status, errors.as_str()), (0, ""));
+    assert!(out.contains("The page is the template static/pages/here.html"), "{out}");
+}
+
+#[test]
 fn what_a_room_does_about_its_origin_is_told() {
     let more = "limits = \"adaptive\"\norigin_guard = { max = 50, timeout = 10 }\nhealth_checks = [\"origin\"]\n\
                 on_unhealthy = \"hold\"\n";
@@ -395,6 +422,42 @@ fn an_environment_has_vars_and_bindings_of_its_own() {
 }
 
 #[test]
+fn says_when_events_are_and_what_they_change() {
+    let event = r#"
+[vars.EVENT_DROP]
+room = "shop"
+prequeue_start_time = "2026-11-27T07:30:00Z"
+event_start_time = "2026-11-27T09:00:00+01:00"
+event_end_time = 2026-11-27T10:00:00Z
+shuffle_at_event_start = true
+total_active_users = 50
+new_users_per_minute = 5
+"#;
+    let (status, out, errors) = check(&format!("{SHOP}{event}{OBJECTS}"), &[]);
+    assert_eq!((status, errors.as_str()), (0, ""), "{out}");
+    assert!(
+        out.contains("Event drop starts at 2026-11-27T08:00:00Z and is over at 2026-11-27T10:00:00Z."),
+        "{out}"
+    );
+    assert!(
+        out.contains("From 2026-11-27T07:30:00Z on nobody new enters, and whoever comes in that time"),
+        "{out}"
+    );
+    assert!(out.contains("new_users_per_minute = 5") && out.contains("total_active_users = 50"), "{out}");
+
+    let wrong = event.replace("total_active_users = 50", "");
+    let (status, _, errors) = check(&format!("{SHOP}{wrong}{OBJECTS}"), &[]);
+    assert_eq!(status, 1);
+    assert!(
+        errors.contains("event drop: new_users_per_minute = 5: needs total_active_users too"),
+        "{errors}"
+    );
+    let (_, out, _) = check(&format!("{SHOP}{wrong}{OBJECTS}"), &["--json"]);
+    let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((&answer["errors"][0]["event"], &answer["errors"][0]["room"]), (&"drop".into(), &().into()));
+}
+
+#[test]
 fn json_is_for_programs() {
     let (status, out, errors) = check(&format!("{SHOP}{OBJECTS}"), &["--json"]);
     let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
@@ -442,6 +505,19 @@ fn help_teaches_every_field() {
         "cookie_attributes",
         "queueing_status_code",
         "refresh_interval_seconds",
+        "event_start_time",
+        "event_end_time",
+        "prequeue_start_time",
+        "shuffle_at_event_start",
+        "custom_page_html",
+        "default_template_language",
+        "visitor_languages",
+        "json_response_enabled",
+        "json_response",
+        "message",
+        "show_position",
+        "show_wait",
+        "show_progress",
         "url",
         "tcp",
         "method",

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use anteroom::config::{RateWindow, Room};
+use anteroom::config::{QueueingMethod, RateWindow, Room};
 use anteroom::pipeline::messages::{ColoReport, StateAnswer, VERSION, WorkerAnswer};
 use anteroom::pipeline::wire;
 use anteroom::queue::{StateKey, minute_of};
@@ -15,6 +15,14 @@ use crate::planet::Busiest;
 
 /// A queued visitor's first estimate counts when the wait was longer than this, in milliseconds.
 const WAITED_MS: u64 = 20_000;
+/// Where no limit is looked at.
+const NO_LIMIT: i64 = 1 << 40;
+/// What was given before the limits changed is used within so long, in milliseconds.
+const ON_THE_WAY_MS: u64 = 1_000;
+/// Whoever has just come has no chance yet where the order is random, in milliseconds.
+const FRESH_MS: u64 = 30_000;
+/// Whoever has waited for longer has waited long, in milliseconds.
+const OLD_MS: u64 = 120_000;
 /// So many younger ones must have entered for somebody to be passed over.
 const PASSED_BY: u64 = 10;
 /// Of each kind of message, every so manieth is weighed.
@@ -33,6 +41,10 @@ pub struct Measured {
     pub queued: u64,
     /// Admitted.
     pub admitted: u64,
+    /// Of them, those who refuse cookies.
+    pub cookieless: u64,
+    /// Requests of visitors.
+    pub requests: u64,
     /// Left the queue.
     pub gave_up: u64,
     /// Still in the queue at the end.
@@ -99,9 +111,21 @@ pub struct Measured {
     /// What passed to the origin, where the scenario has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<Passed>,
+    /// How those who wait come in: of those who check in as told, from 30 seconds to two minutes and later, and of those who
+    /// press reload all the time, the same.
+    pub chances: [Chance; 4],
     /// Over time: second, active, waiting, admitted since the point before.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<(u64, u64, u64, u64)>,
+}
+
+/// How many of those who wait enter, and for how long all of them together waited.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Chance {
+    /// How many have entered.
+    pub entered: u64,
+    /// Seconds waited in all, by those too who gave up.
+    pub seconds: f64,
 }
 
 /// What is weighed: the messages whose size could grow with the room.
@@ -146,18 +170,23 @@ impl Histogram {
 pub struct Measure {
     limit_active: i64,
     limit_new: i64,
+    /// The limits that held until a moment ago, and until when they are looked at too: what was given by them is used.
+    before: (i64, i64, u64),
+    /// Nobody new enters, and that is meant so.
+    closed: bool,
+    over_active: f64,
+    over_minute: f64,
+    over_sliding: f64,
+    chances: [Chance; 4],
     refresh_ms: u64,
     start: u64,
     step_ms: u64,
     active: i64,
-    most_active: i64,
     waiting: i64,
     minute: u32,
     in_minute: i64,
-    most_in_minute: i64,
     last_minute: VecDeque<(u64, i64)>,
     in_sliding: i64,
-    most_in_sliding: i64,
     /// The limit of new users holds in any 60 seconds.
     sliding: bool,
     arrived: u64,
@@ -187,6 +216,8 @@ pub struct Measure {
     sampled_minute: u32,
     /// Requests of visitors.
     pub requests: u64,
+    /// Admitted visitors who refuse cookies.
+    pub cookieless: u64,
     /// Calls of workers to their Counter.
     pub counter_calls: u64,
     /// Calls to Anywhere.
@@ -212,18 +243,21 @@ impl Measure {
         Self {
             limit_active: i64::from(room.total_active_users),
             limit_new: i64::from(room.new_users_per_minute),
+            before: (0, 0, 0),
+            closed: false,
+            over_active: 0.0,
+            over_minute: 0.0,
+            over_sliding: 0.0,
+            chances: [Chance::default(); 4],
             refresh_ms: room.refresh_ms(),
             start,
             step_ms: 1_000,
             active: 0,
-            most_active: 0,
             waiting: 0,
             minute: minute_of(start),
             in_minute: 0,
-            most_in_minute: 0,
             last_minute: VecDeque::new(),
             in_sliding: 0,
-            most_in_sliding: 0,
             sliding: room.rate_window == RateWindow::Sliding,
             arrived: 0,
             queued: 0,
@@ -250,6 +284,7 @@ impl Measure {
             idle_minutes: Vec::new(),
             sampled_minute: minute_of(start),
             requests: 0,
+            cookieless: 0,
             counter_calls: 0,
             pool_calls: 0,
             refused: 0,
@@ -265,6 +300,44 @@ impl Measure {
             admitted_at_point: 0,
             calm: true,
         }
+    }
+
+    /// From now on other limits hold, or none.
+    pub fn room_is(&mut self, room: &Room, now: u64) {
+        let limits = room.limits();
+        let free = matches!(room.queueing_method, QueueingMethod::Passthrough | QueueingMethod::Reject);
+        let limit = |users: u32| if free { NO_LIMIT } else { i64::from(users) };
+        // A minute's admissions count for the whole minute.
+        self.before = (self.limit_active, self.limit_new, now);
+        self.limit_active = limit(limits.total_active_users);
+        self.limit_new = limit(limits.new_users_per_minute);
+        self.closed = room.is_closed();
+        self.all_waited = false;
+    }
+
+    /// The limits for somebody who enters.
+    fn limits(&self, now: u64) -> (i64, i64) {
+        let (active, new, changed_at) = self.before;
+        let minute_end = (changed_at.div_ceil(60_000) * 60_000).max(changed_at + ON_THE_WAY_MS);
+        let most = |of: i64, before: i64, until: u64| if now < until { of.max(before) } else { of };
+        (
+            most(self.limit_active, active, changed_at + ON_THE_WAY_MS),
+            // Whatever was let in before counts for that minute, or for sixty seconds.
+            most(self.limit_new, new, if self.sliding { changed_at + 60_000 } else { minute_end }),
+        )
+    }
+
+    /// Somebody who waited for so long has left the queue.
+    pub fn chance(&mut self, waited_ms: u64, reloads: bool, entered: bool) {
+        if waited_ms <= FRESH_MS {
+            return;
+        }
+        let young = waited_ms.min(OLD_MS) - FRESH_MS;
+        let first = if reloads { 2 } else { 0 };
+        self.chances[first].seconds += young as f64 / 1_000.0;
+        self.chances[first + 1].seconds += waited_ms.saturating_sub(OLD_MS) as f64 / 1_000.0;
+        let of = first + usize::from(waited_ms > OLD_MS);
+        self.chances[of].entered += u64::from(entered);
     }
 
     fn roll(&mut self, now: u64) {
@@ -296,6 +369,10 @@ impl Measure {
     pub fn queued(&mut self, now: u64) {
         self.roll(now);
         self.queued += 1;
+        if self.closed {
+            self.waiting += 1;
+            return;
+        }
         let below = |users: i64, limit: i64| users * 100 < limit * 99;
         if below(self.active, self.limit_active) && below(self.counted(), self.limit_new) {
             self.false_raw += 1;
@@ -327,9 +404,11 @@ impl Measure {
         self.roll(now);
         self.admitted += 1;
         self.in_minute += 1;
-        self.most_in_minute = self.most_in_minute.max(self.in_minute);
+        let (_, limit_new) = self.limits(now);
+        let over = |users: i64| (users - limit_new).max(0) as f64 / limit_new as f64;
+        self.over_minute = self.over_minute.max(over(self.in_minute));
         self.in_sliding += 1;
-        self.most_in_sliding = self.most_in_sliding.max(self.in_sliding);
+        self.over_sliding = self.over_sliding.max(over(self.in_sliding));
         match self.last_minute.back_mut() {
             Some((at, users)) if *at == now => *users += 1,
             _ => self.last_minute.push_back((now, 1)),
@@ -390,9 +469,10 @@ impl Measure {
     }
 
     /// One more is active.
-    pub fn activated(&mut self, _now: u64) {
+    pub fn activated(&mut self, now: u64) {
         self.active += 1;
-        self.most_active = self.most_active.max(self.active);
+        let (limit, _) = self.limits(now);
+        self.over_active = self.over_active.max((self.active - limit).max(0) as f64 / limit as f64);
     }
 
     /// A session has ended.
@@ -422,7 +502,7 @@ impl Measure {
             self.all_waited = true;
         }
         self.samples += 1;
-        self.all_waited &= self.waiting > 0;
+        self.all_waited &= self.waiting > 0 && !self.closed;
         self.waiting_sum += self.waiting as f64;
         self.idle_active += (self.limit_active - self.active).max(0).min(self.waiting) as f64;
         let was_calm = self.calm;
@@ -515,7 +595,6 @@ impl Measure {
     /// The figures.
     pub fn finish(self, end: u64, events: u64, known: &StateKey) -> Measured {
         let share = |part: u64, of: u64| if of == 0 { 0.0 } else { part as f64 / of as f64 };
-        let over = |most: i64, limit: i64| (most - limit).max(0) as f64 / limit as f64;
         let minutes = self.idle_minutes.len() as u64;
         let quantile = |histogram: &Histogram, part| histogram.quantile(part).unwrap_or(0);
         Measured {
@@ -524,9 +603,9 @@ impl Measure {
             admitted: self.admitted,
             gave_up: self.gave_up,
             waiting_at_end: self.waiting.max(0) as u64,
-            active_overshoot: over(self.most_active, self.limit_active),
-            minute_overshoot: over(self.most_in_minute, self.limit_new),
-            sliding_overshoot: over(self.most_in_sliding, self.limit_new),
+            active_overshoot: self.over_active,
+            minute_overshoot: self.over_minute,
+            sliding_overshoot: self.over_sliding,
             false_raw: share(self.false_raw, self.arrived),
             false_adjusted: share(self.false_adjusted, self.arrived),
             idle: if minutes == 0 { 0.0 } else { self.idle_minutes.iter().sum::<f64>() / minutes as f64 },
@@ -542,6 +621,8 @@ impl Measure {
             calm_calls: (self.calm_admitted > 0).then(|| share(self.calm_calls, self.calm_admitted)),
             counter_calls: share(self.counter_calls, self.admitted),
             pool_calls: share(self.pool_calls, self.admitted),
+            requests: self.requests,
+            cookieless: self.cookieless,
             object_requests: share(self.object_requests * 1_000, self.requests),
             object_requests_per_second: self.object_requests as f64 * 1_000.0 / (end - self.start) as f64,
             object_requests_by: self
@@ -555,6 +636,7 @@ impl Measure {
             miscounted: known.active - self.active,
             events,
             origin: None,
+            chances: self.chances,
             series: self.series,
         }
     }

@@ -329,6 +329,7 @@ fn of_series(file: &Path, room: &toml::Table) -> Result<Scenario, ScenarioError>
     let minutes = recorded.minutes().ceil().max(1.0) as u32;
     let csv = Some(file.display().to_string());
     Ok(Scenario {
+        events: Vec::new(),
         name: file.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
         about: String::new(),
         minutes,

@@ -4,6 +4,7 @@
 //! their habits, faults with their times. What is measured is taken from the visitors' side, event by event.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use anteroom::config::{QueueingMethod, Room, SlotStrategy};
 use anteroom::origin::{Arrival, Reply, Turn as GuardTurn, Watch};
@@ -12,9 +13,9 @@ use anteroom::pipeline::{
     CheckIn, DataCenter, Global, GlobalMeta, HOLD_TRIES, Outbox, SavedDataCenter, Seen,
 };
 use anteroom::queue::{
-    Anywhere, Clocked, Counter, Desk, DrawKey, Keeper, LeaseAnswer, LeaseAsk, LeaseCounter, Lent, LoanAsk,
-    NumberAsk, Outcome, Pool, Renewal, SavedPool, StateKey, Step, Turn, Whom, estimated_wait_seconds,
-    minute_of, next_check_in_seconds, next_draw_seconds,
+    Addresses, Anywhere, Clocked, Counter, Desk, DrawKey, HINT_MS, Keeper, LeaseAnswer, LeaseAsk,
+    LeaseCounter, Lent, LoanAsk, NumberAsk, Outcome, Pool, Renewal, SavedPool, StateKey, Step, Turn, Whom,
+    estimated_wait_seconds, minute_of, next_check_in_seconds, next_draw_seconds, queue_bucket,
 };
 use anteroom::ticket::{Standing, Ticket, standing};
 use fastrand::Rng;
@@ -28,7 +29,9 @@ use crate::pages::{Page, Pages};
 use crate::scenario::{Behaviour, Broken, Colos, Planet as Setup, Scenario, ScenarioError};
 
 /// When the world begins: the first millisecond of a minute.
-const START: u64 = 28_000_000 * 60_000;
+pub const START: u64 = 28_000_000 * 60_000;
+/// Whoever presses reload all the time does so after so many milliseconds.
+const RELOAD_MS: u64 = 2_000;
 /// A worker's call waits for the desk's pace so long, in milliseconds.
 const DESK_MS: u64 = 20;
 /// The Counter gives up on the pool a little before its workers give up on it, in milliseconds.
@@ -49,6 +52,8 @@ struct Visitor {
     colo: u16,
     place: Place,
     cookieless: bool,
+    /// Presses reload all the time.
+    reloads: bool,
     /// Counts as active until this time, if no other request comes.
     active_until: u64,
     counted_active: bool,
@@ -68,6 +73,8 @@ struct Visitor {
     requests: u8,
     /// Pages in a row that the origin did not bring.
     failed: u8,
+    /// As a key.
+    address: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,14 +97,17 @@ struct Request {
     asked: (Whom, NumberAsk),
     came_at: u64,
     twin: bool,
+    /// Of a newcomer, where the room has one place per address; else 0.
+    address: u64,
 }
 
 struct Worker {
     id: u64,
     keeper: Keeper,
     outbox: Outbox,
-    counter_desk: Desk<NumberAsk, Outcome>,
-    anywhere_desk: Desk<NumberAsk, Outcome>,
+    counter_desk: Desk<(NumberAsk, u64), Outcome>,
+    anywhere_desk: Desk<(NumberAsk, u64), Outcome>,
+    addresses: Addresses,
     /// Requests at the desks, by place.
     requests: FxHashMap<(bool, u64), Request>,
     /// Whom a call is for: places by call.
@@ -112,6 +122,7 @@ struct Colo {
     counter: Counter,
     attempts: Attempts,
     lessor: LeaseCounter,
+    addresses: Addresses,
     /// Calls of workers that wait at the Counter: how many answers are missing, and which.
     takes: FxHashMap<u64, TakeUnderWay>,
     next_take: u64,
@@ -134,6 +145,8 @@ struct TakeUnderWay {
     worker: u16,
     call: u64,
     loan: Option<LoanAsk>,
+    asks: Vec<(NumberAsk, u64)>,
+    holders: Vec<u64>,
     outcomes: Vec<Outcome>,
     missing: usize,
 }
@@ -145,7 +158,7 @@ type LoanAnswer = Option<Lent>;
 /// A call of a worker for numbers or tickets.
 struct Call {
     number: u64,
-    asks: Vec<NumberAsk>,
+    asks: Vec<(NumberAsk, u64)>,
     loan: Option<LoanAsk>,
 }
 
@@ -154,6 +167,8 @@ struct Answer {
     call: u64,
     answers: Answers,
     loan: LoanAnswer,
+    /// Addresses whose turn somebody else has, and whose ticket that is.
+    taken: Vec<(u64, u64)>,
 }
 
 /// Most are visits: the others keep what is larger elsewhere, so that all are 16 bytes and move fast.
@@ -239,6 +254,8 @@ enum Event {
         state: Box<StateKey>,
     },
     Fault(u16),
+    /// An event makes another room of it.
+    Change,
     /// The origin may have answers.
     Origin,
     /// A request in line for the origin asks for its turn.
@@ -251,7 +268,7 @@ enum Event {
 
 /// A planet that can be let run.
 pub struct Planet {
-    room: Room,
+    room: Rc<Room>,
     draw_key: DrawKey,
     setup: Setup,
     behaviour: Behaviour,
@@ -281,10 +298,17 @@ pub struct Planet {
     free: Vec<u32>,
     /// Parts of visitors that have not come yet, by kind of colo.
     fractions: [f64; 3],
+    /// Visitors so far.
+    arrived: u64,
     measure: Measure,
     pages: Option<Pages>,
     end: u64,
     events: u64,
+}
+
+/// Somebody else has the address's turn.
+fn not_now(ask: &NumberAsk) -> Outcome {
+    Outcome::Refused { minute: ask.minute, limit: ask.limit, wait_ms: 0 }
 }
 
 /// A message that waits for Anywhere's state.
@@ -354,6 +378,7 @@ impl Planet {
             visitors: Vec::new(),
             free: Vec::new(),
             fractions: [0.0; 3],
+            arrived: 0,
             measure: Measure::new(&room, START),
             pages,
             end: START + u64::from(scenario.minutes) * 60_000,
@@ -361,13 +386,17 @@ impl Planet {
             behaviour: scenario.visitors.clone(),
             scenario: scenario.clone(),
             draw_key: DrawKey::new(None, &format!("{seed}")),
-            room,
+            room: Rc::new(room),
             setup,
             rng,
         };
         for (index, fault) in planet.scenario.faults.clone().iter().enumerate() {
             planet.clockwork.at(START + (fault.at * 1_000.0) as u64, Event::Fault(index as u16));
         }
+        if let Some(change) = planet.room.next_change(START) {
+            planet.clockwork.at(change, Event::Change);
+        }
+        planet.measure.room_is(planet.room.at(START).0, START);
         if keeps_stored {
             planet.clockwork.at(START + STORED_MS, Event::Store);
         }
@@ -379,7 +408,7 @@ impl Planet {
     /// The same planet with `counters` read literally; see [`literal`].
     #[must_use]
     pub fn with_literal_counters(mut self) -> Self {
-        self.room.slot_strategy = SlotStrategy::Counters;
+        Rc::make_mut(&mut self.room).slot_strategy = SlotStrategy::Counters;
         self.literal = true;
         self
     }
@@ -394,6 +423,7 @@ impl Planet {
             counter: Counter::restore(None, start),
             attempts: Attempts::default(),
             lessor: LeaseCounter::new(rng.u64(1..)),
+            addresses: Addresses::default(),
             takes: FxHashMap::default(),
             next_take: 0,
             lease_sequence: 0,
@@ -421,6 +451,7 @@ impl Planet {
             outbox: Outbox::new(id),
             counter_desk: Desk::new(setup.deadline_ms * 3 + 100),
             anywhere_desk: Desk::new(setup.deadline_ms * 3 + 100),
+            addresses: Addresses::default(),
             requests: FxHashMap::default(),
             calls: FxHashMap::default(),
             watch: Watch::new(room),
@@ -446,7 +477,8 @@ impl Planet {
             }
             self.step(event);
         }
-        let known = self.global.state(&self.room, None, minute_of(self.end), self.end);
+        let room = self.room.at(self.end).0;
+        let known = self.global.state(room, None, minute_of(self.end), self.end);
         let mut measured = self.measure.finish(self.end, self.events, &known);
         measured.origin = self.pages.map(Pages::finish);
         measured
@@ -471,7 +503,8 @@ impl Planet {
             Event::TakeAtAnywhere { colo, worker, call } => self.take_at_anywhere(colo, worker, call),
             Event::Taken { colo, worker, counter, answer } => self.taken(colo, worker, counter, *answer),
             Event::TakeFailed { colo, worker, counter, call } => {
-                self.taken(colo, worker, counter, Answer { call, answers: None, loan: None });
+                let answer = Answer { call, answers: None, loan: None, taken: Vec::new() };
+                self.taken(colo, worker, counter, answer);
             }
             Event::CallCounterPool { colo } => self.call_pool(colo),
             Event::Lease { colo, ask } => self.lease(colo, ask),
@@ -499,6 +532,7 @@ impl Planet {
             Event::Renew => self.renew(),
             Event::Renewed { state } => self.renewed(*state),
             Event::Fault(index) => self.fault(usize::from(index)),
+            Event::Change => self.change(),
             Event::Origin => self.origin_answers(),
             Event::Line(number) => self.line(number),
             Event::PageLate(number) => self.page_late(number),
@@ -560,8 +594,15 @@ impl Planet {
 
     fn new_visitor(&mut self, colo: u16) -> u32 {
         let cookieless = self.behaviour.cookieless > 0.0 && self.rng.f64() < self.behaviour.cookieless;
+        let address = match self.behaviour.bot_addresses {
+            addresses if cookieless && addresses > 0 => self.rng.u64(1..=addresses),
+            addresses => addresses + 1 + self.arrived,
+        };
+        self.arrived += 1;
+        let reloads = self.behaviour.reloading > 0.0 && self.rng.f64() < self.behaviour.reloading;
         let visitor = Visitor {
             ticket: None,
+            reloads,
             colo,
             place: Place::Outside,
             cookieless,
@@ -578,6 +619,7 @@ impl Planet {
             asking: false,
             requests: 0,
             failed: 0,
+            address,
         };
         if let Some(index) = self.free.pop() {
             self.visitors[index as usize] = visitor;
@@ -609,6 +651,8 @@ impl Planet {
             here.place = Place::Gone;
             let (bucket, queued_at) = (here.bucket, here.queued_at);
             self.measure.gave_up(now, bucket, queued_at);
+            self.close(visitor);
+            self.measure.chance(now - queued_at, self.visitors[visitor as usize].reloads, false);
             self.release(visitor);
             return;
         }
@@ -635,6 +679,33 @@ impl Planet {
         self.release(visitor);
     }
 
+    /// Whoever gives up closes the page, and some pages say so.
+    fn close(&mut self, visitor: u32) {
+        if self.behaviour.closing <= 0.0 || self.rng.f64() >= self.behaviour.closing {
+            return;
+        }
+        let here = &self.visitors[visitor as usize];
+        let Some(ticket) = here.ticket else { return };
+        let colo = here.colo;
+        let worker = self.rng.usize(0..self.setup.workers) as u16;
+        let at = self.worker_time(colo, worker);
+        let from = Seen::of(&ticket, self.room.at(at).0);
+        let bucket = queue_bucket(&self.room, &self.draw_key, ticket.bucket, ticket.id);
+        self.note(colo, worker, CheckIn::GiveUp { id: ticket.id, bucket, from, at });
+    }
+
+    /// The origin ends a session with its answer to the last page.
+    fn revoke(&mut self, visitor: u32) {
+        let here = &mut self.visitors[visitor as usize];
+        let Some(ticket) = here.ticket.take().filter(|_| here.counted_active) else { return };
+        here.counted_active = false;
+        let colo = here.colo;
+        self.measure.expired(self.clockwork.now());
+        let worker = self.rng.usize(0..self.setup.workers) as u16;
+        let at = self.worker_time(colo, worker);
+        self.note(colo, worker, CheckIn::Leave { id: ticket.id, from: ticket.last_check_in, at });
+    }
+
     /// One request, to any worker of a colo. A twin is the second of two at once with one cookie.
     fn request(&mut self, visitor: u32, colo: u16, ticket: Option<Ticket>, twin: bool) {
         let own = self.local(colo);
@@ -644,7 +715,8 @@ impl Planet {
         self.measure.requests += 1;
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
         let now = desk.keeper.time(own);
-        let standing = standing(ticket, now, &self.room.terms());
+        let room = self.room.at(now).0;
+        let standing = standing(ticket, now, &room.terms());
         let here = &mut self.visitors[visitor as usize];
         let ticket = match standing {
             Standing::Waiting(ticket) | Standing::Active(ticket) => ticket,
@@ -654,7 +726,7 @@ impl Planet {
                     here.place = Place::Outside;
                 }
                 if here.place == Place::Outside {
-                    here.bucket = minute_of(true_now);
+                    here.bucket = queue_bucket(&self.room, &self.draw_key, minute_of(true_now), id);
                     self.measure.arrived(true_now);
                 }
                 Ticket::new(id, now)
@@ -673,17 +745,27 @@ impl Planet {
         let full = self.pages.is_some()
             && !matches!(standing, Standing::Active(_))
             && !desk.watch.has_room(true_now);
-        let draw = desk.keeper.draw(&self.room, &self.draw_key, &standing, now);
-        let step = if full || draw.is_some_and(|draw| !draw.wins) {
-            // The origin has enough to do with those who are in, or it was no winning number.
+        let newcomer = self.room.one_place_per_address && standing == Standing::New;
+        let address = if newcomer { self.visitors[visitor as usize].address } else { 0 };
+        let taken = desk.addresses.claim(address, ticket.id, now) != 0;
+        let room = self.room.at(now).0;
+        let draw = desk.keeper.draw(room, &self.draw_key, &standing, now);
+        let step = if full || taken || draw.is_some_and(|draw| !draw.wins) {
+            // The origin has enough to do with those who are in; or somebody else has the address's turn; or it was no
+            // winning number.
             Step::Wait
         } else if self.literal {
             let state = desk.keeper.state().map(|state| (&state.key, state.global_time(now)));
-            literal::judge(&self.room, &standing, ticket.id, state, now)
+            literal::judge(room, &standing, ticket.id, state, now)
         } else {
-            desk.keeper.judge(&self.room, &standing, ticket.id, now)
+            let bucket = queue_bucket(&self.room, &self.draw_key, ticket.bucket, ticket.id);
+            let standing = match standing {
+                Standing::Waiting(ticket) => Standing::Waiting(Ticket { bucket, ..ticket }),
+                standing => standing,
+            };
+            desk.keeper.judge(room, &standing, ticket.id, now)
         };
-        let refill = desk.keeper.refill(&self.room, now);
+        let refill = desk.keeper.refill(room, now);
         let request = Request {
             visitor,
             standing,
@@ -694,6 +776,7 @@ impl Planet {
             ),
             came_at: true_now,
             twin,
+            address,
         };
         self.act(colo, worker, request, step);
         if refill {
@@ -722,7 +805,7 @@ impl Planet {
     fn ask_data_center(&mut self, colo: u16, worker: u16) {
         let own = self.local(colo);
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
-        if desk.keeper.asks_data_center(&self.room, own) && self.serve_colo(colo, false).is_some() {
+        if desk.keeper.asks_data_center(self.room.at(own).0, own) && self.serve_colo(colo, false).is_some() {
             let here = &mut self.colos[usize::from(colo)];
             if let Some(key) = here.data_center.state(own) {
                 here.workers[usize::from(worker)].keeper.learn(Clocked { key, received_at: own });
@@ -743,7 +826,8 @@ impl Planet {
                 here.requests += 1;
                 let counter = whom == Whom::Counter;
                 let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
-                let place = if counter { desk.counter_desk.join(ask) } else { desk.anywhere_desk.join(ask) };
+                let asks = if counter { &mut desk.counter_desk } else { &mut desk.anywhere_desk };
+                let place = asks.join((ask, request.address));
                 if let Some(place) = place {
                     desk.requests.insert((counter, place), request);
                     self.turn(colo, worker, counter, place);
@@ -769,7 +853,7 @@ impl Planet {
                 }
             }
             Turn::Lead(call, batch) => {
-                let asks: Vec<NumberAsk> = batch.iter().map(|(_, ask)| *ask).collect();
+                let asks = batch.iter().map(|(_, ask)| *ask).collect();
                 desk.calls.insert((counter, call), batch.iter().map(|(place, _)| *place).collect());
                 if counter {
                     self.send_take(colo, worker, call, asks);
@@ -798,9 +882,14 @@ impl Planet {
 
     fn answer(&mut self, colo: u16, worker: u16, request: Request, outcome: Option<Outcome>) {
         let own = self.local(colo);
-        let keeper = &mut self.colos[usize::from(colo)].workers[usize::from(worker)].keeper;
-        let now = keeper.time(own);
-        let step = keeper.answered(&self.room, &request.standing, request.asked, outcome, now);
+        let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
+        let now = desk.keeper.time(own);
+        let taken = desk.addresses.holder(request.address, request.ticket.id, now) != 0;
+        let step = if taken {
+            Step::Wait
+        } else {
+            desk.keeper.answered(self.room.at(now).0, &request.standing, request.asked, outcome, now)
+        };
         self.visitors[request.visitor as usize].asking = false;
         self.act(colo, worker, request, step);
         self.visitors[request.visitor as usize].requests -= 1;
@@ -820,8 +909,9 @@ impl Planet {
         let own = self.local(colo);
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
         let now = desk.keeper.time(own);
-        desk.outbox.note(&self.room, check_in, desk.keeper.level(), now);
-        if check_in.is_last_moment(&self.room) {
+        let room = self.room.at(now).0;
+        desk.outbox.note(room, check_in, desk.keeper.level(), now);
+        if check_in.is_last_moment(room) {
             for attempt in 0..HOLD_TRIES {
                 let late = self.link(self.setup.pool_ms) + self.jitter();
                 if !self.is_lost() {
@@ -847,18 +937,18 @@ impl Planet {
     fn pass(&mut self, colo: u16, worker: u16, request: &Request) {
         let now = self.worker_time(colo, worker);
         let ticket = request.ticket;
-        let moved = self.room.moves_on(&ticket, now);
+        let moved = self.room.at(now).0.moves_on(&ticket, now);
         if moved {
             self.note(colo, worker, CheckIn::Move { id: ticket.id, from: ticket.last_check_in, at: now });
         }
         let true_now = self.now();
-        let session = self.room.session_ms();
+        let session = self.room.at(true_now).0.session_ms();
         let here = &mut self.visitors[request.visitor as usize];
         if moved {
             here.ticket = Some(ticket.checked_in(now));
         }
         // Within a slot the cookie stays as it is: its session counts from the request that wrote it.
-        let begins = moved || !here.counted_active && !self.room.disable_session_renewal;
+        let begins = moved || !here.counted_active && !self.room.at(now).0.disable_session_renewal;
         let from = if begins { true_now } else { here.active_until.saturating_sub(session) };
         here.active_until = here.active_until.max(from + session);
         if here.place != Place::Inside {
@@ -872,14 +962,20 @@ impl Planet {
 
     fn enter(&mut self, colo: u16, worker: u16, request: &Request, minute: u32, numbered: bool) {
         let now = self.worker_time(colo, worker);
-        let waits = matches!(request.standing, Standing::Waiting(_));
+        let waits = matches!(request.standing, Standing::Waiting(_)) && !request.ticket.uncounted;
         let ticket = request.ticket;
-        let from = waits.then(|| Seen::of(&ticket, &self.room));
-        let check_in =
-            CheckIn::Enter { id: ticket.id, bucket: ticket.bucket, from, at: now, minute, numbered };
+        let from = waits.then(|| Seen::of(&ticket, self.room.at(now).0));
+        let check_in = CheckIn::Enter {
+            id: ticket.id,
+            bucket: queue_bucket(&self.room, &self.draw_key, ticket.bucket, ticket.id),
+            from,
+            at: now,
+            minute,
+            numbered,
+        };
         self.note(colo, worker, check_in);
         let true_now = self.now();
-        let session = self.room.session_ms();
+        let session = self.room.at(true_now).0.session_ms();
         let mean = self.behaviour.visit_seconds * 1_000.0;
         let length = self.exponential(mean) as u64;
         let here = &mut self.visitors[request.visitor as usize];
@@ -892,6 +988,7 @@ impl Planet {
             let queued = here.place == Place::Queue;
             here.place = Place::Inside;
             here.visit_until = true_now + length;
+            self.measure.cookieless += u64::from(here.cookieless);
             self.measure.admitted(
                 true_now,
                 here.bucket,
@@ -900,6 +997,9 @@ impl Planet {
                 here.first_shown.map(u64::from),
                 here.rose,
             );
+            if queued {
+                self.measure.chance(true_now - here.queued_at, here.reloads, true);
+            }
         }
         here.active_until = true_now + session;
         if !here.counted_active {
@@ -918,28 +1018,36 @@ impl Planet {
         self.look_into_cache(colo, worker);
         self.ask_data_center(colo, worker);
         let now = self.worker_time(colo, worker);
-        let waits = matches!(request.standing, Standing::Waiting(_));
-        let ticket = request.ticket;
+        let known = matches!(request.standing, Standing::Waiting(_));
+        let waits = known && !request.ticket.uncounted;
+        let desk = &self.colos[usize::from(colo)].workers[usize::from(worker)];
+        let uncounted = !known && desk.addresses.holder(request.address, request.ticket.id, now) != 0;
+        let ticket = Ticket { uncounted, ..request.ticket };
+        let whole = Rc::clone(&self.room);
+        let room = whole.at(now).0;
+        let bucket = queue_bucket(&self.room, &self.draw_key, ticket.bucket, ticket.id);
         let true_now = self.now();
         let random = self.rng.f64();
         let state = self.colos[usize::from(colo)].workers[usize::from(worker)].keeper.state();
         let time = state.map_or(now, |state| state.global_time(now));
         let key = state.map(|state| &state.key);
         let estimate = key
-            .and_then(|key| estimated_wait_seconds(&self.room, key, ticket.bucket, time))
+            .and_then(|key| estimated_wait_seconds(room, key, bucket, time))
             .map(|seconds| u32::try_from(seconds).unwrap_or(u32::MAX));
-        let next = if self.room.queueing_method == QueueingMethod::Random {
-            next_draw_seconds(&self.room, ticket.id, now, random)
+        let next = if room.queueing_method == QueueingMethod::Random {
+            next_draw_seconds(room, ticket.id, now, random)
         } else {
-            next_check_in_seconds(&self.room, key, ticket.bucket, waits, time, random)
+            next_check_in_seconds(room, key, bucket, known, time, random)
         };
         let waiting = Ticket { refresh_seconds: next as u16, ..ticket.checked_in(now) };
-        let from = waits.then(|| Seen::of(&ticket, &self.room));
-        let at = Seen::of(&waiting, &self.room);
-        self.note(colo, worker, CheckIn::Wait { id: ticket.id, bucket: ticket.bucket, from, at });
+        let from = waits.then(|| Seen::of(&ticket, room));
+        let at = Seen::of(&waiting, room);
+        if !uncounted {
+            self.note(colo, worker, CheckIn::Wait { id: ticket.id, bucket, from, at });
+        }
         let patience = self.exponential(self.behaviour.patience_seconds * 1_000.0) as u64;
         let leaves = self.behaviour.leave_at_once > 0.0 && self.rng.f64() < self.behaviour.leave_at_once;
-        let refresh = self.room.refresh_ms();
+        let refresh = room.refresh_ms();
         // The page's timer and the way here add a little.
         let next = u64::from(next) * 1_000 + self.rng.u64(0..500);
         let here = &mut self.visitors[request.visitor as usize];
@@ -962,6 +1070,7 @@ impl Planet {
         }
         here.shown = estimate.or(here.shown);
         here.ticket = (!here.cookieless).then_some(waiting);
+        let next = if here.reloads { next.min(RELOAD_MS) } else { next };
         let next = (true_now + next).min(here.gives_up.max(true_now + 1));
         if leaves {
             here.place = Place::Gone;
@@ -1002,6 +1111,9 @@ impl Planet {
             self.visit_at(visitor, now + pause);
         } else {
             here.place = Place::Gone;
+            if self.behaviour.revoked > 0.0 && self.rng.f64() < self.behaviour.revoked {
+                self.revoke(visitor);
+            }
             self.release(visitor);
         }
     }
@@ -1137,14 +1249,40 @@ impl Planet {
         let now = self.now();
         let Some(pages) = &mut self.pages else { return };
         if pages.is_due(now - START) {
-            let status = self.global.origin_status(&self.room, now);
+            let status = self.global.origin_status(self.room.at(now).0, now);
             pages.sample(now - START, &status, self.measure.active());
+        }
+    }
+
+    /// From now on it is another room: sessions last longer, or end sooner.
+    fn change(&mut self) {
+        let now = self.now();
+        let (before, room) = (self.room.at(now - 1).0, self.room.at(now).0);
+        self.measure.room_is(room, now);
+        let (was, is) = (before.session_ms(), room.session_ms());
+        if was != is {
+            for (index, visitor) in self.visitors.iter_mut().enumerate() {
+                if visitor.counted_active {
+                    visitor.active_until = visitor.active_until - was + is;
+                    visitor.pending += 1;
+                    self.clockwork.at(visitor.active_until, Event::Expiry(index as u32));
+                }
+            }
+        }
+        if let Some(change) = self.room.next_change(now) {
+            self.clockwork.at(change, Event::Change);
         }
     }
 
     fn expiry(&mut self, visitor: u32) {
         let now = self.now();
         let here = &mut self.visitors[visitor as usize];
+        if !here.counted_active {
+            // The origin has ended it before its time.
+            here.pending -= 1;
+            self.release(visitor);
+            return;
+        }
         if here.active_until > now {
             self.clockwork.at(here.active_until, Event::Expiry(visitor));
             return;
@@ -1161,7 +1299,7 @@ impl Planet {
 
     // ---- Tickets ----
 
-    fn send_take(&mut self, colo: u16, worker: u16, call: u64, asks: Vec<NumberAsk>) {
+    fn send_take(&mut self, colo: u16, worker: u16, call: u64, asks: Vec<(NumberAsk, u64)>) {
         let own = self.local(colo);
         self.measure.counter_calls += 1;
         let leases = self.room.slot_strategy == SlotStrategy::Leases;
@@ -1214,17 +1352,39 @@ impl Planet {
         let Call { number: call, asks, loan } = call;
         let Some(done) = self.serve_colo(colo, true) else { return };
         let now = self.local(colo) + (done - self.now());
+        if self.room.at(now).0.is_closed() {
+            let refused = |(ask, _): &(NumberAsk, u64)| Outcome::Refused {
+                minute: ask.minute,
+                limit: ask.limit,
+                wait_ms: HINT_MS,
+            };
+            let answers = Some(asks.iter().map(refused).collect());
+            self.send_taken(
+                colo,
+                worker,
+                true,
+                done,
+                Answer { call, answers, loan: None, taken: Vec::new() },
+            );
+            return;
+        }
         if self.room.slot_strategy != SlotStrategy::Leases {
             let here = &mut self.colos[usize::from(colo)];
-            let outcomes = if self.literal {
-                asks.iter().map(|ask| here.attempts.take(ask.owned, now)).collect()
-            } else {
-                asks.iter().map(|ask| here.counter.take(ask, now)).collect()
+            let (asks, addresses): (Vec<_>, Vec<_>) = asks.into_iter().unzip();
+            let holders = here.addresses.claim_all(&asks, &addresses, now);
+            let take = |(ask, holder): (&NumberAsk, &u64)| match holder {
+                0 if self.literal => here.attempts.take(ask.owned, now),
+                0 => here.counter.take(ask, now),
+                _ => not_now(ask),
             };
-            self.send_taken(colo, worker, true, done, Answer { call, answers: Some(outcomes), loan: None });
+            let outcomes = Some(asks.iter().zip(&holders).map(take).collect());
+            let taken = addresses.into_iter().zip(holders).filter(|(_, holder)| *holder != 0).collect();
+            self.send_taken(colo, worker, true, done, Answer { call, answers: outcomes, loan: None, taken });
             return;
         }
         let here = &mut self.colos[usize::from(colo)];
+        let (numbers, addresses): (Vec<_>, Vec<_>) = asks.iter().copied().unzip();
+        let holders = here.addresses.claim_all(&numbers, &addresses, now);
         here.next_take += 1;
         let take = here.next_take;
         let under_way = TakeUnderWay {
@@ -1232,13 +1392,20 @@ impl Planet {
             call,
             loan,
             outcomes: vec![Outcome::Unknown; asks.len()],
-            missing: asks.len(),
+            missing: holders.iter().filter(|holder| **holder == 0).count(),
+            holders: holders.clone(),
+            asks,
         };
+        let nothing_to_ask = under_way.missing == 0;
         here.takes.insert(take, under_way);
-        for (index, ask) in asks.iter().enumerate() {
-            here.lessor.ask(take << 16 | index as u64, *ask, now);
+        for (index, (ask, holder)) in numbers.iter().zip(holders).enumerate() {
+            if holder == 0 {
+                here.lessor.ask(take << 16 | index as u64, *ask, now);
+            } else if let Some(under_way) = here.takes.get_mut(&take) {
+                under_way.outcomes[index] = not_now(ask);
+            }
         }
-        if asks.is_empty() {
+        if nothing_to_ask {
             self.finish_take(colo, take, done);
         }
         self.hand_out(colo, done);
@@ -1268,7 +1435,9 @@ impl Planet {
         let here = &mut self.colos[usize::from(colo)];
         let Some(under_way) = here.takes.remove(&take) else { return };
         let loan = under_way.loan.map(|loan| here.lessor.lend(&loan, now));
-        let answer = Answer { call: under_way.call, answers: Some(under_way.outcomes), loan };
+        let addresses = under_way.asks.into_iter().map(|(_, address)| address);
+        let taken = addresses.zip(under_way.holders).filter(|(_, holder)| *holder != 0).collect();
+        let answer = Answer { call: under_way.call, answers: Some(under_way.outcomes), loan, taken };
         self.send_taken(colo, under_way.worker, true, at, answer);
     }
 
@@ -1280,10 +1449,13 @@ impl Planet {
     }
 
     fn taken(&mut self, colo: u16, worker: u16, counter: bool, answer: Answer) {
-        let Answer { call, answers, loan } = answer;
+        let Answer { call, answers, loan, taken } = answer;
         let own = self.local(colo);
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
         let now = desk.keeper.time(own);
+        for (address, holder) in taken {
+            desk.addresses.learn(address, holder, now);
+        }
         if counter && (loan.is_some() || call == 0) {
             desk.keeper.lent(loan, now);
         }
@@ -1354,7 +1526,8 @@ impl Planet {
     fn serve_lease(&mut self, colo: u16, ask: &LeaseAsk) {
         let Some(done) = self.serve(|planet| &mut planet.anywhere_busy, Busiest::Anywhere) else { return };
         let name = &self.colos[usize::from(colo)].name;
-        let answer = self.pool.lease(&self.room, name, ask, done);
+        self.pool.changes_at(self.room.next_change(done));
+        let answer = self.pool.lease(self.room.at(done).0, name, ask, done);
         if let Some(answer) = answer {
             let late = self.link(self.setup.pool_ms);
             self.clockwork.at(done + late, Event::Leased { colo, answer: Box::new(answer) });
@@ -1380,7 +1553,7 @@ impl Planet {
         let renewal = if self.room.slot_strategy == SlotStrategy::Leases {
             self.pool.renewal(now)
         } else {
-            self.anywhere.renewal(&self.room, now)
+            self.anywhere.renewal(self.room.at(now).0, now)
         };
         match renewal {
             Renewal::Fresh => {}
@@ -1397,18 +1570,19 @@ impl Planet {
     }
 
     fn serve_take(&mut self, colo: u16, worker: u16, call: &Call) {
-        let asks = &call.asks;
+        let asks: Vec<NumberAsk> = call.asks.iter().map(|(ask, _)| *ask).collect();
+        let asks = &asks;
         let Some(done) = self.serve(|planet| &mut planet.anywhere_busy, Busiest::Anywhere) else { return };
         self.measure.pool_calls += 1;
         let outcomes = if self.room.slot_strategy == SlotStrategy::Leases {
-            self.pool.take(&self.room, asks, done)
+            self.pool.take(self.room.at(done).0, asks, done)
         } else if self.literal {
             Some(asks.iter().map(|ask| self.attempts.take(ask.limit, done)).collect())
         } else {
-            self.anywhere.take(&self.room, asks, done)
+            self.anywhere.take(self.room.at(done).0, asks, done)
         };
         if outcomes.is_some() {
-            let answer = Answer { call: call.number, answers: outcomes, loan: None };
+            let answer = Answer { call: call.number, answers: outcomes, loan: None, taken: Vec::new() };
             self.send_taken(colo, worker, false, done, answer);
         }
     }
@@ -1511,9 +1685,10 @@ impl Planet {
         let Some(done) = self.serve_colo(colo, false) else { return };
         let now = self.local(colo);
         let here = &mut self.colos[usize::from(colo)];
-        let mut answer = here.data_center.receive(&self.room, report, now);
-        if here.data_center.stores_at_once(&self.room, now) {
-            let saved = here.data_center.save(&self.room, now);
+        let room = self.room.at(now).0;
+        let mut answer = here.data_center.receive(room, report, now);
+        if here.data_center.stores_at_once(room, now) {
+            let saved = here.data_center.save(room, now);
             here.data_center.saved(&saved);
             answer.durable = here.data_center.durable(report.worker);
             if self.keeps_stored {
@@ -1543,7 +1718,7 @@ impl Planet {
     fn schedule_push(&mut self, colo: u16) {
         let now = self.local(colo);
         let here = &mut self.colos[usize::from(colo)];
-        if let Some(wait) = here.data_center.next_push(&self.room, now) {
+        if let Some(wait) = here.data_center.next_push(self.room.at(now).0, now) {
             let at = self.clockwork.now() + wait.max(10);
             if here.alarm.is_none_or(|alarm| at < alarm) {
                 here.alarm = Some(at);
@@ -1570,9 +1745,10 @@ impl Planet {
         here.alarm = None;
         let given =
             (self.room.slot_strategy == SlotStrategy::Counters).then(|| Given::of(here.counter.ledger(now)));
-        let saved = here.data_center.save(&self.room, now);
+        let room = self.room.at(now).0;
+        let saved = here.data_center.save(room, now);
         here.data_center.saved(&saved);
-        let report = here.data_center.push(&self.room, &saved, given, now);
+        let report = here.data_center.push(room, &saved, given, now);
         let latency = here.latency;
         if self.keeps_stored {
             here.stored = Some(saved);
@@ -1604,7 +1780,7 @@ impl Planet {
             self.clockwork.at(now + latency, Event::PushAnswer { colo, state: None });
             return;
         };
-        self.global.receive(&self.room, report, done);
+        self.global.receive(self.room.at(done).0, report, done);
         if self.keeps_stored {
             for report in self.global.reports_to_store() {
                 self.global.report_stored(&report.colo, report.sequence);
@@ -1620,7 +1796,7 @@ impl Planet {
     }
 
     fn global_state(&mut self, colo: Option<&str>, now: u64) -> StateKey {
-        let state = self.global.state(&self.room, colo, minute_of(now), now);
+        let state = self.global.state(self.room.at(now).0, colo, minute_of(now), now);
         if let Some(meta) = self.global.meta_to_store() {
             self.stored_global.0 = Some(meta);
             self.global.meta_stored();
@@ -1646,7 +1822,7 @@ impl Planet {
             return;
         }
         let local = self.local(colo as u16);
-        let room = self.room.clone();
+        let room = self.room.at(self.now()).0.clone();
         match fault.what {
             Broken::Global => {
                 let reports = self.stored_global.1.values().cloned().collect();

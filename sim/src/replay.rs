@@ -397,7 +397,7 @@ fn counter(log: &Log<'_>, replayed: &mut Replayed) -> Result<(), ReplayError> {
                 let asked: Take = event.message()?;
                 let is = by_any(&mut counter, &event.readings(), was, |counter, now| {
                     let outcomes = asked.asks.iter().map(|ask| counter.take(ask, now)).collect();
-                    bytes(&Taken { v: VERSION, outcomes, lent: None })
+                    bytes(&Taken { v: VERSION, outcomes, lent: None, holders: Vec::new() })
                 })?;
                 ("Counter's answer", is)
             }
@@ -452,7 +452,12 @@ impl Giver {
                     Self::Tickets(pool) => pool.take(room, &asked.asks, now),
                     Self::Numbers(anywhere) => anywhere.take(room, &asked.asks, now),
                 };
-                bytes(&Taken { v: VERSION, outcomes: outcomes.unwrap_or_default(), lent: None })
+                bytes(&Taken {
+                    v: VERSION,
+                    outcomes: outcomes.unwrap_or_default(),
+                    lent: None,
+                    holders: Vec::new(),
+                })
             }
         }
     }
@@ -608,7 +613,7 @@ fn lessor(log: &Log<'_>, replayed: &mut Replayed, said: &mut Mail) -> Result<(),
         if let (Some(_), Some((200, was))) = (&asked, event.answer) {
             let outcomes =
                 places.iter().map(|place| answers.remove(place).unwrap_or(Outcome::Unknown)).collect();
-            let is = bytes(&Taken { v: VERSION, outcomes, lent })?;
+            let is = bytes(&Taken { v: VERSION, outcomes, lent, holders: Vec::new() })?;
             replayed.compare("Counter's answer", log.name, event.index, was, &is);
         }
     }

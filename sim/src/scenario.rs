@@ -3,11 +3,13 @@
 use std::fmt;
 use std::path::Path;
 
-use anteroom::config::{Room, Rooms, SlotStrategy};
+use anteroom::config::{Room, Rooms, SlotStrategy, rfc3339};
 use jiff::civil::{DateTime, date};
 use serde::{Deserialize, Serialize};
 
 use crate::origin;
+use crate::planet::START;
+use crate::table::strategy_name;
 
 /// The longest scenario: ten weeks.
 const MINUTES_MAX: f64 = 100_000.0;
@@ -30,6 +32,9 @@ pub struct Scenario {
     pub below_limits: bool,
     /// The room's fields, as in wrangler.toml. `session_duration` in minutes.
     pub room: toml::Table,
+    /// The room's events, with an event's fields as in wrangler.toml; their times are minutes since the beginning.
+    #[serde(default)]
+    pub events: Vec<toml::Table>,
     /// New visitors per minute over time. Where spans overlap they add up.
     pub arrivals: Vec<Arrivals>,
     /// The planet.
@@ -190,6 +195,21 @@ fn time_of(text: &str) -> Option<DateTime> {
         .or_else(|| Some(day().to_datetime(text.parse::<jiff::civil::Time>().ok()?)))
 }
 
+/// An event as wrangler.toml has it: minutes since the beginning become times.
+fn event_table(event: &toml::Table) -> Result<serde_json::Value, ScenarioError> {
+    let mut event = event.clone();
+    event.insert("room".to_owned(), "sim".into());
+    for field in ["prequeue_start_time", "event_start_time", "event_end_time"] {
+        let Some(value) = event.get(field) else { continue };
+        let minutes = value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64));
+        let minutes = minutes.filter(|minutes| (0.0..=MINUTES_MAX).contains(minutes)).ok_or_else(|| {
+            ScenarioError(format!("events: {field} = {value}; it is in minutes since the beginning, from 0"))
+        })?;
+        event.insert(field.to_owned(), rfc3339(START + (minutes * 60_000.0) as u64).into());
+    }
+    serde_json::to_value(&event).map_err(|error| ScenarioError(error.to_string()))
+}
+
 /// Which colos traffic comes to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -278,6 +298,14 @@ pub struct Behaviour {
     pub parallel: f64,
     /// Share of visitors who come back for another visit some minutes after their last one.
     pub returning: f64,
+    /// Share of visits that the origin ends (`revoke`): after a purchase, say.
+    pub revoked: f64,
+    /// Share of those who give up waiting whose page says so when it is closed.
+    pub closing: f64,
+    /// Those who refuse cookies come from so many addresses; 0: each from one of its own, as everybody else.
+    pub bot_addresses: u64,
+    /// Share of visitors who press reload all the time while they wait.
+    pub reloading: f64,
     /// With an origin: how long a visitor waits for a page before asking again, in seconds.
     pub page_patience_seconds: f64,
     /// With an origin: after so many pages in a row that did not come, a visitor leaves.
@@ -295,6 +323,10 @@ impl Default for Behaviour {
             roaming: 0.0,
             parallel: 0.0,
             returning: 0.0,
+            revoked: 0.0,
+            closing: 0.0,
+            bot_addresses: 0,
+            reloading: 0.0,
             page_patience_seconds: 30.0,
             page_tries: 10,
         }
@@ -458,6 +490,9 @@ impl Scenario {
             ("visitors: roaming", visitors.roaming),
             ("visitors: parallel", visitors.parallel),
             ("visitors: returning", visitors.returning),
+            ("visitors: revoked", visitors.revoked),
+            ("visitors: closing", visitors.closing),
+            ("visitors: reloading", visitors.reloading),
         ];
         for (field, share) in shares {
             if !(0.0..=1.0).contains(&share) {
@@ -491,17 +526,21 @@ impl Scenario {
     /// # Errors
     /// What the parser says of the room.
     pub fn room(&self, strategy: Option<SlotStrategy>) -> Result<Room, ScenarioError> {
-        let table = serde_json::to_value(&self.room).map_err(|error| ScenarioError(error.to_string()))?;
-        let (rooms, errors) = Rooms::from_vars([("ROOM_SIM".to_owned(), table)].into_iter());
+        let mut room = self.room.clone();
+        if let Some(strategy) = strategy {
+            room.insert("slot_strategy".to_owned(), strategy_name(strategy).into());
+        }
+        let table = serde_json::to_value(&room).map_err(|error| ScenarioError(error.to_string()))?;
+        let mut vars = vec![("ROOM_SIM".to_owned(), table)];
+        for (index, event) in self.events.iter().enumerate() {
+            vars.push((format!("EVENT_{index}"), event_table(event)?));
+        }
+        let (rooms, errors) = Rooms::from_vars(vars.into_iter());
         if !errors.is_empty() {
             let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
             return Err(ScenarioError(format!("room: {}", errors.join("; "))));
         }
-        let mut room = rooms.get("sim").cloned().ok_or_else(|| ScenarioError("room: missing".to_owned()))?;
-        if let Some(strategy) = strategy {
-            room.slot_strategy = strategy;
-        }
-        Ok(room)
+        rooms.get("sim").cloned().ok_or_else(|| ScenarioError("room: missing".to_owned()))
     }
 
     /// New visitors per minute at a time, to the colos of each kind.
@@ -536,7 +575,8 @@ macro_rules! shipped {
 pub const SHIPPED: &[(&str, &str)] = shipped!(
     "empty" "quiet" "steady85" "steady97" "nupm95" "shift" "small80"
     "small" "ramp" "over20" "spike3" "spike3_sliding" "lowspike" "flash50" "flash50_sliding" "overshift" "nupmramp" "sd60" "sd300" "big" "million"
-    "ticket_sale" "random_rush" "shop_week" "abandon30" "bots20" "parallel_roaming"
+    "ticket_sale" "event_sale" "random_rush" "change_method" "shop_week" "abandon30" "bots20" "bots20_places"
+    "parallel_roaming" "revoke" "one_session"
     "clocks5" "loss30" "pool_outage" "restarts" "dying_colo"
     "hidden_capacity" "halved_capacity" "sale_slow" "sale_errors" "sale_hangs" "sale_flaps" "sale_dies"
 );

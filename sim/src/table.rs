@@ -64,9 +64,14 @@ impl Case {
             flash: peak > FLASH * f64::from(new_users_per_minute),
             small: total_active_users <= SMALL,
             sliding: scenario.room.get("rate_window").and_then(toml::Value::as_str) == Some("sliding"),
-            by_chance: scenario.room.get("queueing_method").and_then(toml::Value::as_str) == Some("random"),
+            by_chance: std::iter::once(&scenario.room).chain(&scenario.events).any(is_by_chance),
         }
     }
+}
+
+/// Whether a room's or an event's order is random.
+fn is_by_chance(table: &toml::Table) -> bool {
+    table.get("queueing_method").and_then(toml::Value::as_str) == Some("random")
 }
 
 /// All seeds of one scenario, strategy and number of colos.

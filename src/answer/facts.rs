@@ -76,10 +76,11 @@ pub fn progress(ahead_now: u64, ahead_at_first: u64, before: u8) -> u8 {
     before.max(u8::try_from(percent).unwrap_or(u8::MAX)).min(99)
 }
 
-/// The wait is told as a range: from so many percent of the estimate on, in as many steps as estimates err in.
-const SOONEST_PERCENT: u64 = 80;
+/// The wait is told as a range, from so many percent of the estimate on: nine of ten enter within it, unless a crowd comes
+/// all at once (docs/decisions.md).
+const SOONEST_PERCENT: u64 = 70;
 /// See [`SOONEST_PERCENT`]. More than it is less: nobody minds being early.
-const LATEST_PERCENT: u64 = 130;
+const LATEST_PERCENT: u64 = 140;
 
 /// The facts as JSON, with the headers (names in lower case, and values) that bring the visitor's ticket.
 pub fn facts(view: &WaitingView, headers: &[(&'static str, String)]) -> String {

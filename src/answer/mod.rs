@@ -37,6 +37,17 @@ pub fn is_status_request(header: Option<&str>) -> bool {
     header.is_some_and(|value| value.trim() == "1")
 }
 
+/// What the waiting page sends when it is closed: a body of this type, with the time of the page's last check-in behind
+/// it. `sendBeacon` can set no other header, and a type of our own is nothing that an origin waits for.
+const CLOSED_PAGE: &str = "application/x-anteroom-leave;at=";
+
+/// The time of the last check-in of a waiting page that is being closed, in milliseconds since 1970, by the type of the
+/// body that it sends; 0 where it tells none. `None`: nothing is being closed.
+pub fn closed_page(content_type: &str) -> Option<u64> {
+    let checked_in = content_type.trim().strip_prefix(CLOSED_PAGE)?;
+    Some(checked_in.parse().unwrap_or(0))
+}
+
 /// The status of a visitor who may enter.
 pub fn admitted_status() -> Answer {
     status(&AdmittedStatus { admitted: true })

@@ -82,5 +82,5 @@ fn json(content: &impl Serialize) -> Result<JsValue> {
         ("access-control-allow-origin", "*".to_owned()),
         ("x-content-type-options", "nosniff".to_owned()),
     ];
-    own::response(200, &headers, &serde_json::to_string(content)?)
+    own::response(200, &headers, Some(&serde_json::to_string(content)?))
 }

@@ -34,7 +34,7 @@ export default {
       context,
       url,
       headers.get("cookie") ?? "",
-      headers.get("anteroom-status") ?? "",
+      headers.get("anteroom-status") ?? closedPage(request) ?? "",
     );
     if (answer instanceof Response) return answer;
     if (typeof answer === "string" && answer[0] === "{") return wait(JSON.parse(answer), request);
@@ -52,6 +52,13 @@ export default {
   },
   scheduled: (_event, env) => tend(env),
 };
+
+/** The type of what the waiting page sends when it is closed; it says when its last check-in was. */
+function closedPage({ method, headers }) {
+  if (method !== "POST") return undefined;
+  const type = headers.get("content-type");
+  return type?.startsWith("application/x-anteroom-leave") ? type : undefined;
+}
 
 /** What `decide` says in lines: the request's number, and what else there is to do, by the first letter of each. */
 function readPassport(text) {

@@ -18,14 +18,16 @@ use super::settings::Settings;
 use super::{bypass, health, operator, own, turnstile};
 use crate::answer::{self, DrawFacts, Estimate, EventView, WaitingView};
 use crate::bypass::Concern;
-use crate::config::{Coverage, QueueingMethod, Room};
+use crate::config::{BindTicket, Coverage, QueueingMethod, Room};
 use crate::origin::Turn;
 use crate::pipeline::{CheckIn, Seen};
 use crate::queue::{
     Draw, Step, estimated_wait_seconds, likely_ahead, next_check_in_seconds, next_draw_seconds, queue_bucket,
     random_wait_seconds,
 };
-use crate::ticket::{Human, KeyRing, Standing, Ticket, find_cookie, set_cookie, standing};
+use crate::ticket::{
+    Human, KeyRing, Scope, Standing, Ticket, address_key, binding, find_cookie, set_cookie, standing,
+};
 
 /// Our own paths, on every host that a room covers.
 const OWN_PATHS: &str = "/__anteroom/";
@@ -44,6 +46,8 @@ pub struct Request {
     pub cookies: String,
     /// Whether the waiting page's script asks.
     pub asks_for_status: bool,
+    /// The waiting page says that it is being closed: the time of its last check-in, in milliseconds since the epoch.
+    pub closed: Option<u64>,
 }
 
 /// Decides a request; `edge::decide` says how.
@@ -56,38 +60,50 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         return Ok(later(async move { operator::handle(&request.inner, &path, &env, &settings).await }));
     }
     let room = match settings.rooms.find(host, path) {
-        Coverage::Uncovered => return Ok(NOT_OURS),
+        Coverage::Uncovered => return not_ours(&request),
         Coverage::Covered(room) => room,
         // Which room it means depends on who reads it; no honest client writes such a path.
         Coverage::Contradictory(_) => return own::page(&answer::bad_path(), None),
     };
     // Without keys no ticket can be given, so nobody could ever leave the queue: fail open. It is in the log.
-    let Some(keys) = settings.keys.as_ref().filter(|_| !room.suspended) else { return Ok(NOT_OURS) };
+    let Some(keys) = settings.keys.as_ref().filter(|_| !room.suspended) else { return not_ours(&request) };
     let may_bypass = settings.crawlers_bypass || !room.bypass_rules.is_empty();
     if may_bypass && bypass::is_bypassed(&settings, room, &request) {
-        return Ok(NOT_OURS);
+        return not_ours(&request);
     }
-    let (tickets, carrier) = tickets(keys, room, &request);
+    let bound_to = bound_to(room, &request.inner);
+    let (tickets, carrier) = tickets(keys, room, &bound_to, &request);
     let time = time_in(&room.name);
     // An event may have made it another room for a while.
     let (changing, room) = (room, room.at(time).0);
+    if let Some(checked_in) = request.closed {
+        let place = Place::new(changing, likely_colo(&request.inner), host, &env, &settings);
+        let standing = best(&tickets, room, time);
+        return Visit { request, context, settings, place, https, carrier, bound_to }
+            .close(&standing, checked_in);
+    }
     if let Standing::Active(ticket) = best(&tickets, room, time) {
         if !request.asks_for_status && !room.moves_on(&ticket, time) {
             return to_origin(&request.inner, room, passport(&settings, room, &ticket, carrier, None));
         }
         // Nobody has to be asked, and whichever colo counts a move, the sum is right.
         let place = Place::new(changing, likely_colo(&request.inner), host, &env, &settings);
-        return Visit { request, context, settings, place, https, carrier }.pass(ticket);
+        return Visit { request, context, settings, place, https, carrier, bound_to }.pass(ticket);
     }
     match bypass::concern(room, &request) {
         Concern::Room => {}
         Concern::Origin => return Ok(NOT_OURS),
         // Browsers forget what they could not load in advance.
-        Concern::Nobody => return own::response(503, &[("cache-control", "no-store".to_owned())], ""),
+        Concern::Nobody => return own::response(503, &[("cache-control", "no-store".to_owned())], None),
     }
     let place = Place::new(changing, colo(&request.inner), host, &env, &settings);
     let standing = best(&tickets, &place.room, place.time());
-    Ok(later(Visit { request, context, settings, place, https, carrier }.handle(standing)))
+    Ok(later(Visit { request, context, settings, place, https, carrier, bound_to }.handle(standing)))
+}
+
+/// No room has a say in it: to the origin, but for what a page of ours says, from a room that is gone.
+fn not_ours(request: &Request) -> Result<JsValue> {
+    if request.closed.is_some() { own::response(204, &[], None) } else { Ok(NOT_OURS) }
 }
 
 /// The origin ends the session of a user. What comes takes the ticket away.
@@ -144,9 +160,14 @@ pub fn later(decision: impl Future<Output = Result<JsValue>> + 'static) -> JsVal
 
 /// The tickets that a request holds for a room, and how they came. Browsers may send several cookies of one name; who
 /// sends none may send the ticket's own header.
-fn tickets(keys: &KeyRing, room: &Room, request: &Request) -> (Vec<Ticket>, Carrier) {
+fn tickets(keys: &KeyRing, room: &Room, bound_to: &str, request: &Request) -> (Vec<Ticket>, Carrier) {
+    let scope = Scope { room: &room.name, binding: bound_to };
+    let unbound = Scope { binding: "", ..scope };
     let open = |value: &str| {
-        keys.open(room.name.as_str(), value).filter(|ticket| !(room.revoke && is_revoked(ticket.id)))
+        // Tickets from before the owner wanted them bound, and our own probes', hold until they are sealed anew.
+        let ticket =
+            keys.open(scope, value).or_else(|| keys.open(unbound, value).filter(|_| scope != unbound));
+        ticket.filter(|ticket| !(room.revoke && is_revoked(ticket.id)))
     };
     let name = room.cookie_name();
     let mut values = find_cookie(&request.cookies, &name).peekable();
@@ -156,6 +177,23 @@ fn tickets(keys: &KeyRing, room: &Room, request: &Request) -> (Vec<Ticket>, Carr
         return (open(value.trim()).into_iter().collect(), Carrier::Header);
     }
     (values.filter_map(open).collect(), Carrier::Cookie)
+}
+
+/// What tickets are bound to in a room, for the visitor of a request; mostly nothing.
+fn bound_to(room: &Room, request: &web_sys::Request) -> String {
+    if room.bind_ticket == BindTicket::None {
+        return String::new();
+    }
+    binding(room.bind_ticket, &address(request), &header(request, "user-agent"))
+}
+
+/// The visitor's address, by the platform; no visitor can write it. Empty where there is none.
+fn address(request: &web_sys::Request) -> String {
+    header(request, "cf-connecting-ip")
+}
+
+fn header(request: &web_sys::Request, name: &str) -> String {
+    request.headers().get(name).ok().flatten().unwrap_or_default()
 }
 
 /// Where the visitor stands: of several tickets the one that says most counts.
@@ -179,6 +217,8 @@ struct Visit {
     place: Place,
     https: bool,
     carrier: Carrier,
+    /// What the ticket is bound to; empty: nothing.
+    bound_to: String,
 }
 
 impl Visit {
@@ -197,7 +237,7 @@ impl Visit {
             }
         };
         let draw = self.place.draw(&self.settings.draw_key, &standing);
-        let waits = waited && self.is_counted(&ticket);
+        let waits = waited && self.is_counted(&ticket) && !ticket.uncounted;
         if let Some(verdict) = turnstile::verdict(&self.settings, room, &self.request.inner).await {
             ticket.human = verdict.human(ticket.human);
         }
@@ -214,7 +254,11 @@ impl Visit {
                 }
                 standing => standing,
             };
-            self.place.judge(&standing, ticket.id).await?
+            let one_place = room.one_place_per_address && !waited;
+            let address = if one_place { address_key(&address(&self.request.inner)) } else { 0 };
+            let step = self.place.judge(&standing, ticket.id, address).await?;
+            ticket.uncounted = self.place.is_taken(address, ticket.id);
+            step
         };
         self.place.refill(&self.context);
         match step {
@@ -231,6 +275,22 @@ impl Visit {
         room.trusts(ticket.human)
             || self.settings.turnstile_secret(room).is_none()
             || ticket.human == Human::Unknown && !turnstile::is_there(&self.settings, &self.context)
+    }
+
+    /// A visitor has closed the waiting page, whose last check-in was at a time, and gives up the place until coming back.
+    fn close(&self, standing: &Standing, checked_in: u64) -> Result<JsValue> {
+        let room = &self.place.room;
+        if let Standing::Waiting(ticket) = standing
+            // Of an older page of the same ticket nothing is given up: a newer one waits on.
+            && ticket.last_check_in == checked_in
+            && self.is_counted(ticket)
+            && !ticket.uncounted
+        {
+            let (id, bucket, at) = (ticket.id, self.bucket(ticket), self.place.time());
+            let from = Seen::of(ticket, room);
+            self.place.note(CheckIn::GiveUp { id, bucket, from, at }, &self.context);
+        }
+        own::response(204, &[], None)
     }
 
     /// An active user: to the origin, without a call.
@@ -313,7 +373,7 @@ impl Visit {
         let people_ahead = key.filter(|_| !is_secret).map(|key| likely_ahead(key, bucket).max(0) as u64);
         let told = Ticket { refresh_seconds: refresh_seconds as u16, ..ticket };
         let waiting = moved_on(told.checked_in(time), people_ahead);
-        if self.is_counted(&ticket) {
+        if self.is_counted(&ticket) && !ticket.uncounted {
             let from = counted.then(|| Seen::of(&ticket, room));
             let at = Seen::of(&waiting, room);
             self.place.note(CheckIn::Wait { id: ticket.id, bucket, from, at }, &self.context);
@@ -367,7 +427,8 @@ impl Visit {
         let room = &self.place.room;
         // Nobody gets here without keys; an empty ticket opens nothing.
         let Some(keys) = &self.settings.keys else { return Ok((TICKET_HEADER, String::new())) };
-        let value = keys.seal(room.name.as_str(), ticket, random()?);
+        let scope = Scope { room: &room.name, binding: &self.bound_to };
+        let value = keys.seal(scope, ticket, random()?);
         Ok(match self.carrier {
             Carrier::Cookie => {
                 let left_ms = room.terms().end(ticket).saturating_sub(self.place.time());
@@ -380,8 +441,7 @@ impl Visit {
     /// Whether the page that refreshes itself sends this request. It has brought a ticket: if none comes with the
     /// request, the browser refuses cookies.
     fn comes_from_itself(&self) -> bool {
-        let referrer = self.request.inner.headers().get("referer").ok().flatten();
-        referrer.is_some_and(|referrer| referrer == self.request.url)
+        header(&self.request.inner, "referer") == self.request.url
     }
 }
 

@@ -28,7 +28,8 @@ use worker::Env;
 use worker::worker_sys::Context;
 
 /// Decides a request. `url`, `cookies` and `status` are its URL and its headers `Cookie` and `Anteroom-Status`,
-/// empty where there are none.
+/// empty where there are none. In place of `status` stands the type of the body with which the waiting page says that it
+/// is being closed.
 ///
 /// Returns `undefined`: to the origin, and no room is concerned; a number: to the origin, and tell [`returned`] what came
 /// of it; a text: the same, and after the number lines of what else to do (`t`: a header to add to the answer, `a`: the
@@ -52,6 +53,7 @@ pub fn decide(
         url,
         cookies,
         asks_for_status: crate::answer::is_status_request(Some(status)),
+        closed: crate::answer::closed_page(status),
     };
     Ok(gate::decide(request, env, worker::Context::new(context))?)
 }

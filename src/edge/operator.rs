@@ -96,7 +96,11 @@ pub async fn handle(
             ("www-authenticate", "Bearer realm=\"anteroom\"".to_owned()),
             ("cache-control", "private, no-store".to_owned()),
         ];
-        return own::response(401, &headers, "Send the ADMIN_TOKEN of this deployment as a bearer token.\n");
+        return own::response(
+            401,
+            &headers,
+            Some("Send the ADMIN_TOKEN of this deployment as a bearer token.\n"),
+        );
     }
     let headers = [
         ("content-type", "application/json".to_owned()),
@@ -104,7 +108,7 @@ pub async fn handle(
         ("x-content-type-options", "nosniff".to_owned()),
     ];
     if path == events::PATH {
-        return own::response(200, &headers, &events::list(settings));
+        return own::response(200, &headers, Some(&events::list(settings)));
     }
     let mut rooms = Vec::new();
     for room in settings.rooms.iter() {
@@ -130,5 +134,5 @@ pub async fn handle(
         });
     }
     let status = Status { rooms, problems: settings.problems.clone() };
-    own::response(200, &headers, &serde_json::to_string(&status)?)
+    own::response(200, &headers, Some(&serde_json::to_string(&status)?))
 }

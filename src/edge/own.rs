@@ -14,14 +14,14 @@ use crate::answer::Answer;
 pub fn page(answer: &Answer, ticket: Option<&HeaderLine>) -> Result<JsValue> {
     let mut headers = answer.headers.clone();
     headers.extend(ticket.cloned());
-    response(answer.status, &headers, &answer.body)
+    response(answer.status, &headers, Some(&answer.body))
 }
 
 /// A response.
 ///
 /// # Errors
 /// When the platform refuses a header or the status.
-pub fn response(status: u16, headers: &[(&str, String)], body: &str) -> Result<JsValue> {
+pub fn response(status: u16, headers: &[(&str, String)], body: Option<&str>) -> Result<JsValue> {
     let list = Headers::new()?;
     for (name, value) in headers {
         list.append(name, value)?;
@@ -29,5 +29,5 @@ pub fn response(status: u16, headers: &[(&str, String)], body: &str) -> Result<J
     let init = ResponseInit::new();
     init.set_status(status);
     init.set_headers(&JsValue::from(list));
-    Ok(web_sys::Response::new_with_opt_str_and_init(Some(body), &init)?.into())
+    Ok(web_sys::Response::new_with_opt_str_and_init(body, &init)?.into())
 }

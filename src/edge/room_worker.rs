@@ -17,7 +17,8 @@ use crate::pipeline::messages::{
 };
 use crate::pipeline::{CheckIn, HOLD_TRIES, Outbox, wire};
 use crate::queue::{
-    Clocked, Desk, Draw, DrawKey, Keeper, NumberAsk, Outcome, StateKey, Step, Turn, Whom, minute_of,
+    Addresses, Clocked, Desk, Draw, DrawKey, Keeper, NumberAsk, Outcome, StateKey, Step, Turn, Whom,
+    minute_of,
 };
 use crate::ticket::Standing;
 
@@ -42,7 +43,8 @@ const REPORT_TRIES: usize = 25;
 /// A report may take so long; visitors do not wait for it, in milliseconds.
 const REPORT_DEADLINE_MS: u64 = 5_000;
 
-type NumberDesk = Desk<NumberAsk, Outcome>;
+/// Who asks, and from which address; 0: it does not matter.
+type NumberDesk = Desk<(NumberAsk, u64), Outcome>;
 
 /// One worker's memory of one room in one colo.
 pub struct RoomWorker {
@@ -50,6 +52,7 @@ pub struct RoomWorker {
     outbox: Outbox,
     counter_desk: NumberDesk,
     anywhere_desk: NumberDesk,
+    addresses: Addresses,
 }
 
 /// Which room in which colo, and how to call its objects.
@@ -185,20 +188,33 @@ impl Place {
     }
 
     /// Judges a request, asking objects where that is needed. What comes is the last step: pass, enter or wait.
-    pub async fn judge(&self, standing: &Standing, id: u64) -> Result<Step> {
+    /// `address` is that of a newcomer, as a key, where the owner wants one place per address; else 0.
+    pub async fn judge(&self, standing: &Standing, id: u64, address: u64) -> Result<Step> {
         let time = self.time();
+        if self.with(|worker| worker.addresses.claim(address, id, time))? != 0 {
+            return Ok(Step::Wait);
+        }
         let mut step = self.with(|worker| worker.keeper.judge(&self.room, standing, id, time))?;
         while let Step::Ask(whom, wanted) = step {
-            let outcome = self.ask(whom, wanted).await;
+            let outcome = self.ask(whom, (wanted, address)).await;
             let time = self.time();
+            if self.is_taken(address, id) {
+                return Ok(Step::Wait);
+            }
             step = self
                 .with(|worker| worker.keeper.answered(&self.room, standing, (whom, wanted), outcome, time))?;
         }
         Ok(step)
     }
 
+    /// Whether it is somebody else's turn at a newcomer's address, as far as this worker knows.
+    pub fn is_taken(&self, address: u64, id: u64) -> bool {
+        let time = self.time();
+        self.with(|worker| worker.addresses.holder(address, id, time) != 0).unwrap_or(false)
+    }
+
     /// Asks an object by way of this worker's desk. `None` when the object does not answer.
-    fn ask(&self, whom: Whom, wanted: NumberAsk) -> LocalBoxFuture<Option<Outcome>> {
+    fn ask(&self, whom: Whom, wanted: (NumberAsk, u64)) -> LocalBoxFuture<Option<Outcome>> {
         let here = self.clone();
         let (binding, name, desk): (_, _, fn(&mut RoomWorker) -> &mut NumberDesk) = match whom {
             Whom::Counter => {
@@ -232,7 +248,7 @@ impl Place {
         &self,
         binding: &'static str,
         name: &str,
-        asks: Vec<NumberAsk>,
+        asks: Vec<(NumberAsk, u64)>,
         deadline_ms: u64,
     ) -> Option<Vec<Outcome>> {
         let time = self.time();
@@ -242,7 +258,9 @@ impl Place {
         } else {
             None
         };
-        let message = Take { v: VERSION, asks, loan };
+        let (asks, addresses) = asks.into_iter().unzip();
+        let addresses = if self.room.one_place_per_address { addresses } else { Vec::new() };
+        let message = Take { v: VERSION, asks, loan, addresses };
         let taken: Result<Taken> = call(&self.env, binding, name, TAKE, &message, deadline_ms).await;
         let taken = taken.map_err(|error| log_error(&error.to_string())).ok();
         if lends {
@@ -250,7 +268,16 @@ impl Place {
             let lent = taken.as_ref().and_then(|taken| taken.lent);
             let _ = self.with(|worker| worker.keeper.lent(lent, time));
         }
-        taken.map(|taken| taken.outcomes)
+        let taken = taken?;
+        let time = self.time();
+        let _ = self.with(|worker| {
+            for (address, holder) in
+                message.addresses.iter().zip(taken.holders).filter(|(_, holder)| *holder != 0)
+            {
+                worker.addresses.learn(*address, holder, time);
+            }
+        });
+        Some(taken.outcomes)
     }
 
     /// Sees to tickets of this worker's own, after the response, if it needs some.
@@ -350,6 +377,7 @@ impl RoomWorker {
             outbox: Outbox::new(worker),
             counter_desk: Desk::new(replace_after),
             anywhere_desk: Desk::new(replace_after),
+            addresses: Addresses::default(),
         }
     }
 }

@@ -58,6 +58,9 @@ pub struct Take {
     pub asks: Vec<NumberAsk>,
     /// Under `leases`, of a Counter: what the worker says of its own tickets.
     pub loan: Option<LoanAsk>,
+    /// Where the owner wants one place per address, of a Counter: the address of each who asks, as a key; 0: none.
+    #[serde(default)]
+    pub addresses: Vec<u64>,
 }
 
 /// What came of each ask, in their order.
@@ -69,6 +72,9 @@ pub struct Taken {
     pub outcomes: Vec<Outcome>,
     /// Under `leases`, of a Counter: tickets for the worker itself.
     pub lent: Option<Lent>,
+    /// Per ask: the ticket id of somebody else who has the address's turn; 0: nobody has. Empty: addresses do not matter.
+    #[serde(default)]
+    pub holders: Vec<u64>,
 }
 
 /// A Counter's call to the pool.

@@ -122,9 +122,11 @@ impl Keeper {
             Decision::Ask(ask) => ask,
         };
         let waits = matches!(standing, Standing::Waiting(_));
+        // Who has the turn of an address is known at the Counter.
+        let claims = room.one_place_per_address && !waits;
         if room.slot_strategy == SlotStrategy::Leases && !waits {
             self.stock.count_arrival(now);
-            if self.stock.take(now) {
+            if !claims && self.stock.take(now) {
                 return Step::Enter { minute: minute_of(now), numbered: true };
             }
         }
@@ -136,7 +138,9 @@ impl Keeper {
             bucket
         };
         let wanted = NumberAsk { id, bucket, waits, minute, limit, owned };
-        if owned <= 0 {
+        if claims && room.slot_strategy == SlotStrategy::Counters {
+            Step::Ask(Whom::Counter, wanted)
+        } else if owned <= 0 {
             self.ask_anywhere(wanted, now)
         } else if !self.counter_hint.refuses(minute, limit, now) {
             Step::Ask(Whom::Counter, wanted)

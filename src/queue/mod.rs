@@ -11,6 +11,7 @@
 //!
 //! Nothing here reads a clock, draws random numbers or does I/O.
 
+mod addresses;
 mod anywhere;
 mod counter;
 mod decision;
@@ -25,6 +26,7 @@ mod shares;
 mod state_key;
 mod strategies;
 
+pub use addresses::Addresses;
 pub use anywhere::{Anywhere, Renewal};
 pub use counter::Counter;
 pub use decision::{Ask, Decision, Fallback, Hint, decide};

@@ -16,6 +16,8 @@ const ACCEPTED: u8 = 1;
 const HUMAN: u8 = 2;
 /// Flag: the visitor failed one.
 const NOT_HUMAN: u8 = 4;
+/// Flag: the visitor waits, and is not counted.
+const UNCOUNTED: u8 = 8;
 /// `ahead_at_first` of a visitor who was not told.
 const NOT_TOLD: u32 = u32::MAX;
 /// `progress` at the end.
@@ -43,6 +45,8 @@ pub struct Ticket {
     pub progress: u8,
     /// What is known of whether the visitor is a person.
     pub human: Human,
+    /// Waits, but is not counted before coming back: another newcomer of the same address is.
+    pub uncounted: bool,
 }
 
 /// What is known of whether a visitor is a person, by a test that the room's owner asks for.
@@ -75,6 +79,7 @@ impl Ticket {
             ahead_at_first: None,
             progress: 0,
             human: Human::Unknown,
+            uncounted: false,
         }
     }
 
@@ -103,7 +108,8 @@ impl Ticket {
             Human::Failed => NOT_HUMAN,
         };
         let ahead_at_first = ticket.ahead_at_first.map_or(NOT_TOLD, |ahead| ahead.min(NOT_TOLD - 1));
-        let numbers = [accepted | human]
+        let uncounted = if ticket.uncounted { UNCOUNTED } else { 0 };
+        let numbers = [accepted | human | uncounted]
             .into_iter()
             .chain(ticket.id.to_be_bytes())
             .chain(ticket.bucket.to_be_bytes())
@@ -125,7 +131,7 @@ impl Ticket {
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (old, rest) = bytes.split_first_chunk::<{ Self::OLD_LENGTH }>()?;
         let (flags, old) = old.split_first()?;
-        let human = match flags & !ACCEPTED {
+        let human = match flags & !(ACCEPTED | UNCOUNTED) {
             0 => Human::Unknown,
             HUMAN => Human::Passed,
             NOT_HUMAN => Human::Failed,
@@ -140,6 +146,7 @@ impl Ticket {
             ahead_at_first: (ahead_at_first != NOT_TOLD).then_some(ahead_at_first),
             progress,
             human,
+            uncounted: flags & UNCOUNTED != 0,
             ..Self::from_numbers(flags & ACCEPTED, old)?
         })
     }

@@ -17,6 +17,7 @@
 //! [`same_secret`] compares the operator's token; it stands here because this is where secrets are.
 
 mod admission;
+mod binding;
 mod contents;
 mod cookie;
 mod keys;
@@ -24,6 +25,7 @@ mod seal;
 mod secret;
 
 pub use admission::{ADMITTED_HEADER, AdmissionKey, MIN_ADMISSION_KEY};
+pub use binding::{address_key, binding};
 pub use contents::{CLOCK_SKEW_MS, Human, MAX_WAIT_MINUTES, Standing, Terms, Ticket, standing};
 pub use cookie::{find_cookie, set_cookie};
 pub use keys::{KeyError, KeyRing, MAX_KEYS};

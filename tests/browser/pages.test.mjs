@@ -170,6 +170,25 @@ describe("pages", { concurrency: 2 }, () => {
     });
   });
 
+  test("an owner's page, from right to left and without script, lets its visitor in", async (t) => {
+    const room = await newRoom(t, {
+      room: { queue_all: true, custom_page_html: "example", message: "Bring a <coat> & a scarf." },
+    });
+    const visitor = await newVisitor(t, { locale: "he-IL" });
+    await visitor.page.goto(room.url);
+    await visitor.page.getByText("Bring a <coat> & a scarf.").waitFor();
+    assert.equal(await visitor.page.locator("html").getAttribute("dir"), "rtl");
+    await look(visitor.page, "owners-page", { language: "he-IL" });
+    assert.deepEqual(visitor.problems, []);
+
+    const scriptless = await newVisitor(t, { locale: "fa", javaScriptEnabled: false });
+    await scriptless.page.goto(room.url);
+    await scriptless.page.getByText("Bring a <coat> & a scarf.").waitFor();
+    assert.equal(await scriptless.page.locator("html").getAttribute("lang"), "fa-IR");
+    await room.change({ queue_all: false, total_active_users: 5 });
+    await Promise.all([scriptless, visitor].map(({ page }) => inShop(page).waitFor()));
+  });
+
   test("an address that opens no page leaves a way in", async (t) => {
     const origin = await startOddOrigin();
     t.after(origin.close);

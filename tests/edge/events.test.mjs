@@ -1,6 +1,10 @@
 // Queueing methods and events: who enters and who waits, and that everybody can check what was drawn.
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { createHash, createHmac } from "node:crypto";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 
 import { ADMIN_TOKEN, eventually, letIn, MINUTE, openTicket, room, sleep, startWorld } from "./world.mjs";
@@ -11,6 +15,14 @@ const time = (ms) => new Date(ms).toISOString();
 function numberOf(seed, id) {
   const drawn = createHmac("sha256", Buffer.from(seed, "hex")).update(Buffer.from(id, "hex")).digest();
   return Number(drawn.readBigUInt64BE(0)) / 2 ** 64;
+}
+
+/** What the program in a page of the docs prints. */
+function program(page, ...args) {
+  const text = readFileSync(new URL(`../../docs/${page}.md`, import.meta.url), "utf8");
+  const file = join(mkdtempSync(join(tmpdir(), "anteroom-")), "program.mjs");
+  writeFileSync(file, /```js\n(.*?)```/s.exec(text)[1]);
+  return Number(execFileSync(process.execPath, [file, ...args], { encoding: "utf8" }));
 }
 
 const idOf = (roomName, visitor) => openTicket(roomName, visitor.ticket()).id.toString(16).padStart(16, "0");
@@ -109,6 +121,10 @@ describe("events and queueing methods", { concurrency: true }, () => {
     );
     const minutes = (published.start - published.prequeue) / MINUTE;
     const place = (visitor) => Math.floor(numberOf(published.seed, idOf("sale", visitor)) * minutes);
+    for (const visitor of inside) {
+      const shown = program("events", published.seed, secret.commitment, `${minutes}`, idOf("sale", visitor));
+      assert.equal(shown, place(visitor), "the program in the docs says the same");
+    }
     const last = Math.max(...inside.map(place));
     assert.ok(
       waiting.map(place).every((of) => of >= last),
@@ -212,6 +228,8 @@ describe("events and queueing methods", { concurrency: true }, () => {
       const { json: drawn } = await json(`/__anteroom/draws?room=random&round=${round}`);
       for (const { visitor, draw } of seen.filter(({ draw }) => draw.round === round)) {
         assert.equal(numberOf(drawn.seed, draw.id), draw.number);
+        if (draw === seen[0].draw)
+          assert.equal(program("queueing-methods", drawn.seed, draw.id), draw.number);
         if (visitor !== entered) assert.equal(draw.id, idOf("random", visitor));
         assert.ok(draw.threshold < 1);
       }

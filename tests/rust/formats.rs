@@ -79,8 +79,9 @@ fn asking_for_numbers() {
                 owned: 5,
             }],
             loan: Some(LoanAsk { worker: 9, loan: 3, used: 2, want: 4 }),
+            addresses: vec![5],
         },
-        "0101ffffffffffffffffff01fffdac0d0180feac0d280a0109030204",
+        "0101ffffffffffffffffff01fffdac0d0180feac0d280a01090302040105",
     );
     pinned(
         &Taken {
@@ -91,8 +92,9 @@ fn asking_for_numbers() {
                 Outcome::Unknown,
             ],
             lent: Some(Lent { loan: 4, tickets: 5, hold_ms: 60_000, level: Level::Busy }),
+            holders: vec![0, 7, 0],
         },
-        "01030180feac0d08000080feac0d28e80702000000010405e0d40301",
+        "01030180feac0d08000080feac0d28e80702000000010405e0d4030103000700",
     );
     pinned(
         &Given { v: 1, minute: 28_000_000, given: Some(4), previous: None, assumed: 0 },

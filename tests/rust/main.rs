@@ -21,6 +21,7 @@ mod health;
 mod limits;
 mod methods;
 mod origin;
+mod places;
 mod routes;
 mod ticket;
 mod turnstile;

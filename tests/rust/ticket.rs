@@ -52,9 +52,16 @@ fn judge(ticket: Ticket, now_ms: u64) -> Standing {
 
 fn any_ticket() -> impl Strategy<Value = Ticket> {
     let last_check_in = prop_oneof![0..=NOW * 2, 0..120_000_u64, Just(NOW)];
-    let told = (any::<u16>(), prop::option::of(0..u32::MAX), 0..=100_u8);
+    let told = (any::<u16>(), prop::option::of(0..u32::MAX), 0..=100_u8, any::<bool>());
     (any::<u64>(), last_check_in, any::<u32>(), prop::option::of(any::<u64>()), told, any_human()).prop_map(
-        |(id, last_check_in, bucket, accepted_at, (refresh_seconds, ahead_at_first, progress), human)| {
+        |(
+            id,
+            last_check_in,
+            bucket,
+            accepted_at,
+            (refresh_seconds, ahead_at_first, progress, uncounted),
+            human,
+        )| {
             Ticket {
                 id,
                 bucket: bucket % ((last_check_in / 60_000) as u32 + 1),
@@ -64,6 +71,7 @@ fn any_ticket() -> impl Strategy<Value = Ticket> {
                 ahead_at_first,
                 progress,
                 human,
+                uncounted,
             }
         },
     )
@@ -83,7 +91,7 @@ mod contents {
         }
 
         #[test]
-        fn bytes_that_are_read_have_that_one_spelling(bytes: [u8; Ticket::LENGTH], flags in 0..8_u8) {
+        fn bytes_that_are_read_have_that_one_spelling(bytes: [u8; Ticket::LENGTH], flags in 0..16_u8) {
             let mut bytes = bytes;
             bytes[0] = flags;
             if let Some(ticket) = Ticket::from_bytes(&bytes) {
@@ -100,9 +108,10 @@ mod contents {
         fn whatever_is_written_can_be_read(
             id: u64, bucket: u32, accepted_at in prop::option::of(any::<u64>()), last_check_in: u64,
             refresh_seconds: u16, ahead_at_first in prop::option::of(any::<u32>()), progress: u8, human in any_human(),
+            uncounted: bool,
         ) {
             let ticket = Ticket {
-                id, bucket, accepted_at, last_check_in, refresh_seconds, ahead_at_first, progress, human,
+                id, bucket, accepted_at, last_check_in, refresh_seconds, ahead_at_first, progress, human, uncounted,
             };
             let read = Ticket::from_bytes(&ticket.to_bytes()).unwrap();
             let nearest = Ticket {
@@ -129,7 +138,7 @@ mod contents {
     #[test]
     fn unknown_flags_are_refused() {
         let mut bytes = active().to_bytes();
-        for flags in 6..=u8::MAX {
+        for flags in [6, 7].into_iter().chain(14..=u8::MAX) {
             bytes[0] = flags;
             assert_eq!(Ticket::from_bytes(&bytes), None, "flags {flags:08b}");
         }
@@ -472,7 +481,7 @@ mod sealed {
         let sealed = [
             "A6ChoqOkpaanqKmqq-cZX2giQqlyjWQ3hhJ6wN_7Y78K_LdCbRfBwx5Gq3X-LYm4_159gNC49SjSYpA7SoW8s7k",
             "AaChoqOkpaanqKmqq-UZX2giQqlyjWQ3hhJ6wN_7Y78K_LdCbRfBwx5GiyWqRUnJqM6b18Zprz5H9g",
-            "AqChoqOkpaanqKmqq-8ZX2giQqlyjWQ3hhJ6wN_7Y78K_LdCbRfBwx5Gq3X-LYm4_4u2_c5-Xo0p9S5wCM7976Q",
+            "AqChoqOkpaanqKmqq_cZX2giQqlyjWQ3hhJ6wN_7Y78K_LdCbRfBwx5Gq3X-LYm4_zLNs0qYswTZQZMUzn7e0AM",
             "AqChoqOkpaanqKmqq-cZX2giQqlyjWQ3hhJ6wN_7Y78K_LdCbRfBwx5G7vKlWKayJAOn9Yi5rX8v6A",
             "AaChoqOkpaanqKmqq-cZX2giQqlyjWQ3hhJ6wN_7Y78K_LdCbRfBwx5Gq3X-LYm4_1hG8epxFJJ6asUVSsz8IUc",
         ];

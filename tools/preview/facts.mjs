@@ -24,8 +24,8 @@ export function plainFacts() {
     queueAll: false,
     held: false,
     waitSeconds: 600,
-    waitSecondsLow: 480,
-    waitSecondsHigh: 780,
+    waitSecondsLow: 420,
+    waitSecondsHigh: 840,
     peopleAhead: 1204,
     progress: 42,
     event: null,
@@ -40,11 +40,17 @@ export function plainFacts() {
 }
 
 const UNKNOWN = { waitSeconds: null, waitSecondsLow: null, waitSecondsHigh: null };
-const PREQUEUE = { prequeueing: true, secondsToStart: 754, secondsToEnd: 8_000, shuffle: false };
+const PREQUEUE = {
+  name: "drop",
+  prequeueing: true,
+  secondsToStart: 754,
+  secondsToEnd: 8_000,
+  shuffle: false,
+};
 const MINUTES = (minutes) => ({
   waitSeconds: minutes * 60,
-  waitSecondsLow: minutes * 48,
-  waitSecondsHigh: minutes * 78,
+  waitSecondsLow: minutes * 42,
+  waitSecondsHigh: minutes * 84,
 });
 
 /** Every state that a visitor may see: its name, what it is, and what differs from plain facts. */
@@ -64,7 +70,7 @@ export const STATES = {
   ],
   event: [
     "During an event",
-    { event: { prequeueing: false, secondsToStart: 0, secondsToEnd: 5_400, shuffle: false } },
+    { event: { name: "drop", prequeueing: false, secondsToStart: 0, secondsToEnd: 5_400, shuffle: false } },
   ],
   random: [
     "Drawn by lot",
@@ -121,6 +127,7 @@ export function factsFor(parameters) {
     refreshSeconds: closed ? 0 : 20,
     event: ["prequeueing", "started"].includes(event)
       ? {
+          name: "drop",
           prequeueing,
           secondsToStart: prequeueing ? 754 : 0,
           secondsToEnd: 8_000,

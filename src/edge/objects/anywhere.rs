@@ -147,7 +147,7 @@ impl DurableObject for Anywhere {
                     .and_then(|giver| giver.take(&home.room, &asked.asks, now()));
                 let Some(outcomes) = outcomes else { return unknown() };
                 self.store.changed(&self.state);
-                answer(&Taken { v: VERSION, outcomes, lent: None })
+                answer(&Taken { v: VERSION, outcomes, lent: None, holders: Vec::new() })
             }
             HOLD => {
                 let asked: HoldSessions = message(&mut request).await?;

@@ -1,6 +1,7 @@
 //! `COUNTER`: what a colo's workers are given. Routes: `POST /take`, `POST /given`.
 
 use std::cell::RefCell;
+use std::iter::repeat;
 use std::rc::Rc;
 
 use litemap::LiteMap;
@@ -15,7 +16,7 @@ use crate::edge::platform::log_error;
 use crate::edge::settings::Settings;
 use crate::pipeline::messages::{GIVEN, Given, LEASE, Lease, TAKE, Take, Taken, VERSION};
 use crate::pipeline::wire;
-use crate::queue::{self, HINT_MS, LeaseAnswer, LeaseAsk, LeaseCounter, NumberAsk, Outcome};
+use crate::queue::{self, Addresses, HINT_MS, LeaseAnswer, LeaseAsk, LeaseCounter, NumberAsk, Outcome};
 
 /// The storage key.
 const LEDGER: &str = "ledger";
@@ -41,6 +42,7 @@ pub struct Counter {
     giver: Rc<RefCell<Option<queue::Counter>>>,
     store: LedgerStore<queue::Counter>,
     lessor: Rc<RefCell<Lessor>>,
+    addresses: RefCell<Addresses>,
 }
 
 /// A panic in one event leaves at most one event's changes undone; what is counted is whole between its calls.
@@ -65,7 +67,8 @@ impl DurableObject for Counter {
         // Without randomness the clock must do: no two starts of one object fall into one millisecond.
         let epoch = start_id().unwrap_or_else(|_| now());
         let lessor = Lessor { counter: LeaseCounter::new(epoch), next_place: 0, answers: LiteMap::new() };
-        Self { state, env, giver: counter, store, lessor: Rc::new(RefCell::new(lessor)) }
+        let addresses = RefCell::default();
+        Self { state, env, giver: counter, store, lessor: Rc::new(RefCell::new(lessor)), addresses }
     }
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
@@ -81,13 +84,16 @@ impl DurableObject for Counter {
                     return self.lease_out(&home, asked).await;
                 }
                 let time = now();
+                let holders = self.claim(&home, &asked, time);
                 let outcomes = {
                     let mut counter = self.giver.borrow_mut();
                     let Some(counter) = counter.as_mut() else { return Response::error("not ready", 503) };
-                    asked.asks.iter().map(|ask| counter.take(ask, time)).collect()
+                    let may_ask = holders.iter().map(|holder| *holder == 0).chain(repeat(true));
+                    let asks = asked.asks.iter().zip(may_ask);
+                    asks.map(|(ask, may)| if may { counter.take(ask, time) } else { not_now(ask) }).collect()
                 };
                 self.store.changed(&self.state);
-                answer(&Taken { v: VERSION, outcomes, lent: None })
+                answer(&Taken { v: VERSION, outcomes, lent: None, holders })
             }
             GIVEN => {
                 let mut counter = self.giver.borrow_mut();
@@ -103,21 +109,32 @@ impl DurableObject for Counter {
 fn closed(asked: &Take) -> Result<Response> {
     let refused =
         |ask: &NumberAsk| Outcome::Refused { minute: ask.minute, limit: ask.limit, wait_ms: HINT_MS };
-    answer(&Taken { v: VERSION, outcomes: asked.asks.iter().map(refused).collect(), lent: None })
+    answer(&Taken {
+        v: VERSION,
+        outcomes: asked.asks.iter().map(refused).collect(),
+        lent: None,
+        holders: Vec::new(),
+    })
 }
 
 impl Counter {
     /// Answers a worker's call from the stock, and what the stock cannot give with the next call to the pool.
     async fn lease_out(&self, home: &Home, asked: Take) -> Result<Response> {
+        let holders = self.claim(home, &asked, now());
         let places: Vec<u64> = {
             let mut lessor = self.lessor.borrow_mut();
-            let Lessor { counter, next_place, .. } = &mut *lessor;
-            let ask = |ask| {
+            let Lessor { counter, next_place, answers } = &mut *lessor;
+            let ask = |(ask, may): (&NumberAsk, bool)| {
                 *next_place += 1;
-                counter.ask(*next_place, ask, now());
+                if may {
+                    counter.ask(*next_place, *ask, now());
+                } else {
+                    answers.insert(*next_place, not_now(ask));
+                }
                 *next_place
             };
-            asked.asks.into_iter().map(ask).collect()
+            let may_ask = holders.iter().map(|holder| *holder == 0).chain(repeat(true));
+            asked.asks.iter().zip(may_ask).map(ask).collect()
         };
         let deadline_ms = Settings::of(&self.env).object_deadline_ms;
         let give_up = now() + WAKING * deadline_ms;
@@ -140,7 +157,15 @@ impl Counter {
         let outcomes =
             places.iter().map(|place| lessor.answers.remove(place).unwrap_or(Outcome::Unknown)).collect();
         let lent = asked.loan.map(|loan| lessor.counter.lend(&loan, now()));
-        answer(&Taken { v: VERSION, outcomes, lent })
+        answer(&Taken { v: VERSION, outcomes, lent, holders })
+    }
+
+    /// Whose turn it is at each address, where the owner wants one place per address.
+    fn claim(&self, home: &Home, asked: &Take, time: u64) -> Vec<u64> {
+        if !home.room.one_place_per_address {
+            return Vec::new();
+        }
+        self.addresses.borrow_mut().claim_all(&asked.asks, &asked.addresses, time)
     }
 
     /// Calls the pool if a call is due. It goes on though the visitor for whom it is made has gone.
@@ -159,6 +184,11 @@ impl Counter {
             lessor.borrow_mut().counter.answered(answer.as_ref(), now());
         });
     }
+}
+
+/// Somebody else has the address's turn. The worker that asked is told so; what is refused here is not a number.
+fn not_now(ask: &NumberAsk) -> Outcome {
+    Outcome::Refused { minute: ask.minute, limit: ask.limit, wait_ms: 0 }
 }
 
 async fn call_pool(

@@ -185,6 +185,7 @@ function statusOf(facts, said) {
     cookieless: facts.cookieless,
     expectedIn: said.expectedIn,
     startsIn: said.startsIn,
+    now: facts.now,
     ...beyondContract(facts),
   };
 }

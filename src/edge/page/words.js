@@ -192,6 +192,7 @@ export function wordsForScript(facts, said, texts) {
     words: { title, turnLabel, turn, turnNote, trouble, stopAnimation, showAnimation },
     times: { lastCheck, expected, prequeueStart, checksItself },
     refreshSeconds: facts.refreshSeconds,
+    now: facts.now,
     waitSeconds: said.waitKnown ? facts.waitSeconds : null,
     expectedIn: said.expectedIn,
     startsIn: said.startsIn,

@@ -1,0 +1,162 @@
+//! Places in the queue: who checks in when, and who may have one.
+
+use anteroom::config::{Room, parse_room};
+use anteroom::queue::{StateKey, minute_of, next_check_in_seconds};
+use proptest::prelude::*;
+use serde_json::json;
+
+const NOW: u64 = 28_000_000 * 60_000 + 30_000;
+
+fn room(longest: u32) -> Room {
+    let fields = json!({
+        "total_active_users": 1_000, "new_users_per_minute": 600, "session_duration": 1,
+        "refresh_interval_max_seconds": longest,
+    });
+    parse_room("ROOM_SHOP", &fields).unwrap()
+}
+
+/// A full room which 10 users leave per second, and so many who wait in the older bucket of two.
+fn full(ahead: u32) -> StateKey {
+    let bucket = minute_of(NOW) - 1;
+    StateKey {
+        taken_at: NOW,
+        minute: minute_of(NOW),
+        active: 1_000,
+        leaving: 6_000,
+        entering: 6_000,
+        waiting: vec![(bucket - 1, ahead), (bucket, 100)],
+        present: vec![ahead, 100],
+        ..StateKey::default()
+    }
+}
+
+fn told(room: &Room, ahead: u32, known: bool, random: f64) -> u32 {
+    next_check_in_seconds(room, Some(&full(ahead)), minute_of(NOW) - 1, known, NOW, random)
+}
+
+#[test]
+fn far_from_the_front_a_visitor_stays_away_for_a_quarter_of_the_way() {
+    let room = room(60);
+    // Ten enter in a second: 600 ahead are a minute.
+    for (ahead, shortest, longest) in
+        [(600, 18, 22), (1_200, 27, 33), (1_800, 41, 50), (3_600, 54, 66), (100_000, 54, 66)]
+    {
+        assert_eq!((told(&room, ahead, true, 0.0), told(&room, ahead, true, 0.999)), (shortest, longest));
+    }
+}
+
+#[test]
+fn who_has_not_come_back_yet_comes_as_usual() {
+    assert_eq!(told(&room(60), 100_000, false, 0.5), 20);
+    assert_eq!(
+        next_check_in_seconds(&room(60), None, minute_of(NOW), true, NOW, 0.5),
+        20,
+        "nothing is known"
+    );
+}
+
+#[test]
+fn a_longest_interval_that_is_the_usual_one_switches_it_off() {
+    assert_eq!(told(&room(20), 100_000, true, 0.5), 20);
+}
+
+proptest! {
+    #[test]
+    fn nobody_is_told_to_come_after_the_turn(ahead in 0..10_000_u32, random in 0.0..1.0_f64, longest in 20..300_u32) {
+        let seconds = told(&room(longest), ahead, true, random);
+        let turn = f64::from(ahead + 100 + 1) / 10.0;
+        prop_assert!(f64::from(seconds) <= turn.max(4.0) + 0.5, "{seconds} of {turn}");
+        prop_assert!(f64::from(seconds) <= f64::from(longest) * 1.1 + 0.5);
+        prop_assert!(seconds >= 4);
+    }
+}
+
+mod addresses {
+    use anteroom::queue::{Addresses, NumberAsk};
+    use anteroom::ticket::address_key;
+
+    use super::NOW;
+
+    fn ask(id: u64, waits: bool) -> NumberAsk {
+        NumberAsk { id, bucket: 0, waits, minute: 0, limit: 0, owned: 0 }
+    }
+
+    #[test]
+    fn one_newcomer_a_minute_enters_from_an_address() {
+        let mut addresses = Addresses::default();
+        let (here, there) = (address_key("192.0.2.1"), address_key("192.0.2.2"));
+        assert_eq!(addresses.claim(here, 1, NOW), 0);
+        assert_eq!(addresses.claim(here, 2, NOW + 59_999), 1, "the first one's");
+        assert_eq!(addresses.claim(here, 1, NOW + 59_999), 0, "who asks again asks for the same place");
+        assert_eq!(addresses.claim(there, 2, NOW + 59_999), 0);
+        assert_eq!(addresses.claim(here, 3, NOW + 60_000), 0, "a minute later it is free");
+        assert_eq!(addresses.holder(here, 1, NOW + 60_001), 3);
+    }
+
+    #[test]
+    fn who_waits_already_and_who_has_no_address_is_not_held_to_it() {
+        let mut addresses = Addresses::default();
+        let asks = [ask(1, false), ask(2, false), ask(3, true), ask(4, false), ask(5, false)];
+        assert_eq!(addresses.claim_all(&asks, &[7, 7, 7, 0, 0], NOW), [0, 1, 0, 0, 0]);
+        assert_eq!(addresses.claim_all(&asks, &[], NOW), [0; 5]);
+    }
+
+    #[test]
+    fn what_is_known_elsewhere_counts() {
+        let mut addresses = Addresses::default();
+        addresses.claim(7, 1, NOW);
+        addresses.learn(7, 2, NOW);
+        assert_eq!((addresses.holder(7, 1, NOW), addresses.holder(7, 2, NOW)), (2, 0));
+    }
+
+    #[test]
+    fn an_address_is_one_of_ipv4_or_a_network_of_ipv6() {
+        let same = [("192.0.2.1", "::ffff:192.0.2.1"), ("2001:db8:1:2::1", "2001:db8:1:2:ffff::9")];
+        for (one, other) in same {
+            assert_eq!(address_key(one), address_key(other), "{one}");
+        }
+        let different = ["192.0.2.1", "192.0.2.2", "2001:db8:1:2::1", "2001:db8:1:3::1", "::1"];
+        for (index, one) in different.iter().enumerate() {
+            assert!(different.iter().skip(index + 1).all(|other| address_key(one) != address_key(other)));
+        }
+        for nothing in ["", "192.0.2", "192.0.2.1:80", "shop.example.com", "::"] {
+            assert_eq!(address_key(nothing), 0, "{nothing}");
+        }
+    }
+}
+
+mod bound {
+    use anteroom::config::BindTicket;
+    use anteroom::ticket::binding;
+
+    const BROWSER: &str = "Mozilla/5.0 (X11; Linux x86_64)";
+
+    #[test]
+    fn a_ticket_is_bound_to_a_provider_not_to_a_line() {
+        let bound = |address| binding(BindTicket::Address, address, BROWSER);
+        assert_eq!(bound("192.0.2.1"), bound("192.0.255.254"));
+        assert_eq!(bound("2001:db8:1:2::1"), bound("2001:db8:ffff::1"));
+        let networks = ["192.0.2.1", "192.1.2.1", "2001:db8::1", "2001:db9::1", ""];
+        for (index, one) in networks.iter().enumerate() {
+            assert!(networks.iter().skip(index + 1).all(|other| bound(one) != bound(other)));
+        }
+    }
+
+    #[test]
+    fn it_is_bound_to_what_the_owner_says_and_to_nothing_else() {
+        assert_eq!(binding(BindTicket::None, "192.0.2.1", BROWSER), "");
+        assert_eq!(binding(BindTicket::Address, "not known", BROWSER), "");
+        let agent = |address, agent| binding(BindTicket::UserAgent, address, agent);
+        assert_eq!(agent("192.0.2.1", BROWSER), agent("198.51.100.1", BROWSER));
+        assert_ne!(agent("192.0.2.1", BROWSER), agent("192.0.2.1", "curl/8"));
+        assert_ne!(agent("192.0.2.1", ""), "", "no user agent is one too");
+        let both = |address, agent| binding(BindTicket::Both, address, agent);
+        assert_ne!(both("192.0.2.1", BROWSER), both("198.51.100.1", BROWSER));
+        assert_ne!(both("192.0.2.1", BROWSER), both("192.0.2.1", "curl/8"));
+        assert_eq!(
+            agent("", &"\u{1f39f}".repeat(100)),
+            agent("", &"\u{1f39f}".repeat(1_000)),
+            "the first bytes"
+        );
+    }
+}
