@@ -445,6 +445,13 @@ new_users_per_minute = 5
     );
     assert!(out.contains("new_users_per_minute = 5") && out.contains("total_active_users = 50"), "{out}");
 
+    let (_, _, errors) = check(&format!("{SHOP}{event}custom_page_html = \"winter\"\n{OBJECTS}"), &[]);
+    assert!(
+        errors
+            .contains("event drop: custom_page_html = \"winter\": there is no file static/pages/winter.html"),
+        "{errors}"
+    );
+
     let wrong = event.replace("total_active_users = 50", "");
     let (status, _, errors) = check(&format!("{SHOP}{wrong}{OBJECTS}"), &[]);
     assert_eq!(status, 1);

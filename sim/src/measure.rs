@@ -383,7 +383,8 @@ impl Measure {
         if fits {
             self.false_adjusted += 1;
         }
-        if self.first_queued_at.is_none() {
+        // Where people wait already, as after a prequeue, whoever comes waits behind them.
+        if self.first_queued_at.is_none() && self.waiting == 0 {
             let part = |users: i64, limit: i64| users as f64 / limit as f64;
             self.first_queued_at =
                 Some(part(self.active, self.limit_active).max(part(self.counted(), self.limit_new)));

@@ -9,7 +9,7 @@ use super::clock::now;
 use super::settings::Settings;
 use super::{health, own};
 use crate::answer;
-use crate::queue::{round_of, round_start};
+use crate::queue::round_end;
 
 /// The path.
 pub const PATH: &str = "/__anteroom/draws";
@@ -50,8 +50,9 @@ pub fn handle(request: &web_sys::Request, settings: &Settings) -> Result<JsValue
     let room = asked("room").and_then(|name| settings.rooms.get(&name.to_ascii_lowercase()));
     let round = asked("round").and_then(|round| round.parse::<u64>().ok());
     let (Some(room), Some(round)) = (room, round) else { return own::page(&answer::not_found(), None) };
-    let (start, end) = (round_start(room, round), round_start(room, round.saturating_add(1)));
-    let is_over = round_of(room, now().saturating_sub(PUBLISHED_AFTER_MS)) > round;
+    let end = round_end(room, round);
+    let start = end.saturating_sub(2 * room.refresh_ms());
+    let is_over = now().saturating_sub(PUBLISHED_AFTER_MS) >= end;
     let seed = is_over.then(|| settings.draw_key.of_round(&room.name, round).to_string());
     json(&Drawn { room: &room.name, round, start, end, seed })
 }

@@ -14,16 +14,14 @@ use crate::ticket::Standing;
 
 /// Of those for whom a slot is expected in a round, so many times as many may ask: some have left, and two may want
 /// the same slot.
-const TIMES: f64 = 3.0;
+const TIMES: f64 = 4.0;
 /// Slots that are free already should be taken within so many milliseconds, not within a whole round.
 const FREE_WITHIN_MS: f64 = 1_000.0;
 /// So many may ask besides: of few, chance could leave nobody.
 const A_FEW: f64 = 2.0;
 /// A state that is older says nothing of what is free, in milliseconds.
 const FRESH_MS: u64 = 30_000;
-/// Nobody is asked to check in so near to the end of a round: pages count whole seconds, and come a little late.
-const MARGIN_SECONDS: f64 = 2.0;
-/// The moment of a ticket's check-ins moves by up to this part of a round from one round to the next.
+/// A check-in is up to half of this part of a round before or after the middle of the ticket's round.
 const MOVES: f64 = 0.1;
 
 /// What the seeds come from. Secret.
@@ -137,26 +135,30 @@ pub fn queue_bucket(room: &Room, key: &DrawKey, bucket: u32, id: u64) -> u32 {
     (minutes.start + place).min(minutes.end - 1)
 }
 
-/// The round of a time: each lasts one refresh interval, in which everybody who waits checks in once.
-pub fn round_of(room: &Room, time: u64) -> u64 {
-    time / room.refresh_ms().max(1)
+/// The round that a ticket is in at a time: each lasts one refresh interval, in which everybody who waits checks in once.
+/// Rounds begin at another moment for each ticket: so all of them together check in evenly, whatever happens at the
+/// edge of a round.
+pub fn round_of(room: &Room, id: u64, time: u64) -> u64 {
+    (time + offset(room, id)) / room.refresh_ms().max(1)
 }
 
-/// When a round begins, in milliseconds since the epoch.
-pub fn round_start(room: &Room, round: u64) -> u64 {
-    round.saturating_mul(room.refresh_ms())
+/// When the last ticket leaves a round, in milliseconds since the epoch; the first one enters it two refresh intervals
+/// earlier.
+pub fn round_end(room: &Room, round: u64) -> u64 {
+    round.saturating_add(1).saturating_mul(room.refresh_ms())
 }
 
-/// In how many seconds a ticket that waits by chance should check in again: once in the next round, so that everybody has
-/// one chance in each. Each ticket has a moment of its own in the rounds: were it counted from the last check-in, pages
-/// that come a little late would all drift to the end of the round. `random` is from 0 (inclusive) to 1.
+/// How much sooner a ticket's rounds begin than those of others, in milliseconds.
+fn offset(room: &Room, id: u64) -> u64 {
+    scramble(id) % room.refresh_ms().max(1)
+}
+
+/// In how many seconds a ticket that waits by chance should check in again: once in its next round, near the middle, so
+/// that everybody has one chance in each, though pages come a little late. `random` is from 0 (inclusive) to 1.
 pub fn next_draw_seconds(room: &Room, id: u64, time: u64, random: f64) -> u32 {
     let round = f64::from(room.refresh_interval_seconds);
-    let into = (time % room.refresh_ms().max(1)) as f64 / 1_000.0;
-    let own = (scramble(id) >> 11) as f64 / 2f64.powi(53);
-    let moment = (round - MARGIN_SECONDS) * (own * (1.0 - MOVES) + random * MOVES);
-    // Never before the round begins.
-    (round - into + moment).ceil().max(1.0) as u32
+    let into = ((time + offset(room, id)) % room.refresh_ms().max(1)) as f64 / 1_000.0;
+    (round * (1.5 + MOVES * (random - 0.5)) - into).round().max(1.0) as u32
 }
 
 /// One of a few places in the order of those who ask together, another one for a ticket in each round.
@@ -218,9 +220,10 @@ pub fn draw(
     if threshold >= 1.0 {
         return None;
     }
-    let round = round_of(room, now);
+    let round =
+        waiting.map_or_else(|| now / room.refresh_ms().max(1), |ticket| round_of(room, ticket.id, now));
     let number = waiting.map(|ticket| key.of_round(&room.name, round).number(ticket.id));
-    let is_first = waiting.is_some_and(|ticket| round_of(room, ticket.last_check_in) < round);
+    let is_first = waiting.is_some_and(|ticket| round_of(room, ticket.id, ticket.last_check_in) < round);
     let wins = is_first && number.is_some_and(|number| number < threshold);
     Some(Draw { round, number, threshold, wins })
 }

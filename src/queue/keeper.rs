@@ -133,7 +133,7 @@ impl Keeper {
         let Ask { bucket, minute, limit, colo_slots: owned } = ask;
         // Where the order is random, of those who ask together it is not the oldest who goes first.
         let bucket = if room.queueing_method == QueueingMethod::Random {
-            place(id, round_of(room, now))
+            place(id, round_of(room, id, now))
         } else {
             bucket
         };

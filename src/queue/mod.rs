@@ -31,7 +31,7 @@ pub use anywhere::{Anywhere, Renewal};
 pub use counter::Counter;
 pub use decision::{Ask, Decision, Fallback, Hint, decide};
 pub use desk::{Desk, Turn};
-pub use draw::{Draw, DrawKey, Seed, draw, draw_id, next_draw_seconds, queue_bucket, round_of, round_start};
+pub use draw::{Draw, DrawKey, Seed, draw, draw_id, next_draw_seconds, queue_bucket, round_end, round_of};
 pub use estimate::{
     estimated_minutes, estimated_wait_seconds, likely_ahead, next_check_in_seconds, random_wait_seconds,
     wait_percentiles,

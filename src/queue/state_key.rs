@@ -110,9 +110,13 @@ impl Clocked {
 }
 
 impl StateKey {
-    /// The limits in force.
+    /// The limits in force: never more than the room's, which an event may have changed since this state was made.
     pub fn limits(&self, room: &Room) -> Limits {
-        self.limits.unwrap_or_else(|| room.limits())
+        let most = room.limits();
+        self.limits.map_or(most, |limits| Limits {
+            total_active_users: limits.total_active_users.min(most.total_active_users),
+            new_users_per_minute: limits.new_users_per_minute.min(most.new_users_per_minute),
+        })
     }
 
     /// The most active users.

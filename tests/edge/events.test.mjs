@@ -223,7 +223,7 @@ describe("events and queueing methods", { concurrency: true }, () => {
     const rounds = new Set(seen.map(({ draw }) => draw.round));
     const current = Math.floor(Date.now() / 5_000);
     assert.equal((await json(`/__anteroom/draws?room=random&round=${current}`)).json.seed, null);
-    await sleep(25_000);
+    await sleep(32_000);
     for (const round of rounds) {
       const { json: drawn } = await json(`/__anteroom/draws?room=random&round=${round}`);
       for (const { visitor, draw } of seen.filter(({ draw }) => draw.round === round)) {

@@ -367,6 +367,40 @@ fn the_pool_gives_nothing_in_a_prequeue_and_no_lease_lasts_into_it() {
 }
 
 #[test]
+fn a_state_of_before_the_start_does_not_hold_against_lower_limits() {
+    let room = room(&json!({ "total_active_users": 7, "new_users_per_minute": 5 }));
+    let adapted = anteroom::config::Limits { total_active_users: 80, new_users_per_minute: 3 };
+    let key = StateKey { limits: Some(adapted), ..StateKey::default() };
+    let limits = key.limits(room.at(START).0);
+    assert_eq!((limits.total_active_users, limits.new_users_per_minute), (7, 3));
+}
+
+#[test]
+fn what_lay_in_stocks_before_a_prequeue_is_not_missing_at_the_start() {
+    let room = room(&json!({}));
+    let mut pool = Pool::restore(None, START);
+    let ask = |pool: &mut Pool, colo: &str, ask: &LeaseAsk, now: u64| {
+        let key = StateKey {
+            v: 1,
+            taken_at: now,
+            minute: minute_of(now),
+            step: 500,
+            covered: now,
+            ..StateKey::default()
+        };
+        pool.renew(key, now);
+        pool.changes_at(room.next_change(now));
+        pool.lease(room.at(now).0, colo, ask, now).unwrap()
+    };
+    let before = START - 10 * MINUTE - 3_000;
+    assert!(ask(&mut pool, "AMS", &lease(0, 1), before).extra > 0);
+    // Nothing is heard of that colo any more.
+    let crowd = Group { bucket: minute_of(START) - 1, waits: true, visitors: 60 };
+    let answer = ask(&mut pool, "SIN", &LeaseAsk { groups: vec![crowd], ..lease(0, 1) }, START);
+    assert_eq!(answer.given[0].0, 60, "all of the first minute");
+}
+
+#[test]
 fn everybody_is_counted_on_when_an_event_changes_the_session_duration() {
     let room = room(&json!({ "session_duration": 1 }));
     let before = START - 1_000;

@@ -248,12 +248,13 @@ impl Pool {
         self.swept_at = now;
         let minute = minute_of(now);
         let mut gone = Vec::new();
-        let mut lost = 0;
+        let mut lost = Vec::new();
         for (colo, lessee) in self.lessees.iter_mut() {
             if lessee.out() > 0 && now >= lessee.until + LEASE_GRACE_MS {
-                // Some of it may have been used without our knowing: it counts as used until that is settled.
-                *self.ended.entry(minute).or_insert(0) += lessee.out();
-                lost += lessee.out();
+                // Some of it may have been used without our knowing: it counts as used, at the latest when the lease
+                // ended, until that is settled.
+                *self.ended.entry(minute_of(lessee.until).min(minute)).or_insert(0) += lessee.out();
+                lost.push((lessee.out(), lessee.until.min(now)));
                 lessee.held = 0;
                 lessee.unheard.2 = 0;
             }
@@ -264,7 +265,9 @@ impl Pool {
         for colo in gone {
             self.lessees.remove(&colo);
         }
-        self.book(lost, now);
+        for (tickets, at) in lost {
+            self.book(tickets, at);
+        }
         if let Some(booked) = &mut self.booked {
             booked.retain(|second, _| second + WINDOW_SECONDS >= second_of(now));
         }
