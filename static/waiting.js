@@ -34,10 +34,13 @@
       at.toLocaleTimeString(language, { timeStyle: "medium" }),
     );
   };
-  const showInterval = () => {
-    const duration = new Intl.NumberFormat(language, { style: "unit", unit: "second", unitDisplay: "long" });
-    element("often").textContent = fill(times.checksItself, "duration", duration.format(refreshSeconds));
+  // As the Worker words it.
+  const duration = (seconds) => {
+    const inMinutes = seconds === 60 || seconds >= 120;
+    const style = { style: "unit", unit: inMinutes ? "minute" : "second", unitDisplay: "long" };
+    return new Intl.NumberFormat(language, style).format(inMinutes ? Math.floor(seconds / 60) : seconds);
   };
+  const showInterval = () => write("often", fill(times.checksItself, "duration", duration(refreshSeconds)));
   // When the visitor may expect to enter, by the visitor's own clock.
   const showExpected = (range) => {
     if (!range) return write("expected", "");
@@ -113,7 +116,10 @@
 
   const show = (answer) => {
     refreshSeconds = answer.refreshSeconds;
-    if (refreshSeconds > 0) showInterval();
+    if (refreshSeconds > 0) {
+      showInterval();
+      write("kept", fill(times.keptFor, "duration", duration(answer.keptSeconds)));
+    }
     // Only a check that came without a ticket can tell: once refused, they are refused.
     if (answer.cookieless) element("cookies").hidden = false;
     element("message").hidden = !answer.message;

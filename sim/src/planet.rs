@@ -75,6 +75,8 @@ struct Visitor {
     failed: u8,
     /// As a key.
     address: u64,
+    /// Refuses cookies, and comes from an address with others: not one of those whom a queue is for.
+    is_bot: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -594,9 +596,13 @@ impl Planet {
 
     fn new_visitor(&mut self, colo: u16) -> u32 {
         let cookieless = self.behaviour.cookieless > 0.0 && self.rng.f64() < self.behaviour.cookieless;
-        let address = match self.behaviour.bot_addresses {
-            addresses if cookieless && addresses > 0 => self.rng.u64(1..=addresses),
-            addresses => addresses + 1 + self.arrived,
+        let is_bot = cookieless && self.behaviour.bot_addresses > 0;
+        let (address, colo) = match self.behaviour.bot_addresses {
+            addresses if is_bot => {
+                let address = self.rng.u64(1..=addresses);
+                (address, (address % self.colos.len() as u64) as u16)
+            }
+            addresses => (addresses + 1 + self.arrived, colo),
         };
         self.arrived += 1;
         let reloads = self.behaviour.reloading > 0.0 && self.rng.f64() < self.behaviour.reloading;
@@ -620,6 +626,7 @@ impl Planet {
             requests: 0,
             failed: 0,
             address,
+            is_bot,
         };
         if let Some(index) = self.free.pop() {
             self.visitors[index as usize] = visitor;
@@ -650,7 +657,9 @@ impl Planet {
         if here.place == Place::Queue && now >= here.gives_up {
             here.place = Place::Gone;
             let (bucket, queued_at) = (here.bucket, here.queued_at);
-            self.measure.gave_up(now, bucket, queued_at);
+            if !self.visitors[visitor as usize].is_bot {
+                self.measure.gave_up(now, bucket, queued_at);
+            }
             self.close(visitor);
             self.measure.chance(now - queued_at, self.visitors[visitor as usize].reloads, false);
             self.release(visitor);
@@ -985,7 +994,7 @@ impl Planet {
         let first = here.place != Place::Inside;
         here.ticket = (!here.cookieless).then_some(ticket.admitted(now));
         if first {
-            let queued = here.place == Place::Queue;
+            let queued = here.place == Place::Queue && !here.is_bot;
             here.place = Place::Inside;
             here.visit_until = true_now + length;
             self.measure.cookieless += u64::from(here.cookieless);
@@ -1059,7 +1068,9 @@ impl Planet {
             (here.shown, here.first_shown, here.rose) = (None, None, false);
             here.queued_at = true_now;
             here.gives_up = if leaves { true_now } else { true_now + patience };
-            self.measure.queued(true_now);
+            if !self.visitors[request.visitor as usize].is_bot {
+                self.measure.queued(true_now);
+            }
         }
         let here = &mut self.visitors[request.visitor as usize];
         if let (Some(shown), Some(estimate)) = (here.shown, estimate) {
@@ -1075,7 +1086,9 @@ impl Planet {
         if leaves {
             here.place = Place::Gone;
             let (bucket, queued_at) = (here.bucket, here.queued_at);
-            self.measure.gave_up(true_now, bucket, queued_at);
+            if !self.visitors[request.visitor as usize].is_bot {
+                self.measure.gave_up(true_now, bucket, queued_at);
+            }
             self.release(request.visitor);
         } else {
             self.visit_at(request.visitor, next);
@@ -1092,7 +1105,7 @@ impl Planet {
         let queued = here.place == Place::Queue;
         here.place = Place::Gone;
         let (bucket, queued_at) = (here.bucket, here.queued_at);
-        if queued {
+        if queued && !self.visitors[request.visitor as usize].is_bot {
             self.measure.gave_up(now, bucket, queued_at);
         }
     }

@@ -302,7 +302,9 @@ pub struct Behaviour {
     pub revoked: f64,
     /// Share of those who give up waiting whose page says so when it is closed.
     pub closing: f64,
-    /// Those who refuse cookies come from so many addresses; 0: each from one of its own, as everybody else.
+    /// Those who refuse cookies are bots that come from so many addresses, each to one colo, and do not count among those
+    /// who are queued; 0: each comes from an address of its own, as everybody
+    /// else.
     pub bot_addresses: u64,
     /// Share of visitors who press reload all the time while they wait.
     pub reloading: f64,

@@ -14,6 +14,9 @@ use crate::queue::{Clocked, Level, Remembered, StateKey};
 const PUSH_MS: u64 = 2_000;
 /// Urgent pushes are at least so far apart.
 const URGENT_MS: u64 = 250;
+/// While people wait, what tells of free slots is pushed at most so often, all colos together, in milliseconds per worker:
+/// Global serves them all.
+const LEFT_MS_PER_WORKER: u64 = 2;
 /// So many pushes in a session when nothing happens but users are active.
 const SLOW_PUSHES: u64 = 6;
 /// From a check-in to Global when the room is busy: a report every second, a push every two, and the way.
@@ -49,6 +52,18 @@ pub struct SavedDataCenter {
     pub workers: Vec<(u64, u64)>,
 }
 
+/// How soon the next push must leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+enum Haste {
+    /// In its time.
+    #[default]
+    None,
+    /// Users have left, and others may wait for their slots.
+    Slots,
+    /// At once: sessions were renewed in their last seconds, or the calm is over.
+    Urgent,
+}
+
 /// One colo's counts and its copy of the state key.
 #[derive(Debug)]
 pub struct DataCenter {
@@ -62,9 +77,9 @@ pub struct DataCenter {
     reported_at: u64,
     pushed_at: u64,
     dirty: bool,
-    urgent: bool,
-    /// The last push was urgent.
-    pushed_urgent: bool,
+    haste: Haste,
+    /// That of the last push.
+    pushed: Haste,
     /// So many pushes in a row were not answered.
     failures: u32,
     /// The next push must leave by then: sessions that were renewed would seem to end.
@@ -91,8 +106,8 @@ impl DataCenter {
             reported_at: 0,
             pushed_at: 0,
             dirty: false,
-            urgent: false,
-            pushed_urgent: false,
+            haste: Haste::None,
+            pushed: Haste::None,
             failures: 0,
             push_by: None,
             // What the instance that has gone told its workers is not known.
@@ -147,13 +162,18 @@ impl DataCenter {
                 self.census.apply(check_in, &mut self.trails);
                 worker.applied = sequence;
                 self.dirty = true;
+                if matches!(check_in, CheckIn::Leave { .. }) {
+                    self.haste = self.haste.max(Haste::Slots);
+                }
                 if let CheckIn::Move { from, .. } = check_in {
                     let by = from + room.session_ms() - LATE_RENEWAL_MS / 2;
                     self.push_by = Some(self.push_by.map_or(by, |earlier| earlier.min(by)));
                 }
             }
         }
-        self.urgent |= report.urgent;
+        if report.urgent {
+            self.haste = Haste::Urgent;
+        }
         let answer = WorkerAnswer {
             v: VERSION,
             instance: self.instance,
@@ -179,7 +199,7 @@ impl DataCenter {
 
     /// In how many milliseconds the next push is due; `None`: nothing to push, sleep until the next report.
     pub fn next_push(&self, room: &Room, now: u64) -> Option<u64> {
-        if self.urgent {
+        if self.haste == Haste::Urgent {
             return Some((self.pushed_at + URGENT_MS).saturating_sub(now).min(URGENT_MS));
         }
         // While users are active it says slowly that it is there: else nobody could tell silence from a fault, and
@@ -188,6 +208,8 @@ impl DataCenter {
         let interval = if self.failures > 0 {
             // What was lost is sooner told than what is new, unless nobody listens.
             (URGENT_MS << self.failures.min(8)).min(PUSH_MS)
+        } else if self.haste == Haste::Slots && self.level() == Level::Queueing {
+            (u64::from(self.all_workers()) * LEFT_MS_PER_WORKER).clamp(URGENT_MS, PUSH_MS)
         } else if recent && self.level() != Level::Calm {
             PUSH_MS
         } else if recent || self.census.active_at(room, now) > 0 {
@@ -201,6 +223,10 @@ impl DataCenter {
 
     fn level(&self) -> Level {
         self.state.as_ref().map_or(Level::Busy, |state| state.key.level)
+    }
+
+    fn all_workers(&self) -> u32 {
+        self.state.as_ref().map_or(0, |state| state.key.all_workers)
     }
 
     /// How long a check-in of this colo may take to get to Global, in milliseconds.
@@ -255,7 +281,7 @@ impl DataCenter {
     ) -> ColoReport {
         self.pushed_at = now;
         self.dirty = false;
-        self.pushed_urgent = std::mem::take(&mut self.urgent);
+        self.pushed = std::mem::take(&mut self.haste);
         self.push_by = None;
         ColoReport {
             v: VERSION,
@@ -280,7 +306,7 @@ impl DataCenter {
     /// Global did not answer the push: what it carried must go again.
     pub fn push_failed(&mut self) {
         self.dirty = true;
-        self.urgent |= self.pushed_urgent;
+        self.haste = self.haste.max(self.pushed);
         self.failures = self.failures.saturating_add(1);
     }
 

@@ -9,6 +9,8 @@ use crate::queue::Level;
 
 /// Reports leave at most so often, but for urgent ones, in milliseconds.
 const REPORT_MS: u64 = 1_000;
+/// While people wait, those of users who have left leave at most so often, in milliseconds.
+const LEFT_MS: u64 = 250;
 /// A report that was announced and has not left after so long is taken over by another request.
 const OVERDUE_MS: u64 = 3_000;
 /// An urgent report that was not answered goes again after so long, in milliseconds.
@@ -81,6 +83,10 @@ impl Outbox {
             }
             CheckIn::Enter { .. } | CheckIn::Leave { .. } if level == Level::Calm => {
                 (now + CALM_REPORT_MS, false)
+            }
+            // Somebody waits for the slot.
+            CheckIn::Leave { .. } if level == Level::Queueing => {
+                ((self.reported_at + LEFT_MS).max(now), false)
             }
             // The first who wait end the calm, everywhere.
             CheckIn::Wait { .. } if level == Level::Calm => (now, true),

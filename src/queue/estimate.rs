@@ -13,9 +13,10 @@ const REPORTED_MS: u64 = 2_500;
 const LEAST_OF_ENTERING: f64 = 0.3;
 /// Nobody checks in more often than so many times per refresh interval.
 const SOONEST_PART: f64 = 5.0;
-/// Far from the front a visitor stays away for at most this part of the time until the turn of the bucket: the queue may
-/// turn out to be faster than that, and the visitor is back long before.
-const AWAY_PART: f64 = 0.25;
+/// Far from the front a visitor stays away for this part of the time until the middle of the bucket's turn: the queue may
+/// turn out to be faster than that, and the visitor is back long before. In the turn itself many more of the bucket ask
+/// than there are slots.
+const AWAY_PART: f64 = 0.125;
 
 /// The estimate as the 2021 article gives it: users ahead divided by users let in per minute. 60 ahead at 30 a minute
 /// are 2 minutes. `None` when nobody is let in.
@@ -128,13 +129,13 @@ pub fn next_check_in_seconds(
         let ahead = key.ahead_of(bucket);
         let begin = wait_seconds(room, key, ahead, time)?;
         let end = wait_seconds(room, key, ahead + key.waiting_in(bucket), time)?;
-        Some((begin, begin + (end - begin) * random))
+        Some((begin + (end - begin) * random, f64::midpoint(begin, end)))
     });
     let soonest = refresh / SOONEST_PART;
     let longest = f64::from(room.refresh_interval_max_seconds);
     let next = match turn {
-        Some((begin, turn)) => {
-            let away = if known { (begin * AWAY_PART).min(longest) } else { 0.0 };
+        Some((turn, middle)) => {
+            let away = if known { (middle * AWAY_PART).min(longest) } else { 0.0 };
             turn.max(soonest).min(usual.max(away * jitter))
         }
         None => usual,

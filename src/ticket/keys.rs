@@ -12,8 +12,8 @@ pub const MAX_KEYS: usize = 8;
 /// The keys of `COOKIE_KEYS`, ready to use. The first one seals, all of them open.
 ///
 /// To replace a key without losing anybody's place: put the new key first, keep the old one behind it, and remove the
-/// old one after the longest session duration, and not before the 5 minutes that a place is kept. By then every ticket that still holds has been
-/// sealed anew, because check-ins and requests do so.
+/// old one after the longest session duration, and not before the longest time for which a place is kept. By then every
+/// ticket that still holds has been sealed anew, because check-ins and requests do so.
 ///
 /// Nonces are random, so a key should be replaced before it has sealed 2^32 tickets (NIST SP 800-38D, section 8.3).
 #[derive(Clone)]

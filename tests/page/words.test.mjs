@@ -1,7 +1,7 @@
 // What a wait is called.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { waitText } from "../../src/edge/page/words.js";
+import { duration, waitText } from "../../src/edge/page/words.js";
 import { answerTo, pages, readable } from "./page.mjs";
 
 const texts = JSON.parse(pages.languages["en-US"]);
@@ -71,4 +71,17 @@ test("whoever comes before an event learns when it starts and how the order is m
   assert.match(fifo, /whoever came first goes in first/);
   assert.match(fifo, /Start: July 1 at 2:15\sPM UTC/, "without script there is only one time zone");
   assert.match((await answerTo("lottery")).body, /drawn by lot at the start/);
+});
+
+test("how long a place is kept is never told longer than it is", () => {
+  for (const [seconds, text] of [
+    [1, "1 second"],
+    [50, "50 seconds"],
+    [60, "1 minute"],
+    [119, "119 seconds"],
+    [120, "2 minutes"],
+    [359, "5 minutes"],
+    [3_600, "60 minutes"],
+  ])
+    assert.equal(duration("en-US", seconds), text);
 });

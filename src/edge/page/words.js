@@ -29,10 +29,10 @@ const clock = remember((tag) => new Intl.DateTimeFormat(tag, { ...TIME, second: 
 const date = remember((tag) => new Intl.DateTimeFormat(tag, { ...TIME, month: "long", day: "numeric" }));
 const clockText = remember((tag, seconds) => clock(tag).format(seconds * 1000));
 
-/** A length of time as it is: `50 seconds`, `5 minutes`. */
-export const exactDuration = remember((tag, seconds) =>
-  seconds % MINUTE === 0 && seconds > 0
-    ? unit(tag, "minute").format(seconds / MINUTE)
+/** A length of time that is known: `50 seconds`, `5 minutes`. Never longer than it is: a place may depend on it. */
+export const duration = remember((tag, seconds) =>
+  seconds === MINUTE || seconds >= 2 * MINUTE
+    ? unit(tag, "minute").format(Math.floor(seconds / MINUTE))
     : unit(tag, "second").format(seconds),
 );
 
@@ -170,7 +170,7 @@ export function pageWords(facts, tag, texts) {
       ? texts.inLineFor.split("{host}")
       : [texts.inLine, ""];
   const start = event?.prequeueing && date(tag).format(now + event.secondsToStart * 1000);
-  const refresh = { duration: exactDuration(tag, refreshSeconds) };
+  const refresh = { duration: duration(tag, refreshSeconds) };
   return {
     headingBefore,
     headingAfter,
@@ -178,7 +178,7 @@ export function pageWords(facts, tag, texts) {
     checkedText: fill(texts.lastCheck, { time: clockText(tag, Math.floor(now / 1000)) }),
     checksText: refreshSeconds > 0 ? fill(texts.checksItself, refresh) : "",
     reloadsText: refreshSeconds > 0 ? fill(texts.reloadsItself, refresh) : "",
-    keptText: fill(texts.keptFor, { duration: exactDuration(tag, keptSeconds) }),
+    keptText: fill(texts.keptFor, { duration: duration(tag, keptSeconds) }),
     language: tag,
     direction: direction(tag),
   };
@@ -187,10 +187,10 @@ export function pageWords(facts, tag, texts) {
 /** What the page's script shows before and between its checks, and cannot ask for. */
 export function wordsForScript(facts, said, texts) {
   const { title, turnLabel, turn, turnNote, trouble, stopAnimation, showAnimation } = texts;
-  const { lastCheck, expected, prequeueStart, checksItself } = texts;
+  const { lastCheck, expected, prequeueStart, checksItself, keptFor } = texts;
   return {
     words: { title, turnLabel, turn, turnNote, trouble, stopAnimation, showAnimation },
-    times: { lastCheck, expected, prequeueStart, checksItself },
+    times: { lastCheck, expected, prequeueStart, checksItself, keptFor },
     refreshSeconds: facts.refreshSeconds,
     now: facts.now,
     waitSeconds: said.waitKnown ? facts.waitSeconds : null,

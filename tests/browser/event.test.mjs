@@ -1,0 +1,55 @@
+// An event as visitors live it: the countdown of its prequeue, the lottery, and the door that opens at its start.
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { inShop, look, startBrowser, startRoom, Visitor } from "./room.mjs";
+
+describe("an event", () => {
+  let browser;
+  before(async () => {
+    browser = await startBrowser();
+  });
+  after(() => browser.close());
+
+  test("people gather before the start, and the page lets in whoever the lottery has put first", async (t) => {
+    // A whole minute, as a lottery wants it, and time enough for three browsers to come and be looked at.
+    const start = Math.ceil(Date.now() / 60_000 + 1) * 60_000;
+    const at = (ms) => new Date(ms).toISOString();
+    const room = await startRoom({
+      // On other days everybody may come.
+      room: { queueing_method: "passthrough" },
+      vars: {
+        EVENT_DROP: {
+          room: "demo",
+          prequeue_start_time: at(start - 4 * 3_600_000),
+          event_start_time: at(start),
+          event_end_time: at(start + 3_600_000),
+          shuffle_at_event_start: true,
+          queueing_method: "fifo",
+          session_duration: 30,
+        },
+      },
+    });
+    t.after(room.close);
+    const visitors = await Promise.all([1, 2, 3].map(() => Visitor.of(browser)));
+    for (const visitor of visitors) {
+      t.after(() => visitor.close());
+      await visitor.page.goto(room.url);
+    }
+    const [{ page }] = visitors;
+    await page.getByText("Time until the start").waitFor();
+    await page.getByText("Coming early is no advantage").waitFor();
+    assert.match(await page.locator("#countdown").textContent(), /^00:0[01]:\d\d$/);
+    await look(page, "prequeue", { keyboard: false });
+    assert.ok(Date.now() < start, "this machine is too slow for the test");
+
+    // One of them, and no other: the room has one place.
+    await Promise.any(visitors.map((visitor) => inShop(visitor.page).waitFor()));
+    assert.ok(Date.now() >= start, "not before the start");
+    await visitors[0].page.waitForTimeout(8_000);
+    const inside = await Promise.all(visitors.map((visitor) => inShop(visitor.page).isVisible()));
+    assert.equal(inside.filter(Boolean).length, 1);
+    const waits = visitors[inside.indexOf(false)].page;
+    await waits.getByText("Time until the start").waitFor({ state: "hidden" });
+    await waits.getByText("You are in line").waitFor();
+  });
+});

@@ -1,0 +1,71 @@
+// A visitor closes the waiting page: the place is given back, and kept for whoever comes back in time.
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { inLine, inShop, startBrowser, startRoom, Visitor } from "./room.mjs";
+
+const ADMIN_TOKEN = "the-token-of-the-tests";
+
+describe("closing the page", () => {
+  let browser;
+  let room;
+  let visitor;
+  before(async () => {
+    browser = await startBrowser();
+    const fields = { session_duration: 30, refresh_interval_seconds: 60, place_kept_seconds: 600 };
+    room = await startRoom({ room: fields, vars: { ADMIN_TOKEN } });
+    const first = await Visitor.of(browser);
+    await first.page.goto(room.url);
+    await inShop(first.page).waitFor();
+    visitor = await Visitor.of(browser);
+    await visitor.page.goto(room.url);
+    await inLine(visitor.page).waitFor();
+    await waiting(1);
+  });
+  after(async () => {
+    await browser?.close();
+    await room?.close();
+  });
+
+  const status = async () => {
+    const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
+    const answer = await fetch(`${room.url}/__anteroom/status`, { headers });
+    return (await answer.json()).rooms[0].state.waiting;
+  };
+
+  /** The buckets with waiting users, as soon as so many users wait in all. */
+  async function waiting(users) {
+    for (;;) {
+      const buckets = await status();
+      if (buckets.reduce((sum, [, count]) => sum + count, 0) === users) return buckets;
+      await sleep(200);
+    }
+  }
+
+  test("nobody is given up who loads the page anew, or has it open a second time", async () => {
+    await visitor.page.reload();
+    await inLine(visitor.page).waitFor();
+    const second = await visitor.newTab();
+    await second.goto(room.url);
+    await inLine(second).waitFor();
+    // The first one's last check-in is not the ticket's last one any more.
+    await visitor.page.close({ runBeforeUnload: true });
+    visitor.page = second;
+    // Reports take a second, pushes two.
+    await sleep(5_000);
+    await waiting(1);
+    visitor.expectQuiet(room.url);
+  });
+
+  test("whoever closes it is not counted, and keeps the place when coming back", {
+    timeout: 120_000,
+  }, async () => {
+    const [[bucket]] = await waiting(1);
+    const elsewhere = await visitor.newTab();
+    await visitor.page.close({ runBeforeUnload: true });
+    await waiting(0);
+    await elsewhere.goto(room.url);
+    await inLine(elsewhere).waitFor();
+    assert.deepEqual(await waiting(1), [[bucket, 1]], "the same minute, once");
+  });
+});
