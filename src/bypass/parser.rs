@@ -508,7 +508,8 @@ impl Parser<'_> {
         let rest = self.lexer.rest();
         let digits = rest.find(|character: char| !character.is_ascii_digit()).unwrap_or(rest.len());
         let after = rest.get(digits..).unwrap_or_default();
-        let ends = !after.starts_with(|character: char| character.is_ascii_alphanumeric() || character == '_');
+        let ends =
+            !after.starts_with(|character: char| character.is_ascii_alphanumeric() || character == '_');
         match rest.get(..digits).and_then(|digits| digits.parse().ok()) {
             Some(number) if ends => {
                 self.lexer.at += digits;
