@@ -40,6 +40,7 @@ struct Arguments {
 const HELP: &str = r#"A room in wrangler.toml:
 
   [vars.ROOM_SHOP]
+  description = "the summer tour"   a note, not used
   host = "shop.example.com"         left out: every host
   path = "/sale"                    and everything below it; "/" if left out
   additional_routes = [{ host = "outlet.example.com", path = "/sale" }]

@@ -42,6 +42,7 @@ const OWN_PATH: &[u8] = b"/__anteroom";
 
 /// Every field of a room's table.
 const FIELDS: &[&str] = &[
+    "description",
     "host",
     "path",
     "additional_routes",
@@ -96,9 +97,6 @@ const GUARD_FIELDS: [&str; 7] = ["strategy", "min", "max", "at_once", "timeout",
 
 /// Every field of `cookie_attributes`.
 const COOKIE_FIELDS: [&str; 4] = ["samesite", "secure", "partitioned", "domain"];
-
-/// Fields that owners know from elsewhere and that Anteroom does not have yet.
-const LATER_FIELDS: &[&str] = &["description"];
 
 /// What an owner configures with a table of vars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -178,6 +176,8 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
     let (total_active_users, new_users_per_minute, adaptive) = table.limits();
     let (refresh_interval_seconds, refresh_interval_max_seconds) = table.refresh_intervals();
     let host = table.host();
+    // A note for whoever reads the configuration.
+    table.text("description", "tickets for the summer tour");
     let room = Room {
         path: table.path(),
         additional_routes: table.additional_routes(host.as_deref()).into(),
@@ -377,11 +377,6 @@ impl<'a> Table<'a> {
                     message,
                     &format!("remove it, and rename the var to rename the {word}"),
                 );
-            } else if self.part == Part::Room
-                && LATER_FIELDS.contains(&field.as_str())
-                && self.prefix.is_empty()
-            {
-                self.refuse(field, value, "is not available in Anteroom yet", "remove it");
             } else {
                 let fix = match nearest(field, known) {
                     Some(meant) => format!("did you mean {meant}? Rename it, or remove it"),

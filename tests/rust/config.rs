@@ -229,6 +229,7 @@ fn every_invalid_value_is_refused_with_room_field_value_and_fix() {
         ("cookie_attributes", json!("lax"), "a table", "samesite = \"auto\""),
         ("enabled_origin_commands", json!("revoke"), "a list of commands", "[\"revoke\"]"),
         ("enabled_origin_commands", json!(["revoke", "admit"]), "only command is \"revoke\"", "[\"revoke\"]"),
+        ("description", json!(5), "text in quotes", "description = "),
         ("turnstile_mode", json!("visible_managed"), "needs turnstile_sitekey", "add turnstile_sitekey"),
         ("turnstile_mode", json!("visible"), "\"visible_non_interactive\"", "turnstile_mode = "),
         ("turnstile_action", json!("infinite_queue"), "needs turnstile_sitekey", "add turnstile_sitekey"),
@@ -417,9 +418,8 @@ fn unknown_fields_get_a_suggestion() {
         ("sesion_duraton", "did you mean session_duration?"),
         ("Host", "did you mean host?"),
         ("paht", "did you mean path?"),
-        ("colour", "the fields are host, path, "),
+        ("colour", "the fields are description, host, path, "),
         ("name", "rename the var"),
-        ("description", "remove it"),
     ] {
         let errors = refused(&json!({ field: "x" }));
         assert_eq!(errors.len(), 1, "{errors:?}");
