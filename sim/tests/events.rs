@@ -45,7 +45,11 @@ fn limits_hold_before_in_and_after_an_event() {
         );
         let world = small_world(&mut rng, &event);
         let measured = run(&world, seed);
-        assert_eq!(measured.active_overshoot, 0.0, "seed {seed}\n{world}");
+        // A session that is renewed in the second in which an event shortens sessions may be one too many.
+        let limits = world.lines().filter_map(|line| line.strip_prefix("total_active_users = "));
+        let least: f64 = limits.map(|limit| limit.parse().unwrap()).fold(f64::MAX, f64::min);
+        let over = (measured.active_overshoot * least).round();
+        assert!(over <= 1.0, "{over} too many at once, seed {seed}\n{world}");
         // A ticket of the last moment may be used in the next minute.
         let over = (measured.minute_overshoot * 5.0).floor();
         assert!(over <= 1.0, "{} too many in a minute, seed {seed}\n{world}", measured.minute_overshoot);
@@ -70,21 +74,21 @@ fn nobody_enters_in_a_prequeue_whatever_the_clocks_say() {
     }
 }
 
-/// A room of 1,000 and ten times as many who wait.
+/// A room of 500 and several times as many who wait.
 fn crowd(more: &str) -> String {
     format!(
-        "name = \"crowd\"\nminutes = 20\n[room]\ntotal_active_users = 1000\nnew_users_per_minute = 400\n\
+        "name = \"crowd\"\nminutes = 20\n[room]\ntotal_active_users = 500\nnew_users_per_minute = 200\n\
          session_duration = 2\n[planet]\ncolos = 5\nworkers = 3\n\
-         [[arrivals]]\nuntil = 8\nper_minute = 1000\n[[arrivals]]\nfrom = 8\nper_minute = 300\n{more}"
+         [[arrivals]]\nuntil = 8\nper_minute = 500\n[[arrivals]]\nfrom = 8\nper_minute = 150\n{more}"
     )
 }
 
 #[test]
 fn the_dealt_order_is_kept_from_the_start() {
     let event = "[[events]]\nprequeue_start_time = 1\nevent_start_time = 8\nevent_end_time = 20\n\
-                 shuffle_at_event_start = true\ntotal_active_users = 800\nnew_users_per_minute = 300\n";
+                 shuffle_at_event_start = true\ntotal_active_users = 400\nnew_users_per_minute = 150\n";
     let measured = run(&crowd(event), 1);
-    assert!(measured.queued > 5_000);
+    assert!(measured.queued > 2_500);
     assert_eq!((measured.active_overshoot, measured.minute_overshoot), (0.0, 0.0));
     assert!(measured.passed_over <= 0.01, "{} were passed over", measured.passed_over);
     assert!(measured.idle <= 0.02, "{} stood idle", measured.idle);
@@ -105,13 +109,10 @@ fn same(one: Chance, other: Chance, what: &str) {
 
 #[test]
 fn in_a_random_order_neither_waiting_long_nor_pressing_reload_changes_the_chance() {
-    let world = crowd("[visitors]\nreloading = 0.3\npatience_seconds = 120\n")
+    let world = crowd("[visitors]\nreloading = 0.5\npatience_seconds = 120\n")
         .replace("session_duration = 2\n", "session_duration = 2\nqueueing_method = \"random\"\n")
         // As many come as go: the chance of a second is then the same all the time.
-        .replace(
-            "until = 8\nper_minute = 1000\n[[arrivals]]\nfrom = 8\nper_minute = 300",
-            "per_minute = 500",
-        );
+        .replace("until = 8\nper_minute = 500\n[[arrivals]]\nfrom = 8\nper_minute = 150", "per_minute = 250");
     let mut chances = [Chance::default(); 4];
     for seed in 1..=2 {
         let measured = run(&world, seed);

@@ -173,25 +173,25 @@ fn scramble(number: u64) -> u64 {
 }
 
 impl StateKey {
-    /// The part of those who wait who may ask for a slot when they check in, so that what is free now, and what will be
-    /// within a round, finds somebody. 1 or more: everybody may.
-    pub fn draw_threshold(&self, room: &Room, time: u64) -> f64 {
-        let waiting = self.present_ahead(None);
-        if waiting <= 0 {
-            return 1.0;
-        }
+    /// Where there are more who wait than free slots: the part of them who may ask for a slot when they check in, so that
+    /// what is free now, and what will be within a round, finds somebody.
+    pub fn draw_threshold(&self, room: &Room, time: u64) -> Option<f64> {
+        let waiting = self.present_ahead(None) as f64;
         let minute = minute_of(time);
         let used = self.admitted_in(minute) + if minute == self.minute { self.unnumbered } else { 0 };
         let into = time.saturating_sub(start_of(minute)) as f64 / 60_000.0;
         let rate = self.most_new(room) as f64;
         let round_ms = room.refresh_ms().max(1) as f64;
-        let free_by_rate = (rate * (into + 2.0 / 60.0) - used as f64).max(0.0);
+        let free_by_rate = rate * (into + 2.0 / 60.0) - used as f64;
         let free_by_active = (self.most_active(room) - self.active_at(time)) as f64;
         let free = free_by_active.min(free_by_rate).max(0.0);
+        if waiting <= free {
+            return None;
+        }
         let freeing_by_rate = rate * round_ms / 60_000.0;
         let freeing = (free_by_active + f64::from(self.expiring_refresh)).min(freeing_by_rate).max(0.0);
         let asking = TIMES * freeing + free * (round_ms / FREE_WITHIN_MS) + A_FEW;
-        asking / waiting as f64
+        Some((asking / waiting).min(1.0))
     }
 }
 
@@ -216,10 +216,7 @@ pub fn draw(
         return None;
     }
     let state = state.filter(|state| state.age(now) <= FRESH_MS)?;
-    let threshold = state.key.draw_threshold(room, state.global_time(now));
-    if threshold >= 1.0 {
-        return None;
-    }
+    let threshold = state.key.draw_threshold(room, state.global_time(now))?;
     let round =
         waiting.map_or_else(|| now / room.refresh_ms().max(1), |ticket| round_of(room, ticket.id, now));
     let number = waiting.map(|ticket| key.of_round(&room.name, round).number(ticket.id));

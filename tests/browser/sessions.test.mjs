@@ -26,7 +26,11 @@ describe("sessions", () => {
   }
 
   test("whoever has ordered makes room for the next in line", async (t) => {
-    const room = await newRoom(t, { enabled_origin_commands: ["revoke"], session_duration: 30 });
+    const room = await newRoom(t, {
+      enabled_origin_commands: ["revoke"],
+      session_duration: 30,
+      queueing_status_code: 429,
+    });
     const customer = await newVisitor(t, room);
     await inShop(customer.page).waitFor();
     const next = await newVisitor(t, room);
@@ -40,6 +44,20 @@ describe("sessions", () => {
     assert.ok(!names.includes("__anteroom"), `${names}`);
     // A session lasts half an hour: nothing but the order lets anybody in before.
     await inShop(next.page).waitFor();
+    // A script of the page that is still open gets something to act on, not a page.
+    const told = await customer.page.evaluate(async () => {
+      const answer = await fetch("/api/stock");
+      const { headers } = answer;
+      return [
+        answer.status,
+        headers.get("anteroom"),
+        Number(headers.get("retry-after")),
+        await answer.json(),
+      ];
+    });
+    assert.deepEqual(told.slice(0, 2), [429, "waiting"]);
+    assert.ok(told[2] > 0);
+    assert.equal(told[3].cfWaitingRoom.inWaitingRoom, true);
     await customer.page.getByRole("link", { name: "Back to all things" }).click();
     await inLine(customer.page).waitFor();
   });
@@ -56,6 +74,21 @@ describe("sessions", () => {
     t.after(() => new Promise((closed) => server.close(closed)));
     return `http://127.0.0.1:${server.address().port}/`;
   }
+
+  test("a script of another site's page can read that and how long to wait", async (t) => {
+    const room = await newRoom(t, { total_active_users: 1 });
+    await inShop((await newVisitor(t, room)).page).waitFor();
+    const visitor = await Visitor.of(browser);
+    t.after(() => visitor.close());
+    await visitor.page.goto(await startHost(t, "about:blank"));
+    const told = await visitor.page.evaluate(async (address) => {
+      const answer = await fetch(address, { credentials: "include" });
+      return [answer.headers.get("anteroom"), Number(answer.headers.get("retry-after")), await answer.json()];
+    }, room.url);
+    assert.equal(told[0], "waiting");
+    assert.ok(told[1] > 0);
+    assert.equal(told[2].cfWaitingRoom.inWaitingRoom, true);
+  });
 
   /** A visitor of such a page: 127.0.0.1 and localhost are two sites. */
   async function inFrame(t, room) {

@@ -96,7 +96,7 @@ fn an_unhealthy_origin_is_spared_by_passthrough_too() {
 #[test]
 fn nothing_is_drawn_where_there_is_room_for_all_who_wait() {
     let room = room(QueueingMethod::Random);
-    let free = Clocked { key: StateKey { active: 50, ..full(3, 20).key }, received_at: NOW };
+    let free = Clocked { key: StateKey { active: 50, admitted: 0, ..full(3, 20).key }, received_at: NOW };
     for state in [full(0, 0), free] {
         assert_eq!(draw(&room, &key(), &Standing::New, Some(&state), NOW), None);
         assert_eq!(draw(&room, &key(), &waiting(1), Some(&state), NOW), None);
@@ -118,6 +118,16 @@ fn a_ticket_has_one_chance_in_a_round_and_a_newcomer_none() {
     assert_eq!(chance(first, NOW).number, chance(first, begin).number);
     let newcomer = chance(Standing::New, NOW);
     assert_eq!((newcomer.number, newcomer.wins), (None, false));
+}
+
+#[test]
+fn pressing_reload_wins_nothing_though_there_are_nearly_enough_slots() {
+    let room = room(QueueingMethod::Random);
+    let state = full(30, 20);
+    let asked = Standing::Waiting(ticket(1, NOW));
+    let drawn = draw(&room, &key(), &asked, Some(&state), NOW + 1).unwrap();
+    assert_eq!((drawn.threshold, drawn.wins), (1.0, false));
+    assert!(draw(&room, &key(), &waiting(1), Some(&state), NOW).unwrap().wins);
 }
 
 #[test]
