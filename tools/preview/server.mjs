@@ -8,6 +8,7 @@ import { problemsOf } from "../templates.mjs";
 import { factsFor, factsOf, STATES } from "./facts.mjs";
 import { indexPage, problemPage, welcomePage } from "./pages.mjs";
 
+/** Sooner than usual, to see what a check brings. */
 const REFRESH_SECONDS = 5;
 /** For owners' pages only, and only here: they show what was saved. */
 const RELOADER = `<script>new EventSource("/changes").onmessage = () => location.reload();</script>`;
@@ -26,7 +27,8 @@ function factsAsked(parameters) {
   const chosen = language ? { language, visitorLanguages: false } : {};
   if (state in STATES) {
     const facts = factsOf(state);
-    const refreshSeconds = facts.refreshSeconds && REFRESH_SECONDS;
+    // Owners' pages are told what is usual; they come anew when they are saved.
+    const refreshSeconds = page ? facts.refreshSeconds : facts.refreshSeconds && REFRESH_SECONDS;
     return { ...facts, ...chosen, customPage: page, refreshSeconds };
   }
   if (state in MOMENTS) return { ...factsOf("next"), ...chosen, customPage: page, refreshSeconds: 1 };
