@@ -84,7 +84,7 @@ impl DurableObject for Counter {
                     return self.lease_out(&home, asked).await;
                 }
                 let time = now();
-                let holders = self.claim(&home, &asked, time);
+                let holders = self.claim(&home, &asked);
                 let outcomes = {
                     let mut counter = self.giver.borrow_mut();
                     let Some(counter) = counter.as_mut() else { return Response::error("not ready", 503) };
@@ -120,7 +120,7 @@ fn closed(asked: &Take) -> Result<Response> {
 impl Counter {
     /// Answers a worker's call from the stock, and what the stock cannot give with the next call to the pool.
     async fn lease_out(&self, home: &Home, asked: Take) -> Result<Response> {
-        let holders = self.claim(home, &asked, now());
+        let holders = self.claim(home, &asked);
         let places: Vec<u64> = {
             let mut lessor = self.lessor.borrow_mut();
             let Lessor { counter, next_place, answers } = &mut *lessor;
@@ -161,11 +161,11 @@ impl Counter {
     }
 
     /// Whose turn it is at each address, where the owner wants one place per address.
-    fn claim(&self, home: &Home, asked: &Take, time: u64) -> Vec<u64> {
+    fn claim(&self, home: &Home, asked: &Take) -> Vec<u64> {
         if !home.room.one_place_per_address {
             return Vec::new();
         }
-        self.addresses.borrow_mut().claim_all(&asked.asks, &asked.addresses, time)
+        self.addresses.borrow_mut().claim_all(&asked.asks, &asked.addresses, now())
     }
 
     /// Calls the pool if a call is due. It goes on though the visitor for whom it is made has gone.
