@@ -112,8 +112,8 @@ fn seconds_by_limit(room: &Room, key: &StateKey, users: i64, time: u64) -> f64 {
 /// In how many seconds a visitor who waits should check in again. Usually after the room's refresh interval, a tenth
 /// more or less; sooner when it will be the turn of the visitor's bucket before that, at a moment drawn from the time
 /// that the bucket will take. So slots are taken when they are free, and nobody asks long before. Later, up to the
-/// room's longest interval, while that turn is far; but only who is `known`, having come back once: of others nobody
-/// knows whether they will. `random` is from 0 (inclusive) to 1.
+/// room's longest interval, while that turn is far and the limits are the usual ones; but only who is `known`, having come
+/// back once: of others nobody knows whether they will. `random` is from 0 (inclusive) to 1.
 pub fn next_check_in_seconds(
     room: &Room,
     key: Option<&StateKey>,
@@ -133,9 +133,11 @@ pub fn next_check_in_seconds(
     });
     let soonest = refresh / SOONEST_PART;
     let longest = f64::from(room.refresh_interval_max_seconds);
+    // Limits that follow the origin may rise meanwhile: then a turn that seems far is not.
+    let is_foreseen = known && key.is_some_and(|key| key.limits.is_none());
     let next = match turn {
         Some((turn, middle)) => {
-            let away = if known { (middle * AWAY_PART).min(longest) } else { 0.0 };
+            let away = if is_foreseen { (middle * AWAY_PART).min(longest) } else { 0.0 };
             turn.max(soonest).min(usual.max(away * jitter))
         }
         None => usual,
