@@ -85,7 +85,7 @@ describe("the status page", { concurrency: 2 }, () => {
     await page.locator("#availability-chart canvas").waitFor();
     await page.locator("#total-chart canvas").waitFor();
     await page.locator("details summary").click();
-    await look(page, "health", { keyboard: false });
+    await look(page, "health", { keyboard: false, language: "en" });
     // What is open stays open when the page is brought up to date.
     await notify(room, { status: "Healthy", reason: "No failures", actual_code: 200 });
     await row(page, "configuration-service").getByText("No failures").waitFor();
