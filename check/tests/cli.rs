@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use anteroom::config::ROOM_FIELDS;
+
 const OBJECTS: &str = r#"
 [[durable_objects.bindings]]
 name = "COUNTER"
@@ -484,47 +486,12 @@ fn help_teaches_every_field() {
     let output = run(&["--help"]);
     let help = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success());
-    for word in [
-        "host",
-        "path",
-        "additional_routes",
-        "path_case_insensitive",
+    let more = [
         "domain",
-        "total_active_users",
-        "new_users_per_minute",
-        "limits",
-        "origin_slow_ms",
-        "rate_window",
-        "session_duration",
-        "queueing_method",
-        "queue_all",
-        "suspended",
-        "slot_strategy",
-        "curve_factor",
-        "on_error",
-        "origin_guard",
-        "health_checks",
-        "on_unhealthy",
-        "bypass_rules",
-        "count",
-        "exempt_extensions",
-        "cookie_suffix",
-        "cookie_attributes",
-        "queueing_status_code",
-        "refresh_interval_seconds",
         "event_start_time",
         "event_end_time",
         "prequeue_start_time",
         "shuffle_at_event_start",
-        "custom_page_html",
-        "default_template_language",
-        "visitor_languages",
-        "json_response_enabled",
-        "json_response",
-        "message",
-        "show_position",
-        "show_wait",
-        "show_progress",
         "url",
         "tcp",
         "method",
@@ -542,7 +509,8 @@ fn help_teaches_every_field() {
         "--env",
         "--json",
         "Exit status",
-    ] {
+    ];
+    for word in ROOM_FIELDS.iter().chain(&more) {
         assert!(help.contains(word), "{word}");
     }
 }

@@ -46,7 +46,7 @@ impl Table<'_> {
             language: self.language(),
             visitor_languages: self.flag_unless_off("visitor_languages"),
             exact_json: self.flag("json_response_enabled"),
-            preferred_json: self.choice("json_response", ("auto", true), &[("off", false)], &[]),
+            preferred_json: self.choice("json_response", ("auto", true), &[("off", false)]),
             message: self.message(),
             position: self.flag_unless_off("show_position"),
             wait: self.flag_unless_off("show_wait"),

@@ -40,8 +40,8 @@ const STATUS_CODES: [u16; 3] = [200, 202, 429];
 /// Nothing else may be served below this path: it holds Anteroom's own pages on every covered host.
 const OWN_PATH: &[u8] = b"/__anteroom";
 
-/// Every field of a room's table.
-const FIELDS: &[&str] = &[
+/// Every field of a room's table, as owners write it.
+pub const ROOM_FIELDS: &[&str] = &[
     "description",
     "host",
     "path",
@@ -171,7 +171,7 @@ impl std::error::Error for ConfigError {}
 /// Every error of the room: unknown fields, wrong types, values out of range, conflicts, what is missing.
 pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError>> {
     let (name, mut table) = Table::open(Part::Room, var_name, value)?;
-    table.unknown(FIELDS);
+    table.unknown(ROOM_FIELDS);
 
     let (total_active_users, new_users_per_minute, adaptive) = table.limits();
     let (refresh_interval_seconds, refresh_interval_max_seconds) = table.refresh_intervals();
@@ -190,7 +190,6 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
             "rate_window",
             ("minute", RateWindow::Minute),
             &[("sliding", RateWindow::Sliding)],
-            &[],
         ),
         session_duration: table.whole("session_duration", 1..=30, Some(5)),
         disable_session_renewal: table.flag("disable_session_renewal"),
@@ -205,17 +204,15 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
                 ("adapted_worker_slots", SlotStrategy::AdaptedWorkerSlots),
                 ("worker_slots", SlotStrategy::WorkerSlots),
             ],
-            &[],
         ),
         curve_factor: table.curve_factor(),
-        on_error: table.choice("on_error", ("admit", OnError::Admit), &[("queue", OnError::Queue)], &[]),
+        on_error: table.choice("on_error", ("admit", OnError::Admit), &[("queue", OnError::Queue)]),
         origin_guard: table.origin_guard(),
         health_checks: table.health_checks(),
         on_unhealthy: table.choice(
             "on_unhealthy",
             ("ignore", OnUnhealthy::Ignore),
             &[("hold", OnUnhealthy::Hold)],
-            &[],
         ),
         bypass_rules: table.bypass_rules().into(),
         count: table.count(),
@@ -238,7 +235,6 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
                 ("user_agent", BindTicket::UserAgent),
                 ("both", BindTicket::Both),
             ],
-            &[],
         ),
         page: table.page(),
         prequeue: false,
@@ -416,7 +412,7 @@ impl<'a> Table<'a> {
 
     /// Both limits: numbers, or with `limits = "adaptive"` ranges.
     fn limits(&mut self) -> (u32, u32, Option<AdaptiveRange>) {
-        let adapts = self.choice("limits", ("fixed", false), &[("adaptive", true)], &[]);
+        let adapts = self.choice("limits", ("fixed", false), &[("adaptive", true)]);
         let (least_active_users, most_active_users) = self.limit("total_active_users", adapts);
         let (least_new_users, most_new_users) = self.limit("new_users_per_minute", adapts);
         let slow_ms = self.get("origin_slow_ms").map(|value| {
@@ -490,7 +486,7 @@ impl<'a> Table<'a> {
             ("static", GuardStrategy::Static),
         ];
         let settings = GuardSettings {
-            strategy: self.choice("strategy", ("position", GuardStrategy::Position), &strategies, &[]),
+            strategy: self.choice("strategy", ("position", GuardStrategy::Position), &strategies),
             min: self.whole("min", WINDOW, Some(2)),
             max: self.whole("max", WINDOW, Some(1_000)),
             at_once: self.get("at_once").is_some().then(|| self.whole("at_once", WINDOW, Some(1))),
@@ -507,7 +503,7 @@ impl<'a> Table<'a> {
                 "add it: how many requests of one worker the origin serves at once, for example at_once = 4";
             self.refuse_shown("at_once", "(not set)".to_owned(), message.to_owned(), fix);
         }
-        let admitted = self.choice("admitted", ("retry", WhenFull::Retry), &[("pass", WhenFull::Pass)], &[]);
+        let admitted = self.choice("admitted", ("retry", WhenFull::Retry), &[("pass", WhenFull::Pass)]);
         OriginGuard { settings, admitted }
     }
 
@@ -575,14 +571,8 @@ impl<'a> Table<'a> {
         false
     }
 
-    /// One of some names. `later` are names that are known but not available yet.
-    pub(crate) fn choice<T: Copy>(
-        &mut self,
-        field: &str,
-        default: (&str, T),
-        others: &[(&str, T)],
-        later: &[&str],
-    ) -> T {
+    /// One of some names.
+    pub(crate) fn choice<T: Copy>(&mut self, field: &str, default: (&str, T), others: &[(&str, T)]) -> T {
         let (default_name, default) = default;
         let Some(value) = self.get(field) else { return default };
         let name = value.as_str().unwrap_or_default();
@@ -591,11 +581,6 @@ impl<'a> Table<'a> {
         }
         if let Some((_, choice)) = others.iter().find(|(known, _)| *known == name) {
             return *choice;
-        }
-        if later.contains(&name) {
-            let fix = format!("set {field} to \"{default_name}\", or leave it out");
-            self.refuse(field, value, "is not available yet", &fix);
-            return default;
         }
         let mut names = vec![default_name];
         names.extend(others.iter().map(|(name, _)| *name));
@@ -774,10 +759,9 @@ impl<'a> Table<'a> {
                 ("visible_non_interactive", Some(TurnstileMode::VisibleNonInteractive)),
                 ("visible_managed", Some(TurnstileMode::VisibleManaged)),
             ],
-            &[],
         );
         let infinite = [("infinite_queue", TurnstileAction::InfiniteQueue)];
-        let action = self.choice("turnstile_action", ("log", TurnstileAction::Log), &infinite, &[]);
+        let action = self.choice("turnstile_action", ("log", TurnstileAction::Log), &infinite);
         let field = "turnstile_sitekey";
         let Some(sitekey) = self.text(field, "0x4AAAAAAA...") else {
             let is_wrong = self.errors.iter().any(|error| error.field.starts_with("turnstile_"));
@@ -828,8 +812,8 @@ impl<'a> Table<'a> {
         self.unknown(&COOKIE_FIELDS);
         let samesites = [("lax", SameSite::Lax), ("none", SameSite::None), ("strict", SameSite::Strict)];
         let secures = [("always", Secure::Always), ("never", Secure::Never)];
-        let samesite = self.choice("samesite", ("auto", SameSite::Auto), &samesites, &[]);
-        let secure = self.choice("secure", ("auto", Secure::Auto), &secures, &[]);
+        let samesite = self.choice("samesite", ("auto", SameSite::Auto), &samesites);
+        let secure = self.choice("secure", ("auto", Secure::Auto), &secures);
         if samesite == SameSite::None && secure == Secure::Never {
             let message =
                 "conflicts with samesite = \"none\": browsers drop such a cookie unless it is Secure";

@@ -106,6 +106,11 @@ impl Room {
         self.queue_all || self.prequeue
     }
 
+    /// Whoever is not in is turned away: nobody new enters, and nobody waits.
+    pub fn turns_away(&self) -> bool {
+        self.queueing_method == QueueingMethod::Reject && !self.is_closed()
+    }
+
     /// Whether a check of this name, in any case, speaks for the room's origin.
     pub fn listens_to(&self, check: &str) -> bool {
         self.health_checks.iter().any(|name| name.eq_ignore_ascii_case(check))

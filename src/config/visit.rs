@@ -11,7 +11,7 @@ const EXTENSIONS: &str = "exempt_extensions";
 
 impl Table<'_> {
     pub(super) fn count(&mut self) -> Count {
-        self.choice("count", ("all", Count::All), &[("navigations", Count::Navigations)], &[])
+        self.choice("count", ("all", Count::All), &[("navigations", Count::Navigations)])
     }
 
     /// Extensions of paths, in lower case and without dot.

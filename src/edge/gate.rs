@@ -229,7 +229,9 @@ impl Visit {
             self.place.refresh_state().await;
         }
         let (mut ticket, waited) = match standing {
-            Standing::Active(ticket) | Standing::Waiting(ticket) => (ticket, true),
+            // By the colo's own clock the visitor is in after all.
+            Standing::Active(ticket) => return self.pass(ticket),
+            Standing::Waiting(ticket) => (ticket, true),
             Standing::New => {
                 let time = self.place.time();
                 let id = random_id()?;
@@ -241,7 +243,9 @@ impl Visit {
         if let Some(verdict) = turnstile::verdict(&self.settings, room, &self.request.inner).await {
             ticket.human = verdict.human(ticket.human);
         }
-        let step = if waited && !self.is_counted(&ticket)
+        let step = if room.turns_away() {
+            Step::Refuse
+        } else if waited && !self.is_counted(&ticket)
             || draw.is_some_and(|draw| !draw.wins)
             || !passages::has_room(room)
         {

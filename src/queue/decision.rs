@@ -95,7 +95,7 @@ pub fn decide(room: &Room, standing: &Standing, state: Option<&Clocked>, now: u6
     if room.is_closed() {
         return Decision::Wait;
     }
-    if room.queueing_method == QueueingMethod::Reject {
+    if room.turns_away() {
         return Decision::Refuse;
     }
     // However old the word is: whoever enters sees errors. Its successor comes with the next report.

@@ -101,7 +101,7 @@ impl fmt::Debug for Seed {
 
 /// A ticket's id as it is shown: 16 hexadecimal digits.
 pub fn draw_id(id: u64) -> String {
-    hex(&id.to_be_bytes())
+    format!("{id:016x}")
 }
 
 fn mac(key: &[u8; 32], message: &[u8]) -> [u8; 32] {

@@ -6,8 +6,8 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde::Serialize;
 use sha2::Sha256;
 
-/// The request header that carries it.
-pub const ADMITTED_HEADER: &str = "anteroom-admitted";
+use crate::queue::draw_id;
+
 /// The shortest key, in bytes: as long as the hash (RFC 7518, section 3.2).
 pub const MIN_ADMISSION_KEY: usize = 32;
 /// It is good for so many seconds: the way to the origin, and clocks that differ.
@@ -15,7 +15,7 @@ const GOOD_FOR_SECONDS: u64 = 120;
 /// `{"alg":"HS256","typ":"JWT"}`, the same for all.
 const PROTECTED: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9";
 
-/// The key of the header [`ADMITTED_HEADER`]: a JSON Web Signature (RFC 7515) in its compact form, HMAC-SHA-256, by which
+/// The key of the request header `Anteroom-Admitted`, which `entry.js` sets: a JSON Web Signature (RFC 7515) in its compact form, HMAC-SHA-256, by which
 /// an origin refuses requests that came around the room.
 #[derive(Clone)]
 pub struct AdmissionKey(Hmac<Sha256>);
@@ -26,7 +26,7 @@ struct Claims<'a> {
     iss: &'static str,
     /// The room.
     aud: &'a str,
-    /// The ticket's id, in hex: the same for all requests of a session.
+    /// The ticket's id, as visitors are told it: the same for all requests of a session.
     sub: String,
     iat: u64,
     exp: u64,
@@ -43,13 +43,8 @@ impl AdmissionKey {
     /// epoch.
     pub fn sign(&self, room: &str, id: u64, now_ms: u64) -> String {
         let iat = now_ms / 1_000;
-        let claims = Claims {
-            iss: "anteroom",
-            aud: room,
-            sub: format!("{id:016x}"),
-            iat,
-            exp: iat + GOOD_FOR_SECONDS,
-        };
+        let claims =
+            Claims { iss: "anteroom", aud: room, sub: draw_id(id), iat, exp: iat + GOOD_FOR_SECONDS };
         // Texts and numbers always serialise; an empty text verifies nowhere.
         let claims = serde_json::to_string(&claims).unwrap_or_default();
         let mut signed = format!("{PROTECTED}.{}", URL_SAFE_NO_PAD.encode(claims));

@@ -24,7 +24,7 @@ mod keys;
 mod seal;
 mod secret;
 
-pub use admission::{ADMITTED_HEADER, AdmissionKey, MIN_ADMISSION_KEY};
+pub use admission::{AdmissionKey, MIN_ADMISSION_KEY};
 pub use binding::{address_key, binding};
 pub use contents::{CLOCK_SKEW_MS, Human, MAX_WAIT_MINUTES, Standing, Terms, Ticket, standing};
 pub use cookie::{find_cookie, set_cookie};

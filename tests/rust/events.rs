@@ -322,31 +322,33 @@ fn lease(held: u32, sequence: u64) -> LeaseAsk {
     }
 }
 
+/// Tells a pool of an empty room, and when it changes.
+fn renew(pool: &mut Pool, room: &Room, now: u64) {
+    let key = StateKey {
+        v: 1,
+        taken_at: now,
+        minute: minute_of(now),
+        step: 500,
+        covered: now,
+        ..StateKey::default()
+    };
+    pool.renew(key, now);
+    pool.changes_at(room.next_change(now));
+}
+
 #[test]
 fn the_pool_gives_nothing_in_a_prequeue_and_no_lease_lasts_into_it() {
     let room = room(&json!({}));
     let mut pool = Pool::restore(None, START);
     let before = START - 10 * MINUTE - 3_000;
-    let renew = |pool: &mut Pool, now: u64| {
-        let key = StateKey {
-            v: 1,
-            taken_at: now,
-            minute: minute_of(now),
-            step: 500,
-            covered: now,
-            ..StateKey::default()
-        };
-        pool.renew(key, now);
-        pool.changes_at(room.next_change(now));
-    };
-    renew(&mut pool, before);
+    renew(&mut pool, &room, before);
     let answer = pool.lease(room.at(before).0, "AMS", &lease(0, 1), before).unwrap();
     assert_eq!(answer.given, [(1, 0)]);
     assert!(answer.extra > 0);
     assert!(answer.hold_ms <= 3_000, "{} ms", answer.hold_ms);
 
     let within = START - 1;
-    renew(&mut pool, within);
+    renew(&mut pool, &room, within);
     let (prequeueing, _) = room.at(within);
     let answer = pool.lease(prequeueing, "AMS", &lease(answer.extra, 2), within).unwrap();
     assert_eq!((answer.given[0].0, answer.extra, answer.most, answer.level), (0, 0, 0, Level::Queueing));
@@ -361,7 +363,7 @@ fn the_pool_gives_nothing_in_a_prequeue_and_no_lease_lasts_into_it() {
     let outcomes = pool.take(prequeueing, &[ask], within).unwrap();
     assert!(matches!(outcomes[0], Outcome::Refused { .. }));
 
-    renew(&mut pool, START);
+    renew(&mut pool, &room, START);
     let answer = pool.lease(room.at(START).0, "AMS", &lease(0, 3), START).unwrap();
     assert_eq!(answer.given[0].0, 1);
 }
@@ -380,16 +382,7 @@ fn what_lay_in_stocks_before_a_prequeue_is_not_missing_at_the_start() {
     let room = room(&json!({}));
     let mut pool = Pool::restore(None, START);
     let ask = |pool: &mut Pool, colo: &str, ask: &LeaseAsk, now: u64| {
-        let key = StateKey {
-            v: 1,
-            taken_at: now,
-            minute: minute_of(now),
-            step: 500,
-            covered: now,
-            ..StateKey::default()
-        };
-        pool.renew(key, now);
-        pool.changes_at(room.next_change(now));
+        renew(pool, &room, now);
         pool.lease(room.at(now).0, colo, ask, now).unwrap()
     };
     let before = START - 10 * MINUTE - 3_000;
