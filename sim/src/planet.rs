@@ -310,7 +310,7 @@ pub struct Planet {
 
 /// Somebody else has the address's turn.
 fn not_now(ask: &NumberAsk) -> Outcome {
-    Outcome::Refused { minute: ask.minute, limit: ask.limit, wait_ms: 0 }
+    ask.refused(0)
 }
 
 /// A message that waits for Anywhere's state.
@@ -1366,12 +1366,7 @@ impl Planet {
         let Some(done) = self.serve_colo(colo, true) else { return };
         let now = self.local(colo) + (done - self.now());
         if self.room.at(now).0.is_closed() {
-            let refused = |(ask, _): &(NumberAsk, u64)| Outcome::Refused {
-                minute: ask.minute,
-                limit: ask.limit,
-                wait_ms: HINT_MS,
-            };
-            let answers = Some(asks.iter().map(refused).collect());
+            let answers = Some(asks.iter().map(|(ask, _)| ask.refused(HINT_MS)).collect());
             self.send_taken(
                 colo,
                 worker,

@@ -28,6 +28,14 @@ pub struct NumberAsk {
     pub owned: i64,
 }
 
+impl NumberAsk {
+    /// The answer without a number, whatever is left. It is believed for so many milliseconds; 0: not at all, for it says
+    /// nothing of numbers.
+    pub fn refused(&self, wait_ms: u32) -> Outcome {
+        Outcome::Refused { minute: self.minute, limit: self.limit, wait_ms }
+    }
+}
+
 /// What came of asking for a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Wire", into = "Wire")]

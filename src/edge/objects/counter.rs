@@ -107,14 +107,8 @@ impl DurableObject for Counter {
 
 /// The answer while nobody new enters.
 fn closed(asked: &Take) -> Result<Response> {
-    let refused =
-        |ask: &NumberAsk| Outcome::Refused { minute: ask.minute, limit: ask.limit, wait_ms: HINT_MS };
-    answer(&Taken {
-        v: VERSION,
-        outcomes: asked.asks.iter().map(refused).collect(),
-        lent: None,
-        holders: Vec::new(),
-    })
+    let outcomes = asked.asks.iter().map(|ask| ask.refused(HINT_MS)).collect();
+    answer(&Taken { v: VERSION, outcomes, lent: None, holders: Vec::new() })
 }
 
 impl Counter {
@@ -188,7 +182,7 @@ impl Counter {
 
 /// Somebody else has the address's turn. The worker that asked is told so; what is refused here is not a number.
 fn not_now(ask: &NumberAsk) -> Outcome {
-    Outcome::Refused { minute: ask.minute, limit: ask.limit, wait_ms: 0 }
+    ask.refused(0)
 }
 
 async fn call_pool(

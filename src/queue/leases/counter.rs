@@ -136,10 +136,7 @@ impl LeaseCounter {
         } else if self.take_from_stock(now) || self.silent && self.take_spare(now) {
             self.give(place, ask.id, minute, now);
         } else if self.hint.refuses(minute, ask.limit, now) {
-            self.done.push((
-                place,
-                Outcome::Refused { minute: ask.minute, limit: ask.limit, wait_ms: self.hint.left(now) },
-            ));
+            self.done.push((place, ask.refused(self.hint.left(now))));
         } else {
             self.waiting.push_back((place, ask));
         }
@@ -373,7 +370,7 @@ impl LeaseCounter {
         }
         self.done.extend(asks.map(|(place, _)| (place, Outcome::Unknown)));
         for (place, ask) in flight.twins {
-            let refused = Outcome::Refused { minute: ask.minute, limit: ask.limit, wait_ms: 0 };
+            let refused = ask.refused(0);
             self.done.push((place, self.held_by(ask.id, minute).unwrap_or(refused)));
         }
     }
