@@ -112,7 +112,7 @@ pub async fn handle(
     }
     let mut rooms = Vec::new();
     for room in settings.rooms.iter() {
-        let request = StateRequest { v: VERSION, minute: minute_of(now()), given: None };
+        let request = StateRequest { v: VERSION, minute: minute_of(now()), given: None, colo: String::new() };
         let answer: Result<StateAnswer> = call(env, GLOBAL, &room.name, STATE, &request, DEADLINE_MS).await;
         let (state, error) = match answer {
             Ok(answer) => (answer.state, None),
