@@ -29,8 +29,6 @@ use crate::ticket::{
     Human, KeyRing, Scope, Standing, Ticket, address_key, binding, find_cookie, set_cookie, standing,
 };
 
-/// Our own paths, on every host that a room covers.
-const OWN_PATHS: &str = "/__anteroom/";
 /// The decision for a request that no room has a say in.
 const NOT_OURS: JsValue = JsValue::UNDEFINED;
 /// Whom the origin is too busy for is asked to try again after so many seconds, and up to so many more.
@@ -55,7 +53,7 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     let settings = Settings::of(&env);
     health::tend_once(&env, &settings, &context);
     let (https, host, path) = parts(&request.url);
-    if path.starts_with(OWN_PATHS) && settings.rooms.covers_host(host) {
+    if operator::is_own(path) && settings.rooms.covers_host(host) {
         let path = path.to_owned();
         return Ok(later(async move { operator::handle(&request.inner, &path, &env, &settings).await }));
     }
