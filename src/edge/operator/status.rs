@@ -91,7 +91,7 @@ pub async fn status(
 
 /// One room's status; what fails is its `error`.
 async fn of_room(room: &Room, env: &Env) -> RoomStatus {
-    let request = StateRequest { v: VERSION, minute: minute_of(now()), given: None };
+    let request = StateRequest { v: VERSION, minute: minute_of(now()), given: None, colo: String::new() };
     let answer: Result<StateAnswer> = call(env, GLOBAL, &room.name, STATE, &request, DEADLINE_MS).await;
     let (state, error) = match answer {
         Ok(answer) => (answer.state, None),
