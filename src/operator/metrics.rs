@@ -1,4 +1,4 @@
-//! What rooms do, as text for Prometheus: OpenMetrics 1.0, or the older format that it grew from.
+//! What rooms do, as text for Prometheus: `OpenMetrics` 1.0, or the older format that it grew from.
 //!
 //! Numbers come from each room's status and from its totals, both JSON. What a room does not tell has no sample: a number
 //! that is not known is not 0.
