@@ -17,6 +17,7 @@ mod own;
 mod passages;
 mod passport;
 mod platform;
+mod rehearsal;
 mod room_worker;
 mod settings;
 mod turnstile;

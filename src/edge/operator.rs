@@ -7,7 +7,7 @@ use worker::{Env, Result};
 use super::calls::{GLOBAL, call};
 use super::clock::now;
 use super::settings::Settings;
-use super::{draws, events, health, own};
+use super::{draws, events, health, own, rehearsal};
 use crate::answer;
 use crate::config::Limits;
 use crate::pipeline::messages::{ORIGIN, OriginStatus, STATE, StateAnswer, StateRequest, VERSION};
@@ -87,6 +87,9 @@ pub async fn handle(
     }
     if path == draws::PATH {
         return draws::handle(request, settings);
+    }
+    if path == rehearsal::PATH {
+        return rehearsal::handle(request, settings);
     }
     if !matches!(path, "/__anteroom/status" | events::PATH) {
         return own::page(&answer::not_found(), None);

@@ -22,6 +22,7 @@ mod limits;
 mod methods;
 mod origin;
 mod places;
+mod rehearsal;
 mod routes;
 mod ticket;
 mod turnstile;

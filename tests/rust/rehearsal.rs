@@ -1,0 +1,76 @@
+//! Marks of rehearsals: who can write one, and for how long it is good.
+
+use anteroom::rehearsal::{HEADER, LONGEST_SECONDS, Mark, Mistake};
+use proptest::prelude::*;
+
+const TOKEN: &str = "the-token-of-the-tests";
+const UNTIL: u64 = 1_800_000_600;
+/// Made by another program: `printf anteroom-rehearsal:v1.friday.1800000600 | openssl dgst -sha256 -hmac
+/// the-token-of-the-tests -binary | basenc --base64url`.
+const MARK: &str = "v1.friday.1800000600.Sayp2N5wfpfPc0SXmhnO_8bj-ydfe9xj-eGpDeNvILw";
+
+fn read(value: &str, tokens: &[&'static str], now_seconds: u64) -> Result<(String, u64), Mistake> {
+    let mark = Mark::read(value, tokens.iter().copied(), now_seconds * 1_000)?;
+    Ok((mark.name.to_owned(), mark.until))
+}
+
+#[test]
+fn a_mark_of_any_token_that_may_steer_is_good_until_its_time() {
+    assert_eq!(HEADER, "anteroom-rehearsal");
+    let good = Ok(("friday".to_owned(), UNTIL * 1_000));
+    assert_eq!(read(MARK, &[TOKEN], UNTIL - 1), good);
+    assert_eq!(read(MARK, &["another-token-of-ours", TOKEN], UNTIL - LONGEST_SECONDS), good);
+    assert_eq!(read(MARK, &[TOKEN], UNTIL), Err(Mistake::Over));
+    assert_eq!(read(MARK, &[TOKEN], UNTIL - LONGEST_SECONDS - 1), Err(Mistake::TooLong));
+}
+
+#[test]
+fn nobody_marks_without_a_token() {
+    for tokens in [&[][..], &[""], &["another-token-of-ours"], &["the-token-of-the-test"]] {
+        assert_eq!(read(MARK, tokens, UNTIL - 1), Err(Mistake::Unknown), "{tokens:?}");
+    }
+    // Signed with an empty token, where none is set.
+    let empty = "v1.friday.1800000600.NY6531J86o_bjYZy5c5auJAW93ct5ruaHHmdoJVyIYQ";
+    assert_eq!(read(empty, &[""], UNTIL - 1), Err(Mistake::Unknown));
+}
+
+#[test]
+fn what_is_not_written_as_a_mark_is_none() {
+    let signature = MARK.rsplit('.').next().unwrap();
+    let long = "a".repeat(33);
+    for value in [
+        "",
+        ".",
+        "...",
+        "v1",
+        "v1.friday",
+        &format!("v2.friday.{UNTIL}.{signature}"),
+        &format!("v1..{UNTIL}.{signature}"),
+        &format!("v1.fri day.{UNTIL}.{signature}"),
+        &format!("v1.fri.day.{UNTIL}.{signature}"),
+        &format!("v1.{long}.{UNTIL}.{signature}"),
+        &format!("v1.friday.-{UNTIL}.{signature}"),
+        &format!("v1.friday.+{UNTIL}.{signature}"),
+        &format!("v1.friday.99999999999999999999.{signature}"),
+        &format!("v1.friday..{signature}"),
+        &format!("{MARK}="),
+        &format!(" {MARK}"),
+    ] {
+        assert_eq!(read(value, &[TOKEN], UNTIL - 1), Err(Mistake::Unreadable), "{value:?}");
+    }
+}
+
+proptest! {
+    /// One changed character anywhere makes it no mark: neither another name, nor a later end, nor another signature.
+    #[test]
+    fn a_changed_mark_is_none(place in 0..MARK.len(), letter in "[ -~]") {
+        let changed = format!("{}{letter}{}", &MARK[..place], &MARK[place + 1..]);
+        prop_assume!(changed != MARK);
+        prop_assert!(read(&changed, &[TOKEN], UNTIL - 1).is_err());
+    }
+
+    #[test]
+    fn nothing_that_can_be_sent_is_a_mark_by_chance(value in ".*") {
+        prop_assert!(read(&value, &[TOKEN], UNTIL - 1).is_err());
+    }
+}
