@@ -2,8 +2,8 @@
 //!
 //! A mark is a request header that only who holds an operator's token can write:
 //! `v1.<name>.<until>.<signature>`. `until` is in seconds since the epoch. The signature is the HMAC-SHA-256, keyed with
-//! the token, of `anteroom-rehearsal:v1.<name>.<until>`, in base64url without padding. Whoever is marked is a visitor like
-//! all others: limits and order hold for all together.
+//! the SHA-256 of the token, of `anteroom-rehearsal:v1.<name>.<until>`, in base64url without padding. Whoever is marked is a
+//! visitor like all others: limits and order hold for all together.
 
 use std::fmt;
 
@@ -56,13 +56,14 @@ impl fmt::Display for Mistake {
 }
 
 impl<'a> Mark<'a> {
-    /// Reads a mark. `tokens` are those that may mark; `now` is the time in milliseconds since the epoch.
+    /// Reads a mark. `keys` are those of the tokens that may mark, each its SHA-256; `now` is the time in milliseconds since
+    /// the epoch.
     ///
     /// # Errors
     /// Why it is none: then its visitor is one like all others.
-    pub fn read<'t>(
+    pub fn read<'k>(
         value: &'a str,
-        mut tokens: impl Iterator<Item = &'t str>,
+        mut keys: impl Iterator<Item = &'k [u8; 32]>,
         now: u64,
     ) -> Result<Self, Mistake> {
         let (signed, signature) = value.rsplit_once('.').ok_or(Mistake::Unreadable)?;
@@ -76,9 +77,8 @@ impl<'a> Mark<'a> {
         let until = Some(until).filter(|_| is_number).and_then(|until| until.parse::<u64>().ok());
         let until = until.ok_or(Mistake::Unreadable)?;
         let signature = URL_SAFE_NO_PAD.decode(signature).map_err(|_| Mistake::Unreadable)?;
-        // In constant time, token by token.
-        if !tokens.any(|token| signer(token, signed).is_some_and(|mac| mac.verify_slice(&signature).is_ok()))
-        {
+        // In constant time, key by key.
+        if !keys.any(|key| signer(key, signed).is_some_and(|mac| mac.verify_slice(&signature).is_ok())) {
             return Err(Mistake::Unknown);
         }
         let until = until * 1_000;
@@ -92,8 +92,7 @@ impl<'a> Mark<'a> {
     }
 }
 
-/// Signs with a token; `None`: an empty token signs nothing.
-fn signer(token: &str, signed: &str) -> Option<Hmac<Sha256>> {
-    let mac: Hmac<Sha256> = Hmac::new_from_slice(token.as_bytes()).ok().filter(|_| !token.is_empty())?;
+fn signer(key: &[u8; 32], signed: &str) -> Option<Hmac<Sha256>> {
+    let mac: Hmac<Sha256> = Hmac::new_from_slice(key).ok()?;
     Some(mac.chain_update(CONTEXT).chain_update(signed))
 }

@@ -1,6 +1,6 @@
 // The mark by which a room tells visitors of a rehearsal from others: only who holds an operator's token can write it.
 // src/rehearsal.rs reads it.
-import { createHmac } from "node:crypto";
+import { createHash, createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { parseEnv } from "node:util";
 
@@ -24,7 +24,8 @@ const TIMEOUT_MS = 30_000;
  */
 export function sign(token, name, until) {
   const signed = `v1.${name}.${Math.floor(until)}`;
-  const signature = createHmac("sha256", token).update(`${HEADER}:${signed}`).digest("base64url");
+  const key = createHash("sha256").update(token).digest();
+  const signature = createHmac("sha256", key).update(`${HEADER}:${signed}`).digest("base64url");
   return `${signed}.${signature}`;
 }
 
@@ -41,10 +42,11 @@ export function nameOf(now) {
  * @returns {{ token: string, meant: boolean } | undefined} `meant`: somebody has named it.
  */
 export function findToken(url, env, devVars) {
-  if (env.ANTEROOM_TOKEN) return { token: env.ANTEROOM_TOKEN, meant: true };
+  const named = env.ANTEROOM_TOKEN?.trim();
+  if (named) return { token: named, meant: true };
   if (!/^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(new URL(url).hostname)) return undefined;
   try {
-    const token = parseEnv(readFileSync(devVars, "utf8")).ADMIN_TOKEN;
+    const token = parseEnv(readFileSync(devVars, "utf8")).ADMIN_TOKEN?.trim();
     return token ? { token, meant: false } : undefined;
   } catch {
     return undefined;
