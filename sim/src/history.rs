@@ -7,7 +7,8 @@
 //! - came = entered − entered after waiting + joined,
 //! - entered after waiting = joined − left − (waiting at its end − waiting at the end of the minute before),
 //!
-//! and together: came = `new_users` + `leavers` + change of `waiting_users`. Where the counts do not fit together, as in
+//! and together: came = `new_users` + `leavers` + change of `waiting_users`. (Whoever left and comes back to the same place
+//! has come again.) Where the counts do not fit together, as in
 //! a minute that was lost, what is certain counts: at least `joins` came, at most `joins` + `new_users`.
 
 use jiff::Timestamp;
@@ -51,9 +52,9 @@ pub struct Row {
     pub joins: Option<f64>,
     /// Who left the queue without entering.
     pub leavers: Option<f64>,
-    /// How many wait at its end.
+    /// How many wait at its end; of an hour, the mean of its minutes.
     pub waiting_users: Option<f64>,
-    /// How many are active at its end.
+    /// How many are active at its end; of an hour, the mean of its minutes.
     pub active_users: Option<f64>,
     /// Time on the origin of half of those whose visit ended, in seconds.
     pub origin_seconds_p50: Option<f64>,
@@ -219,7 +220,7 @@ impl History {
             let wanted = new + row.leavers.unwrap_or(0.0) + changed + carry;
             let came = wanted.clamp(joins, joins + new);
             carry = wanted - came;
-            let mut counted = came;
+            let mut real = came;
             if without_rehearsals {
                 let (marked_new, marked_joins) =
                     (row.rehearsal_new_users.unwrap_or(0.0), row.rehearsal_joins.unwrap_or(0.0));
@@ -227,10 +228,11 @@ impl History {
                 marked_waiting += marked_joins;
                 let entered = marked_new.min(marked_waiting).min(joins + new - came);
                 marked_waiting = if waiting == 0.0 { 0.0 } else { marked_waiting - entered };
-                counted -= marked_joins + marked_new - entered;
+                real -= marked_joins + marked_new - entered;
             }
-            all.push(counted.max(0.0));
+            all.push(real);
         }
+        settle(&mut all);
         (all, uncertain + carry.abs())
     }
 
@@ -314,6 +316,21 @@ impl History {
         }
         let mean = sum / of;
         (of >= ENOUGH).then(|| f64::midpoint(mean, (mean * mean + 4.0 * mean * gap_seconds).sqrt()))
+    }
+}
+
+/// Marks are counted when they are reported, up to half a minute after their visitors: what is too much in a row belongs to
+/// one shortly before it, else to the next.
+fn settle(counts: &mut [f64]) {
+    let mut debt = 0.0;
+    for row in 0..counts.len() {
+        debt += (-counts[row]).max(0.0);
+        counts[row] = counts[row].max(0.0);
+        for earlier in (row.saturating_sub(2)..=row).rev() {
+            let taken = counts[earlier].min(debt);
+            counts[earlier] -= taken;
+            debt -= taken;
+        }
     }
 }
 

@@ -126,6 +126,12 @@ fn marked_visitors_can_be_taken_out() {
     assert_eq!((real[0], real[2], real[3]), (20.0, 0.0, 9.0));
     // Of 110, 40 were queued and marked, and 20 marked ones entered: of these, at most ten at once.
     assert!((50.0..=70.0).contains(&real[1]), "{real:?}");
+    // Marks are reported some seconds late: they belong to the minute before.
+    let late = format!(
+        "{header}2026-11-20T10:00:00Z,5,0,0,0,0,0\n2026-11-20T10:01:00Z,45,0,0,0,20,0\n\
+         2026-11-20T10:02:00Z,5,0,0,0,20,0\n2026-11-20T10:03:00Z,5,0,0,0,0,0\n"
+    );
+    assert_eq!(History::parse(&late).unwrap().arrivals(true).0, [5.0, 10.0, 0.0, 5.0]);
     assert!(history.tell(true).notes.concat().contains("taken out"));
     assert!(history.tell(false).notes.concat().contains("--without-rehearsals"));
 }
