@@ -18,6 +18,7 @@ mod own;
 mod passages;
 mod passport;
 mod platform;
+mod rehearsal;
 mod room_worker;
 mod settings;
 mod turnstile;

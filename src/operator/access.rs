@@ -41,6 +41,8 @@ pub enum Target {
     Live,
     /// What lots were drawn by.
     Draws,
+    /// Whether a mark of a rehearsal is good.
+    Rehearsal,
     /// The origin's health; `edge/health.rs` has its rules.
     Health,
 }
@@ -81,6 +83,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
     to_view("events", Target::Events),
     to_view("live", Target::Live),
     for_all("GET", "draws", Target::Draws),
+    for_all("GET", "rehearsal", Target::Rehearsal),
     for_all("", "health", Target::Health),
     for_all("", "health.json", Target::Health),
     for_all("", "health.js", Target::Health),

@@ -23,6 +23,7 @@ mod methods;
 mod operator;
 mod origin;
 mod places;
+mod rehearsal;
 mod routes;
 mod ticket;
 mod turnstile;

@@ -12,7 +12,7 @@ use access::Caller;
 pub use access::knows;
 
 use super::settings::Settings;
-use super::{draws, events, health, own};
+use super::{draws, events, health, own, rehearsal};
 use crate::answer;
 use crate::operator::{Admitted, Refusal, Target};
 
@@ -53,6 +53,7 @@ pub async fn handle(
         }
         Target::Events => reply::json(200, wanted(events::list(settings)).as_deref()),
         Target::Draws => draws::handle(request, settings),
+        Target::Rehearsal => rehearsal::handle(request, settings),
         Target::Health => match health::handle(request, path, env, settings).await? {
             Some(answer) => Ok(answer),
             None => own::page(&answer::not_found(), None),
