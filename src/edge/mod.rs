@@ -7,6 +7,7 @@
 mod bypass;
 mod calls;
 mod clock;
+mod dashboard;
 mod draws;
 mod events;
 mod gate;
