@@ -1,9 +1,10 @@
 //! `GLOBAL`: the room as all colos see it. Routes: `POST /push`, `POST /state`,
-//! `POST /origin-health`, `POST /origin`. Its alarm stores the colos' reports.
+//! `POST /origin-health`, `POST /origin`. Its one alarm serves several jobs: `Job`.
 
-use std::cell::{Cell, RefCell};
+mod alarm;
+
+use std::cell::RefCell;
 use std::rc::Rc;
-use std::time::Duration;
 
 use worker::{DurableObject, Env, ListOptions, Request, Response, Result, State, durable_object};
 
@@ -15,6 +16,7 @@ use crate::pipeline::messages::{
 };
 use crate::pipeline::{self, GlobalMeta, OriginMemory};
 use crate::queue::minute_of;
+use alarm::{Alarm, Job};
 
 /// The storage key of what is not a colo's report.
 const META: &str = "meta";
@@ -31,7 +33,7 @@ pub struct Global {
     state: State,
     env: Env,
     memory: Rc<RefCell<Option<pipeline::Global>>>,
-    alarm_set: Cell<bool>,
+    alarm: Rc<Alarm>,
 }
 
 /// A panic in one event leaves at most one report half merged; the colo's next one takes its place.
@@ -40,9 +42,12 @@ impl std::panic::RefUnwindSafe for Global {}
 impl DurableObject for Global {
     fn new(state: State, env: Env) -> Self {
         let memory = Rc::new(RefCell::new(None));
+        let alarm = Rc::new(Alarm::default());
         let (loaded, storage) = (Rc::clone(&memory), state.storage());
+        let pending = Rc::clone(&alarm);
         let home = Home::of(&state, &env);
         let _init = state.block_concurrency_while(async move {
+            pending.recall(&storage).await?;
             let meta: Option<GlobalMeta> = load(&storage, META).await?;
             let stored = storage.list_with_options(ListOptions::new().prefix(COLO)).await?;
             let mut reports: Vec<ColoReport> = Vec::new();
@@ -55,7 +60,7 @@ impl DurableObject for Global {
             }
             Ok(())
         });
-        Self { state, env, memory, alarm_set: Cell::new(false) }
+        Self { state, env, memory, alarm }
     }
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
@@ -73,9 +78,7 @@ impl DurableObject for Global {
                 if !taken {
                     return Response::error("there is no room for another colo", 507);
                 }
-                if !self.alarm_set.replace(true) {
-                    self.state.storage().set_alarm(Duration::from_millis(STORE_MS)).await?;
-                }
+                self.alarm.wake(Job::Store, time + STORE_MS, time, &self.state.storage()).await?;
                 self.answer(&home, Some(&colo), minute_of(time)).await
             }
             STATE => {
@@ -110,11 +113,31 @@ impl DurableObject for Global {
     }
 
     async fn alarm(&self) -> Result<Response> {
-        self.alarm_set.set(false);
+        let time = now();
+        self.alarm.rang();
+        for job in Job::ALL {
+            if !self.alarm.is_due(job, time) {
+                continue;
+            }
+            let next = match job {
+                Job::Store => self.store_reports().await?,
+            };
+            if let Some(next) = next {
+                self.alarm.plan(job, next);
+            }
+        }
+        self.alarm.set(now(), &self.state.storage()).await?;
+        Response::empty()
+    }
+}
+
+impl Global {
+    /// Stores what the colos have reported since the last time. Nothing is left for later.
+    async fn store_reports(&self) -> Result<Option<u64>> {
         let storage = self.state.storage();
         let (reports, deleted) = {
             let mut memory = self.memory.borrow_mut();
-            let Some(memory) = memory.as_mut() else { return Response::empty() };
+            let Some(memory) = memory.as_mut() else { return Ok(None) };
             (memory.reports_to_store(), memory.reports_to_delete())
         };
         for report in reports {
@@ -127,11 +150,9 @@ impl DurableObject for Global {
         for colo in deleted {
             storage.delete(&format!("{COLO}{colo}")).await?;
         }
-        Response::empty()
+        Ok(None)
     }
-}
 
-impl Global {
     async fn store_origin(&self) -> Result<()> {
         let origin = self.memory.borrow_mut().as_mut().and_then(pipeline::Global::origin_to_store);
         if let Some(origin) = origin {
