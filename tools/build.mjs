@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { readDashboard } from "./dashboard.mjs";
+import { readDashboard } from "./dashboard/assets.mjs";
 import { readPages } from "./pages.mjs";
 import { setup } from "./setup.mjs";
 import {
@@ -31,7 +31,7 @@ const LARGEST_GZIP = 560_000;
 const SOURCES = [
   "tools/build.mjs",
   "tools/pages.mjs",
-  "tools/dashboard.mjs",
+  "tools/dashboard/assets.mjs",
   "src",
   "cipher",
   "static",

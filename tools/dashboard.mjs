@@ -1,44 +1,34 @@
 /**
- * What the dashboard is made of, read and bundled from static/dashboard/: for the Worker's build, for `npm run dashboard`
- * and for tests.
+ * `npm run dashboard`: the dashboard with rooms that are made up, one for each state, to look at it and to work on it.
  */
-import { createHash } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
+import { watch } from "node:fs";
 import { join } from "node:path";
-import { ROOT } from "./toolchain.mjs";
+import { setup } from "./setup.mjs";
+import { Failure, main, ROOT, underNode22 } from "./toolchain.mjs";
 
-const STATIC = join(ROOT, "static");
-const DASHBOARD = join(STATIC, "dashboard");
-
-/**
- * `src/edge/dashboard.js` says what each is.
- * @returns {Promise<import("../src/edge/dashboard.js").DashboardAssets>}
- */
-export async function readDashboard() {
-  // Here, because the set-up that installs it may be a part of the same run.
-  const esbuild = await import("esbuild");
-  const { outputFiles } = await esbuild.build({
-    entryPoints: { script: join(DASHBOARD, "main.js"), style: join(DASHBOARD, "style.css") },
-    outdir: "out",
-    write: false,
-    bundle: true,
-    minify: true,
-    format: "iife",
-    target: "es2022",
-    charset: "utf8",
-    loader: { ".txt": "text" },
-    logLevel: "warning",
-  });
-  const text = (ending) => outputFiles.find(({ path }) => path.endsWith(ending)).text;
-  const [script, style] = [text(".js"), text(".css")];
-  const languages = readdirSync(join(STATIC, "languages"))
-    .filter((name) => name.endsWith(".json"))
-    .map((name) => name.slice(0, -".json".length));
-  return {
-    template: readFileSync(join(DASHBOARD, "page.mustache"), "utf8"),
-    script,
-    style,
-    version: createHash("sha256").update(script).update(style).digest("hex").slice(0, 16),
-    languages: languages.sort(),
-  };
-}
+main(
+  import.meta.url,
+  async () => {
+    await setup();
+    await underNode22();
+    const { Command } = await import("commander");
+    const { startDashboard, TOKENS } = await import("./dashboard/server.mjs");
+    const { port } = new Command("dashboard")
+      .description("Shows the operators' dashboard with rooms that are made up, one for each state.")
+      .option("--port <number>", "where to listen", "8789")
+      .parse()
+      .opts();
+    if (!/^\d+$/.test(port) || Number(port) > 65535) throw new Failure(`--port ${port} is not a port`);
+    const server = await startDashboard({ port: Number(port) }).catch((error) => {
+      throw new Failure(`Cannot listen on port ${port}: ${error.message}`);
+    });
+    watch(join(ROOT, "static", "dashboard"), () =>
+      server.reload().catch(({ message }) => console.error(message)),
+    );
+    const tokens = Object.entries(TOKENS).map(([token, { role }]) => `${token} (role ${role})`);
+    console.log(`\n  The dashboard, with rooms in every state: ${server.url}`);
+    console.log(`  Tokens: ${tokens.join(", ")}\n  Ctrl-C ends it.\n`);
+    await new Promise(() => {});
+  },
+  { stoppable: true },
+);

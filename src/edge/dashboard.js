@@ -3,7 +3,7 @@
 import Mustache from "mustache";
 
 /**
- * What tools/dashboard.mjs makes of static/dashboard/.
+ * What tools/dashboard/assets.mjs makes of static/dashboard/.
  * @typedef {object} DashboardAssets
  * @property {string} template the page, a Mustache template
  * @property {string} script
