@@ -6,7 +6,7 @@ use serde::Serialize;
 use wasm_bindgen::{JsCast, JsValue};
 use worker::{Error, Result};
 
-use super::health::query;
+use super::asked::query;
 use crate::config::{PageSettings, Room, SameSite};
 
 /// The dashboard's path, and that of the sign-in page.
