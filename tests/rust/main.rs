@@ -24,6 +24,7 @@ mod metrics;
 mod operator;
 mod origin;
 mod places;
+mod rehearsal;
 mod routes;
 mod ticket;
 mod turnstile;
