@@ -223,12 +223,12 @@ pub fn text(rooms: &[Known], problems: usize, version: &str, format: Format) -> 
     );
     out.histogram(
         ("wait", "How long users had waited when they entered."),
-        ("/waits", "/waited_seconds"),
+        ("/waits", Some("/waited_seconds")),
         rooms,
     );
     out.histogram(
         ("time_on_origin", "How long users were active, from their entry to their last request."),
-        ("/visits", "/visited_seconds"),
+        ("/visits", None),
         rooms,
     );
     if format == Format::OpenMetrics {
@@ -407,12 +407,11 @@ impl Out {
     }
 
     /// A family of times. A room's totals list how many fall between the bounds, each with its upper one; the last has none.
-    fn histogram(&mut self, (name, help): (&str, &str), (field, sum): (&str, &str), rooms: &[Known]) {
+    /// Where the sum is not known, there is no count either: `OpenMetrics` has both or none.
+    fn histogram(&mut self, (name, help): (&str, &str), (field, sum): (&str, Option<&str>), rooms: &[Known]) {
         let mut is_first = true;
         for room in rooms {
-            let (classes, Some(sum)) = (list(&room.totals, field), number(&room.totals, sum)) else {
-                continue;
-            };
+            let classes = list(&room.totals, field);
             if classes.is_empty() {
                 continue;
             }
@@ -431,8 +430,10 @@ impl Out {
             }
             let labels = [("room", &*room.room), ("le", "+Inf")];
             self.sample(&format!("{name}_seconds_bucket"), &labels, users);
-            self.sample(&format!("{name}_seconds_count"), &labels[..1], users);
-            self.sample(&format!("{name}_seconds_sum"), &labels[..1], sum);
+            if let Some(sum) = sum.and_then(|sum| number(&room.totals, sum)) {
+                self.sample(&format!("{name}_seconds_count"), &labels[..1], users);
+                self.sample(&format!("{name}_seconds_sum"), &labels[..1], sum);
+            }
         }
     }
 }

@@ -3,13 +3,11 @@
 use wasm_bindgen::JsValue;
 use worker::{Env, Result};
 
-use super::status::{self, DEADLINE_MS};
+use super::status;
 use crate::answer;
-use crate::edge::calls::{GLOBAL, call};
 use crate::edge::settings::Settings;
 use crate::edge::{asked, dashboard, own};
 use crate::operator::Operator;
-use crate::pipeline::messages::{LOOK, OperatorAnswer};
 
 /// The dashboard, with what all rooms do for browsers without JavaScript; or the sign-in page.
 pub async fn show(
@@ -27,6 +25,5 @@ pub async fn show(
 pub async fn preview(request: &web_sys::Request, env: &Env, settings: &Settings) -> Result<JsValue> {
     let name = asked::query(request, "room").unwrap_or_default().to_ascii_lowercase();
     let Some(room) = settings.rooms.get(&name) else { return own::page(&answer::not_found(), None) };
-    let look: OperatorAnswer = call(env, GLOBAL, &room.name, LOOK, &(), DEADLINE_MS).await?;
-    dashboard::preview(request, room, &look.body)
+    dashboard::preview(request, room, &status::look(room, env, "").await?)
 }
