@@ -17,6 +17,10 @@ pub enum Needs {
 pub enum Target {
     /// The dashboard; the sign-in page for whoever has not signed in.
     Page,
+    /// The dashboard's script or style.
+    Asset,
+    /// The page that visitors of a room see now.
+    Preview,
     /// A token for a session.
     SignIn,
     /// The end of a session.
@@ -69,6 +73,9 @@ const fn for_all(method: &'static str, path: &'static str, target: Target) -> En
 /// All there is below `/__anteroom/`; `docs/api.md` has the same table.
 pub const ENDPOINTS: &[Endpoint] = &[
     for_all("GET", "", Target::Page),
+    for_all("GET", "dashboard.js", Target::Asset),
+    for_all("GET", "dashboard.css", Target::Asset),
+    to_view("preview", Target::Preview),
     for_all("POST", "session", Target::SignIn),
     for_all("POST", "session/end", Target::SignOut),
     to_view("status", Target::Status),

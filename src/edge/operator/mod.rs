@@ -1,7 +1,6 @@
 //! Our own paths, for operators: each request is let in or refused by one table, then answered.
 
 mod access;
-mod page;
 mod reply;
 mod status;
 
@@ -12,7 +11,7 @@ use access::Caller;
 pub use access::knows;
 
 use super::settings::Settings;
-use super::{draws, events, health, own};
+use super::{dashboard, draws, events, health, own};
 use crate::answer;
 use crate::operator::{Admitted, Refusal, Target};
 
@@ -44,7 +43,18 @@ pub async fn handle(
     };
     let wanted = |text: String| (!caller.is_head()).then_some(text);
     match target {
-        Target::Page => page::show(request, &caller, operator, false),
+        Target::Page => match operator {
+            Some(operator) => {
+                let status = status::status(request, Some(operator), env, settings).await?;
+                dashboard::page(operator, &status)
+            }
+            None => dashboard::sign_in(""),
+        },
+        Target::Asset => dashboard::asset(request, path),
+        Target::Preview => match status::asked_room(request, settings) {
+            Some(room) => dashboard::preview(request, room, &status::text_of_room(room, env).await?),
+            None => reply::refuse(&Refusal::new(404, "There is no such room")),
+        },
         Target::SignIn => access::sign_in(request, &caller, settings).await,
         Target::SignOut => access::sign_out(&caller),
         Target::Status => {

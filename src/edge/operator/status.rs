@@ -89,6 +89,16 @@ pub async fn status(
     Ok(serde_json::to_string(&Status { now: now(), operator, problems: &settings.problems, rooms })?)
 }
 
+/// The room that a request asks for.
+pub fn asked_room<'a>(request: &web_sys::Request, settings: &'a Settings) -> Option<&'a Room> {
+    settings.rooms.get(&asked::query(request, "room")?.to_ascii_lowercase())
+}
+
+/// One room's part of the status, as JSON.
+pub async fn text_of_room(room: &Room, env: &Env) -> Result<String> {
+    Ok(serde_json::to_string(&of_room(room, env).await)?)
+}
+
 /// One room's status; what fails is its `error`.
 async fn of_room(room: &Room, env: &Env) -> RoomStatus {
     let request = StateRequest { v: VERSION, minute: minute_of(now()), given: None, colo: String::new() };
