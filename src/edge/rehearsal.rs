@@ -1,17 +1,11 @@
-//! Marks of rehearsals, as requests bring them: `GET /__anteroom/rehearsal` says whether a mark is good here.
+//! Marks of rehearsals, as requests bring them.
 
 use serde::Serialize;
-use sha2::{Digest, Sha256};
-use wasm_bindgen::JsValue;
 use worker::Result;
 
 use super::clock::now;
-use super::own;
 use super::settings::Settings;
 use crate::rehearsal::{HEADER, Mark, Mistake};
-
-/// The path.
-pub const PATH: &str = "/__anteroom/rehearsal";
 
 /// Times are in milliseconds since the epoch.
 #[derive(Serialize)]
@@ -27,25 +21,14 @@ struct Bad {
     now: u64,
 }
 
-/// Says whether a mark is good, to whoever sends one: it tells nothing that its sender does not know.
-pub fn handle(request: &web_sys::Request, settings: &Settings) -> Result<JsValue> {
+/// Says whether a mark is good here: a status and JSON. It tells nothing that whoever sends the mark does not know.
+pub fn check(request: &web_sys::Request, settings: &Settings) -> Result<(u16, String)> {
     let value = value(request).unwrap_or_default();
-    let time = now();
-    let (status, body) = match read(&value, settings) {
-        Ok(mark) => {
-            let good = Good { rehearsal: mark.name, until: mark.until, now: time };
-            (200, serde_json::to_string(&good)?)
-        }
-        Err(mistake) => {
-            (403, serde_json::to_string(&Bad { error: format!("{HEADER}: {mistake}"), now: time })?)
-        }
-    };
-    let headers = [
-        ("content-type", "application/json".to_owned()),
-        ("cache-control", "private, no-store".to_owned()),
-        ("x-content-type-options", "nosniff".to_owned()),
-    ];
-    own::response(status, &headers, Some(&body))
+    let now = now();
+    Ok(match read(&value, settings) {
+        Ok(mark) => (200, serde_json::to_string(&Good { rehearsal: mark.name, until: mark.until, now })?),
+        Err(mistake) => (403, serde_json::to_string(&Bad { error: format!("{HEADER}: {mistake}"), now })?),
+    })
 }
 
 fn value(request: &web_sys::Request) -> Option<String> {
@@ -53,6 +36,5 @@ fn value(request: &web_sys::Request) -> Option<String> {
 }
 
 fn read<'a>(value: &'a str, settings: &Settings) -> std::result::Result<Mark<'a>, Mistake> {
-    let keys: Vec<[u8; 32]> = settings.admin_token.iter().map(|token| Sha256::digest(token).into()).collect();
-    Mark::read(value, keys.iter(), now())
+    Mark::read(value, settings.operators.marking_keys(), now())
 }
