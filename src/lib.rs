@@ -11,9 +11,9 @@
 //! 7. [`origin`]: what is learned of the origin by passing requests on, and what follows from it.
 //! 8. [`health`]: beside all this, what is known of the origin's health.
 //! 9. [`turnstile`]: whether a waiting visitor is a person, where the owner asks.
-//! 10. [`steering`]: what operators change of a room at run time.
-//! 11. [`operator`]: who may see and steer the rooms.
-//! 12. [`rehearsal`]: whether a visitor was sent by an operator, to try the room.
+//! 10. [`rehearsal`]: whether a visitor was sent by the owner, to try the room.
+//! 11. [`steering`]: what operators change of a room at run time.
+//! 12. [`operator`]: who may see and steer the rooms.
 //! 13. `edge`: the only code that knows Workers. It gathers what the others need, and does what they decide.
 //!
 //! Everything but `edge` is pure: time and random values come in as arguments, nothing in it reads a clock,

@@ -74,7 +74,8 @@ impl<'a> Mark<'a> {
             return Err(Mistake::Unreadable);
         }
         let is_number = until.len() <= 12 && until.bytes().all(|byte| byte.is_ascii_digit());
-        let until: u64 = if is_number { until.parse().ok() } else { None }.ok_or(Mistake::Unreadable)?;
+        let until = is_number.then_some(until).and_then(|until| until.parse::<u64>().ok());
+        let until = until.ok_or(Mistake::Unreadable)?;
         let signature = URL_SAFE_NO_PAD.decode(signature).map_err(|_| Mistake::Unreadable)?;
         // In constant time, key by key.
         if !keys.any(|key| signer(key, signed).is_some_and(|mac| mac.verify_slice(&signature).is_ok())) {

@@ -8,6 +8,7 @@ mod asked;
 mod bypass;
 mod calls;
 mod clock;
+mod dashboard;
 mod draws;
 mod events;
 mod gate;

@@ -41,8 +41,12 @@ pub enum Target {
     Live,
     /// What lots were drawn by.
     Draws,
-    /// Whether the mark of a rehearsal is good here.
+    /// Whether a mark of a rehearsal is good.
     Rehearsal,
+    /// The dashboard's script or style.
+    Asset,
+    /// The page that visitors of a room see right now.
+    Preview,
     /// The origin's health; `edge/health.rs` has its rules.
     Health,
 }
@@ -84,6 +88,9 @@ pub const ENDPOINTS: &[Endpoint] = &[
     to_view("live", Target::Live),
     for_all("GET", "draws", Target::Draws),
     for_all("GET", "rehearsal", Target::Rehearsal),
+    for_all("GET", "dashboard.js", Target::Asset),
+    for_all("GET", "dashboard.css", Target::Asset),
+    to_view("preview", Target::Preview),
     for_all("", "health", Target::Health),
     for_all("", "health.json", Target::Health),
     for_all("", "health.js", Target::Health),

@@ -141,14 +141,14 @@ impl Operators {
         Ok(())
     }
 
+    /// What marks of rehearsals are signed with: SHA-256 of the token of everybody who may steer.
+    pub fn signers(&self) -> impl Iterator<Item = &[u8; 32]> {
+        self.0.iter().filter(|operator| operator.role >= Role::Steer).map(|operator| &operator.token)
+    }
+
     /// Whether there is no token at all: everything is closed.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
-    }
-
-    /// What marks of rehearsals are signed with: of each token whose role is steer, the SHA-256.
-    pub fn marking_keys(&self) -> impl Iterator<Item = &[u8; 32]> {
-        self.0.iter().filter(|operator| operator.role == Role::Steer).map(|operator| &operator.token)
     }
 
     /// Whose token this is. It takes the same time for every token of a length, whether and where it is found.

@@ -12,7 +12,7 @@ use access::Caller;
 pub use access::knows;
 
 use super::settings::Settings;
-use super::{draws, events, health, own, rehearsal};
+use super::{dashboard, draws, events, health, own, rehearsal};
 use crate::answer;
 use crate::operator::{Admitted, Refusal, Target};
 
@@ -44,7 +44,12 @@ pub async fn handle(
     };
     let wanted = |text: String| (!caller.is_head()).then_some(text);
     match target {
-        Target::Page => page::show(request, &caller, operator, false),
+        Target::Page => page::show(request, operator, env, settings).await,
+        Target::Preview => page::preview(request, env, settings).await,
+        Target::Asset => match dashboard::asset(request, path) {
+            Some(answer) => answer,
+            None => own::page(&answer::not_found(), None),
+        },
         Target::SignIn => access::sign_in(request, &caller, settings).await,
         Target::SignOut => access::sign_out(&caller),
         Target::Status => {
@@ -53,10 +58,7 @@ pub async fn handle(
         }
         Target::Events => reply::json(200, wanted(events::list(settings)).as_deref()),
         Target::Draws => draws::handle(request, settings),
-        Target::Rehearsal => {
-            let (status, text) = rehearsal::check(request, settings)?;
-            reply::json(status, wanted(text).as_deref())
-        }
+        Target::Rehearsal => rehearsal::handle(request, settings),
         Target::Health => match health::handle(request, path, env, settings).await? {
             Some(answer) => Ok(answer),
             None => own::page(&answer::not_found(), None),

@@ -1,39 +1,32 @@
-//! What operators see in a browser. `entry.js` has the pages, so that WebAssembly need not: the global function
-//! `anteroomOperatorPage` gets the request and what is known of whoever sends it, and returns a `Response`.
+//! What operators see in a browser.
 
-use js_sys::{Function, Reflect};
-use serde::Serialize;
-use wasm_bindgen::{JsCast, JsValue};
-use worker::Result;
+use wasm_bindgen::JsValue;
+use worker::{Env, Result};
 
-use super::access::Caller;
-use super::reply;
+use super::status::{self, DEADLINE_MS};
+use crate::answer;
+use crate::edge::calls::{GLOBAL, call};
+use crate::edge::settings::Settings;
+use crate::edge::{asked, dashboard, own};
 use crate::operator::Operator;
+use crate::pipeline::messages::{LOOK, OperatorAnswer};
 
-/// The function's second argument, as JSON.
-#[derive(Serialize)]
-struct Visit<'a> {
-    /// Who has signed in; `null`: nobody, so it is the sign-in page.
-    operator: Option<&'a Operator>,
-    /// Somebody has just tried to sign in with a wrong token.
-    failed: bool,
+/// The dashboard, with what all rooms do for browsers without JavaScript; or the sign-in page.
+pub async fn show(
+    request: &web_sys::Request,
+    operator: Option<&Operator>,
+    env: &Env,
+    settings: &Settings,
+) -> Result<JsValue> {
+    let Some(operator) = operator else { return dashboard::sign_in("") };
+    let status = status::status(request, Some(operator), env, settings).await?;
+    dashboard::page(&operator.name, operator.role.name(), &status)
 }
 
-/// The dashboard, or the sign-in page with status 401.
-pub fn show(
-    request: &web_sys::Request,
-    caller: &Caller,
-    operator: Option<&Operator>,
-    failed: bool,
-) -> Result<JsValue> {
-    let visit = serde_json::to_string(&Visit { operator, failed })?;
-    let function = Reflect::get(&js_sys::global(), &JsValue::from_str("anteroomOperatorPage"))?;
-    if let Some(function) = function.dyn_ref::<Function>() {
-        return Ok(function.call2(&JsValue::UNDEFINED, request, &JsValue::from_str(&visit))?);
-    }
-    let (status, body) = match operator {
-        Some(_) => (200, "Signed in.\n"),
-        None => (401, "Sign in: send the token as a form's field \"token\" to session.\n"),
-    };
-    reply::answer(status, "text/plain; charset=utf-8", (!caller.is_head()).then_some(body))
+/// The page that somebody sees who comes to a room now and must wait.
+pub async fn preview(request: &web_sys::Request, env: &Env, settings: &Settings) -> Result<JsValue> {
+    let name = asked::query(request, "room").unwrap_or_default().to_ascii_lowercase();
+    let Some(room) = settings.rooms.get(&name) else { return own::page(&answer::not_found(), None) };
+    let look: OperatorAnswer = call(env, GLOBAL, &room.name, LOOK, &(), DEADLINE_MS).await?;
+    dashboard::preview(request, room, &look.body)
 }

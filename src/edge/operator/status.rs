@@ -13,7 +13,7 @@ use crate::pipeline::messages::{ORIGIN, OriginStatus, STATE, StateAnswer, StateR
 use crate::queue::{StateKey, minute_of};
 
 /// An operator waits longer than a visitor, in milliseconds.
-const DEADLINE_MS: u64 = 5_000;
+pub const DEADLINE_MS: u64 = 5_000;
 
 #[derive(Serialize)]
 struct Status<'a> {
