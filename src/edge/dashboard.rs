@@ -9,9 +9,6 @@ use worker::{Error, Result};
 use super::asked::query;
 use crate::config::{PageSettings, Room, SameSite};
 
-/// The dashboard's path, and that of the sign-in page.
-pub const PATH: &str = "/__anteroom/";
-
 /// The page on which operators sign in, with status 401. `problem`: a sentence about what they have just tried; empty
 /// when they have tried nothing.
 ///
@@ -43,7 +40,7 @@ pub fn asset(request: &web_sys::Request, path: &str) -> Option<Result<JsValue>> 
 /// # Errors
 /// When the platform breaks its word.
 pub fn preview(request: &web_sys::Request, room: &Room, status: &str) -> Result<JsValue> {
-    let page = serde_json::to_string(&Page::from(room))?;
+    let page = serde_json::to_string(&Chosen::from(room))?;
     let language = query(request, "language").unwrap_or_default();
     call("preview", &[page.into(), status.into(), language.into(), request.into()])
 }
@@ -52,7 +49,7 @@ pub fn preview(request: &web_sys::Request, room: &Room, status: &str) -> Result<
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 #[allow(clippy::struct_excessive_bools, reason = "the owner's switches, each of its own")]
-struct Page<'a> {
+struct Chosen<'a> {
     language: &'a str,
     visitor_languages: bool,
     custom_page: &'a str,
@@ -64,7 +61,7 @@ struct Page<'a> {
     kept_seconds: u32,
 }
 
-impl<'a> From<&'a Room> for Page<'a> {
+impl<'a> From<&'a Room> for Chosen<'a> {
     fn from(room: &'a Room) -> Self {
         let page: &PageSettings = &room.page;
         Self {
