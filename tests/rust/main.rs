@@ -26,6 +26,7 @@ mod origin;
 mod places;
 mod rehearsal;
 mod routes;
+mod steering;
 mod ticket;
 mod turnstile;
 mod window;

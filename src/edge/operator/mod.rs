@@ -2,7 +2,6 @@
 
 mod access;
 mod metrics;
-mod page;
 mod reply;
 mod status;
 mod steering;
@@ -47,11 +46,17 @@ pub async fn handle(
     };
     let wanted = |text: String| (!caller.is_head()).then_some(text);
     match target {
-        Target::Page => page::show(request, operator, env, settings).await,
-        Target::Preview => page::preview(request, env, settings).await,
-        Target::Asset => match dashboard::asset(request, path) {
-            Some(answer) => answer,
-            None => own::page(&answer::not_found(), None),
+        Target::Page => match operator {
+            Some(operator) => {
+                let status = status::status(request, Some(operator), env, settings).await?;
+                dashboard::page(operator, &status)
+            }
+            None => dashboard::sign_in(""),
+        },
+        Target::Asset => dashboard::asset(request, path),
+        Target::Preview => match steering::room(request, settings) {
+            Ok(room) => dashboard::preview(request, room, &status::look(room, env, "").await?),
+            Err(refusal) => reply::refuse(&refusal),
         },
         Target::SignIn => access::sign_in(request, &caller, settings).await,
         Target::SignOut => access::sign_out(&caller),
