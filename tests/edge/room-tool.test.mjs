@@ -35,7 +35,6 @@ describe("npm run room", () => {
           room: "shop",
           event_start_time: new Date(start).toISOString(),
           event_end_time: new Date(start + 60 * MINUTE).toISOString(),
-          total_active_users: 3,
         },
       },
       colos: { AMS: 1 },
@@ -130,6 +129,7 @@ describe("npm run room", () => {
           event_start_time: new Date(Date.now() + 60 * MINUTE).toISOString(),
           event_end_time: new Date(Date.now() + 120 * MINUTE).toISOString(),
         },
+        HEALTH_DAYS: "0",
       },
     });
     url = world.address();
@@ -143,6 +143,9 @@ describe("npm run room", () => {
       await done(["event", "shop", "sale", what]);
       assert.equal(await phase(), is, what);
     }
+    const status = await call(["status"]);
+    assert.equal(status.code, 1, "the deployment has a problem");
+    assert.match(status.out, /HEALTH_DAYS must be/);
   });
 
   test("what is refused is told field by field, and nothing is changed", async () => {
