@@ -16,6 +16,7 @@ mod flow;
 mod global;
 pub mod messages;
 mod outbox;
+mod recording;
 mod slots;
 mod trail;
 pub mod wire;
@@ -25,6 +26,7 @@ pub use check_in::{CheckIn, Seen};
 pub use data_center::{DataCenter, SavedDataCenter};
 pub use global::{Global, GlobalMeta, MAX_COLOS, OriginMemory};
 pub use outbox::Outbox;
+pub use recording::Recorded;
 pub use slots::SlotCounts;
 pub use trail::Trail;
 

@@ -7,6 +7,7 @@ use anteroom::health::analytics::{Range, Sum};
 use anteroom::health::check::parse_check;
 use anteroom::health::messages::{Ask, Notify, Record, Stored, Told};
 use anteroom::health::{ProbeResult, Reason, StateChange, Waterfall};
+use anteroom::history::Tallies;
 use anteroom::origin::{OriginCounts, OriginReport, Reply};
 use anteroom::pipeline::messages::{
     ColoReport, Given, HoldSessions, Lease, OriginHealth, OriginStatus, StateAnswer, StateRequest, Take,
@@ -14,7 +15,7 @@ use anteroom::pipeline::messages::{
 };
 use anteroom::pipeline::wire::{decode, encode};
 use anteroom::pipeline::{
-    Census, CheckIn, DataCenter, Global, GlobalMeta, OriginMemory, SavedDataCenter, Seen,
+    Census, CheckIn, DataCenter, Global, GlobalMeta, OriginMemory, SavedDataCenter, Seen, SlotCounts,
 };
 use anteroom::queue::{
     Group, LeaseAnswer, LeaseAsk, Lent, Level, LoanAsk, NumberAsk, Outcome, Remembered, SavedLedger, Shares,
@@ -62,6 +63,7 @@ fn report() -> ColoReport {
         next_in: 2_000,
         late: 3_500,
         origin: None,
+        tallies: Tallies::default(),
     }
 }
 
@@ -196,10 +198,11 @@ fn reports_of_workers() {
                     minute: 28_000_000,
                     numbered: true,
                 },
-                CheckIn::Move { id: 1, from: NOW + 1, at: NOW + 2 },
+                CheckIn::Move { id: 1, from: NOW + 1, at: NOW + 2, entered: None },
             ],
             urgent: true,
             origin: None,
+            counts: SlotCounts::default(),
         },
         "0109080303000180feac0d00b0aab8bef2300000010180feac0db0aab8bef230b1aab8bef23080feac0d01020100b1aab8bef230b2aab8bef23000000100",
     );
@@ -217,7 +220,7 @@ fn reports_of_workers() {
                     minute: 28_000_000,
                     numbered: true,
                 },
-                CheckIn::Leave { id: 1, from: NOW + 2, at: NOW + 3 },
+                CheckIn::Leave { id: 1, from: NOW + 2, at: NOW + 3, entered: None },
                 CheckIn::GiveUp { id: 2, bucket: 28_000_000, from: before, at: NOW + 3 },
             ],
             ..WorkerReport::default()
@@ -234,7 +237,14 @@ fn reports_of_data_centers_and_what_they_store() {
         "0103414d530cfa01f8a0ac8419020002020280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d0100060002d00fac1b00",
     );
     pinned(
-        &SavedDataCenter { v: 1, census: census(), sequence: 12, workers: vec![(9, 5)] },
+        &SavedDataCenter {
+            v: 1,
+            census: census(),
+            sequence: 12,
+            workers: vec![(9, 5)],
+            tallies: Tallies::default(),
+            counts: Vec::new(),
+        },
         "01fa01f8a0ac8419020002020280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d0100060c010905",
     );
 }
@@ -287,7 +297,14 @@ fn bytes_that_are_no_message_are_an_error() {
 #[test]
 fn a_data_center_starts_from_what_it_stored() {
     let room = room(100, 50, 1);
-    let saved = SavedDataCenter { v: 1, census: census(), sequence: NOW + 5_000, workers: vec![(9, 5)] };
+    let saved = SavedDataCenter {
+        v: 1,
+        census: census(),
+        sequence: NOW + 5_000,
+        workers: vec![(9, 5)],
+        tallies: Tallies::default(),
+        counts: Vec::new(),
+    };
     let saved: SavedDataCenter = decode(&encode(&saved).unwrap()).unwrap();
     let mut data_center = DataCenter::restore(&room, "AMS", 7, Some(saved), NOW + 1_000);
     let next = data_center.save(&room, NOW + 1_000);

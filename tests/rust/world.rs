@@ -388,7 +388,12 @@ impl World {
             self.note(
                 colo,
                 worker,
-                CheckIn::Move { id: active.id, from: active.last_check_in, at: self.now },
+                CheckIn::Move {
+                    id: active.id,
+                    from: active.last_check_in,
+                    at: self.now,
+                    entered: active.accepted_at,
+                },
             );
         }
     }
@@ -408,7 +413,16 @@ impl World {
         match decision {
             Decision::Pass => {
                 let moved = ticket.checked_in(now);
-                self.note(colo, worker, CheckIn::Move { id: ticket.id, from: ticket.last_check_in, at: now });
+                self.note(
+                    colo,
+                    worker,
+                    CheckIn::Move {
+                        id: ticket.id,
+                        from: ticket.last_check_in,
+                        at: now,
+                        entered: ticket.accepted_at,
+                    },
+                );
                 self.visitors[index].ticket = Some(moved);
                 self.visitors[index].last_request = now;
                 self.next_page(index);
@@ -574,7 +588,12 @@ impl World {
         let Some(ticket) = visitor.ticket.take() else { return };
         visitor.phase = Phase::Revoked;
         let (colo, worker) = (visitor.home, self.rng.usize(0..self.setup.workers));
-        let leave = CheckIn::Leave { id: ticket.id, from: ticket.last_check_in, at: self.now };
+        let leave = CheckIn::Leave {
+            id: ticket.id,
+            from: ticket.last_check_in,
+            at: self.now,
+            entered: ticket.accepted_at,
+        };
         self.note(colo, worker, leave);
     }
 
