@@ -207,7 +207,9 @@ impl Project {
                 self.judge_health_days(prefix, value);
             } else if name == "SEARCH_ENGINE_CRAWLER_BYPASS" {
                 self.judge_crawlers(prefix, value);
-            } else if ["COOKIE_KEYS", "ADMIN_TOKEN", "WEBHOOK_SECRET", "DRAW_KEY"].contains(&name.as_str()) {
+            } else if ["COOKIE_KEYS", "ADMIN_TOKEN", "OPERATOR_TOKENS", "WEBHOOK_SECRET", "DRAW_KEY"]
+                .contains(&name.as_str())
+            {
                 self.warn(format!(
                     "{name} is a secret, and vars are not: anyone who reads this file has it. Remove it here and \
                      run `npx wrangler secret put {name}`."

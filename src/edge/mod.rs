@@ -4,6 +4,7 @@
 //!
 //! `entry.js` stands before it: it reads a request, calls [`decide`], and goes to the origin.
 
+mod asked;
 mod bypass;
 mod calls;
 mod clock;
@@ -54,6 +55,7 @@ pub fn decide(
         cookies,
         asks_for_status: crate::answer::is_status_request(Some(status)),
         closed: crate::answer::closed_page(status),
+        rehearsal: false,
     };
     Ok(gate::decide(request, env, worker::Context::new(context))?)
 }

@@ -15,7 +15,7 @@ mod recorder;
 mod tallies;
 
 pub use classes::{CLASSES, bound_ms, class_of, quantile_ms};
-pub use query::{BadQuery, ColoRow, Format, HISTORY, HistoryAsk, Query, Resolution, Row, hours};
+pub use query::{BadQuery, ColoRow, Format, HISTORY, HistoryAsk, Query, Resolution, Row, TOTALS, hours};
 pub use record::{Minute, Part, Record, Totals};
 pub use recorder::{Ending, KEPT_MINUTES, Recorder, Sample};
 pub use tallies::{Change, Count, Tallies};

@@ -10,11 +10,16 @@ use super::record::{ENDED, Part, Record, WAITS};
 use super::tallies::Count;
 use crate::config::rfc3339;
 use crate::health::webhook::milliseconds;
+#[cfg(doc)]
+use crate::pipeline::messages::OperatorAnswer;
 use crate::pipeline::messages::VERSION;
 use crate::queue::{MINUTE_MS, minute_of, start_of};
 
-/// Global: the history. [`HistoryAsk`] → the answer's body, a text.
+/// Global: the history. [`HistoryAsk`] → [`OperatorAnswer`].
 pub const HISTORY: &str = "/history";
+
+/// Global: what was counted since the room's first day, as JSON. Empty → [`OperatorAnswer`].
+pub const TOTALS: &str = "/totals";
 
 /// At most so many rows are told at once.
 const MOST_ROWS: u64 = 3_000;

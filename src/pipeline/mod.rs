@@ -18,6 +18,7 @@ pub mod messages;
 mod outbox;
 mod recording;
 mod slots;
+mod status;
 mod trail;
 pub mod wire;
 
@@ -28,6 +29,7 @@ pub use global::{Global, GlobalMeta, MAX_COLOS, OriginMemory};
 pub use outbox::Outbox;
 pub use recording::Recorded;
 pub use slots::SlotCounts;
+pub use status::{BucketView, ColoView, OriginView, RoomStatus, SteeringSummary};
 pub use trail::Trail;
 
 use crate::config::Room;

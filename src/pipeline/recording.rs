@@ -28,6 +28,11 @@ impl Global {
         self.recorder.recall(last);
     }
 
+    /// Somebody has called, with a report or for the state key.
+    pub fn called(&mut self, now: u64) {
+        self.recorder.tallies.add(minute_of(now), Count::GlobalCalls, 1);
+    }
+
     /// When the next minute may be recorded, in milliseconds since the epoch; `None`: there is nobody, and nothing to record
     /// until somebody comes.
     pub fn next_record(&self, room: &Room, now: u64) -> Option<u64> {

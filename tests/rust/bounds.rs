@@ -56,6 +56,7 @@ fn one_colo_more_than_fit_is_turned_away_until_another_has_long_been_silent() {
         next_in: 0,
         late: 0,
         origin: None,
+        steering: 0,
         tallies: Default::default(),
     };
     for index in 0..MAX_COLOS {

@@ -1,22 +1,34 @@
 //! `GLOBAL`: the room as all colos see it. Routes: `POST /push`, `POST /state`,
-//! `POST /origin-health`, `POST /origin`. Its one alarm serves several jobs: `Job`.
+//! `POST /origin-health`, `POST /origin`, and for operators `POST /look`, `POST /steer`, `POST /audit`, `POST /history`,
+//! `POST /totals` and the WebSocket `/live`. Its one alarm serves several jobs: `Job`.
 
 mod alarm;
+mod history;
+mod live;
+mod steering;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use worker::{DurableObject, Env, ListOptions, Request, Response, Result, State, durable_object};
+use worker::{
+    DurableObject, Env, ListOptions, Request, Response, Result, State, WebSocket, WebSocketIncomingMessage,
+    durable_object,
+};
 
 use super::{Home, load, no_such_route, store, stored_value};
 use crate::edge::calls::{answer, message};
 use crate::edge::clock::now;
+use crate::edge::settings::Settings;
+use crate::history::{HISTORY, HistoryAsk, TOTALS};
 use crate::pipeline::messages::{
-    ColoReport, ORIGIN, ORIGIN_HEALTH, OriginHealth, PUSH, STATE, StateAnswer, StateRequest, VERSION,
+    AUDIT, ColoReport, LIVE, LOOK, ORIGIN, ORIGIN_HEALTH, OperatorAnswer, OperatorAsk, OriginHealth, PUSH,
+    STATE, STEER, StateAnswer, StateRequest, VERSION,
 };
 use crate::pipeline::{self, GlobalMeta, OriginMemory};
 use crate::queue::minute_of;
+use crate::steering::Overrides;
 use alarm::{Alarm, Job};
+use history::History;
 
 /// The storage key of what is not a colo's report.
 const META: &str = "meta";
@@ -28,12 +40,17 @@ const COLO: &str = "colo/";
 const STORE_MS: u64 = 5_000;
 
 /// Keeps every colo's last report and answers with what they say together.
-#[durable_object(alarm)]
+#[durable_object]
 pub struct Global {
     state: State,
     env: Env,
     memory: Rc<RefCell<Option<pipeline::Global>>>,
     alarm: Rc<Alarm>,
+    /// When an operator last asked for the status.
+    looked_at: Cell<u64>,
+    /// When the status was last sent to those who look.
+    sent_at: Cell<u64>,
+    history: History,
 }
 
 /// A panic in one event leaves at most one report half merged; the colo's next one takes its place.
@@ -45,29 +62,41 @@ impl DurableObject for Global {
         let alarm = Rc::new(Alarm::default());
         let (loaded, storage) = (Rc::clone(&memory), state.storage());
         let pending = Rc::clone(&alarm);
+        let history = History::new(&state);
+        let last = history.last();
         let home = Home::of(&state, &env);
         let _init = state.block_concurrency_while(async move {
             pending.recall(&storage).await?;
+            let steering = steering::load(&storage).await?;
             let meta: Option<GlobalMeta> = load(&storage, META).await?;
             let stored = storage.list_with_options(ListOptions::new().prefix(COLO)).await?;
             let mut reports: Vec<ColoReport> = Vec::new();
             stored.for_each(&mut |report, _| reports.extend(stored_value::<ColoReport>(&report)));
             let origin: Option<OriginMemory> = load(&storage, ORIGIN_KEY).await?;
             if let Ok(home) = home {
-                let mut global = pipeline::Global::restore(&home.room, meta, reports, now());
+                let room = home.deployed().map(|room| room.steered(&steering.overrides()));
+                let time = now();
+                let room = room.as_ref().map_or(&home.room, |room| room.at(time).0);
+                let mut global = pipeline::Global::restore(room, meta, reports, time);
+                global.recall_history(last);
+                if let Some(at) = global.next_record(room, time) {
+                    pending.plan(Job::Record, at);
+                }
                 global.recall(origin.unwrap_or_default());
+                global.recall_steering(steering);
                 *loaded.borrow_mut() = Some(global);
             }
             Ok(())
         });
-        Self { state, env, memory, alarm }
+        live::answer_pings(&state);
+        Self { state, env, memory, alarm, looked_at: Cell::new(0), sent_at: Cell::new(0), history }
     }
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
         match request.path().as_str() {
             PUSH => {
                 let report: ColoReport = message(&mut request).await?;
-                let home = Home::of(&self.state, &self.env)?;
+                let home = self.home()?;
                 let time = now();
                 let colo = report.colo.clone();
                 let taken = self
@@ -79,19 +108,26 @@ impl DurableObject for Global {
                     return Response::error("there is no room for another colo", 507);
                 }
                 self.alarm.wake(Job::Store, time + STORE_MS, time, &self.state.storage()).await?;
+                self.changed(time).await?;
                 self.answer(&home, Some(&colo), minute_of(time)).await
             }
             STATE => {
                 let asked: StateRequest = message(&mut request).await?;
-                let home = Home::of(&self.state, &self.env)?;
-                if let (Some(given), Some(memory)) = (asked.given, self.memory.borrow_mut().as_mut()) {
-                    memory.anywhere_gave(given);
+                let home = self.home()?;
+                let colo = Some(asked.colo.as_str()).filter(|colo| !colo.is_empty());
+                if let Some(memory) = self.memory.borrow_mut().as_mut() {
+                    if let Some(given) = asked.given {
+                        memory.anywhere_gave(given);
+                    }
+                    if let Some(colo) = colo {
+                        memory.answered(colo, now());
+                    }
                 }
-                self.answer(&home, None, asked.minute).await
+                self.answer(&home, colo, asked.minute).await
             }
             ORIGIN_HEALTH => {
                 let told: OriginHealth = message(&mut request).await?;
-                let home = Home::of(&self.state, &self.env)?;
+                let home = self.home()?;
                 let news = self
                     .memory
                     .borrow_mut()
@@ -99,17 +135,56 @@ impl DurableObject for Global {
                     .is_some_and(|memory| memory.origin_health(&home.room, &told, now()));
                 if news {
                     self.store_origin().await?;
+                    self.changed(now()).await?;
                 }
                 answer(&())
             }
             ORIGIN => {
-                let home = Home::of(&self.state, &self.env)?;
+                let home = self.home()?;
                 let memory = self.memory.borrow();
                 let Some(memory) = memory.as_ref() else { return Response::error("not ready", 503) };
                 answer(&memory.origin_status(&home.room, now()))
             }
+            LOOK => {
+                self.look_at(now()).await?;
+                operator_answer(200, self.status_text(now()))
+            }
+            STEER => {
+                let asked: OperatorAsk = message(&mut request).await?;
+                self.steer(&asked).await
+            }
+            AUDIT => {
+                let asked: OperatorAsk = message(&mut request).await?;
+                self.audit(&asked)
+            }
+            HISTORY => {
+                let asked: HistoryAsk = message(&mut request).await?;
+                self.show_history(&asked)
+            }
+            TOTALS => self.show_totals(),
+            LIVE => self.join(&request).await,
             path => no_such_route(path),
         }
+    }
+
+    async fn websocket_message(&self, socket: WebSocket, _message: WebSocketIncomingMessage) -> Result<()> {
+        // There is nothing to say here; pings are answered by the platform.
+        socket.close(Some(1003), Some("only pings are understood"))
+    }
+
+    async fn websocket_close(
+        &self,
+        _socket: WebSocket,
+        _code: usize,
+        _reason: String,
+        _was_clean: bool,
+    ) -> Result<()> {
+        self.is_watched(now());
+        Ok(())
+    }
+
+    async fn websocket_error(&self, _socket: WebSocket, _error: worker::Error) -> Result<()> {
+        Ok(())
     }
 
     async fn alarm(&self) -> Result<Response> {
@@ -120,11 +195,17 @@ impl DurableObject for Global {
                 continue;
             }
             let next = match job {
+                Job::Spread => self.spread_again().await?,
+                Job::Live => self.send_status(time),
                 Job::Store => self.store_reports().await?,
+                Job::Record => self.record().await?,
             };
             if let Some(next) = next {
                 self.alarm.plan(job, next);
             }
+        }
+        if let Some(next) = self.next_record() {
+            self.alarm.plan(Job::Record, next);
         }
         self.alarm.set(now(), &self.state.storage()).await?;
         Response::empty()
@@ -132,6 +213,13 @@ impl DurableObject for Global {
 }
 
 impl Global {
+    /// The room as operators have it.
+    fn home(&self) -> Result<Home> {
+        let memory = self.memory.borrow();
+        let overrides = memory.as_ref().map_or(Overrides::none(), pipeline::Global::overrides);
+        Home::steered(&self.state, &self.env, overrides)
+    }
+
     /// Stores what the colos have reported since the last time. Nothing is left for later.
     async fn store_reports(&self) -> Result<Option<u64>> {
         let storage = self.state.storage();
@@ -153,6 +241,15 @@ impl Global {
         Ok(None)
     }
 
+    /// The room as operators see it, as JSON.
+    fn status_text(&self, time: u64) -> String {
+        let settings = Settings::of(&self.env);
+        let deployed = self.state.id().name().and_then(|name: String| settings.rooms.get(&name).cloned());
+        let mut memory = self.memory.borrow_mut();
+        let (Some(deployed), Some(memory)) = (deployed, memory.as_mut()) else { return "null".to_owned() };
+        serde_json::to_string(&memory.status(&deployed, time)).unwrap_or_default()
+    }
+
     async fn store_origin(&self) -> Result<()> {
         let origin = self.memory.borrow_mut().as_mut().and_then(pipeline::Global::origin_to_store);
         if let Some(origin) = origin {
@@ -161,21 +258,33 @@ impl Global {
         Ok(())
     }
 
-    /// The state key for a colo, or for Anywhere and operators.
-    async fn answer(&self, home: &Home, colo: Option<&str>, minute: u32) -> Result<Response> {
-        let made = self
-            .memory
-            .borrow_mut()
-            .as_mut()
-            .map(|memory| (memory.state(&home.room, colo, minute, now()), memory.meta_to_store()));
-        let Some((key, meta)) = made else { return Response::error("not ready", 503) };
+    /// Once a minute: who owns which number must outlive this instance before anyone hears of it.
+    async fn store_meta(&self) -> Result<()> {
+        let meta = self.memory.borrow().as_ref().and_then(pipeline::Global::meta_to_store);
         if let Some(meta) = meta {
-            // Once a minute: who owns which number must outlive this instance before anyone hears of it.
             store(&self.state.storage(), META, &meta).await?;
             if let Some(memory) = self.memory.borrow_mut().as_mut() {
                 memory.meta_stored();
             }
         }
+        Ok(())
+    }
+
+    /// The state key for a colo, or for Anywhere and operators.
+    async fn answer(&self, home: &Home, colo: Option<&str>, minute: u32) -> Result<Response> {
+        let time = now();
+        self.is_watched(time);
+        let key = self.memory.borrow_mut().as_mut().map(|memory| {
+            memory.called(time);
+            memory.state(&home.room, colo, minute, time)
+        });
+        let Some(key) = key else { return Response::error("not ready", 503) };
+        self.store_meta().await?;
         answer(&StateAnswer { v: VERSION, state: Some(key) })
     }
+}
+
+/// What an operator is told.
+fn operator_answer(status: u16, body: String) -> Result<Response> {
+    answer(&OperatorAnswer { v: VERSION, status, body })
 }
