@@ -15,7 +15,7 @@ use super::passport::{
 use super::platform::{colo, likely_colo};
 use super::room_worker::{Place, is_due_to_hear, note_bypassed, steered, time_in};
 use super::settings::Settings;
-use super::{bypass, health, operator, own, turnstile};
+use super::{bypass, health, operator, own, rehearsal, turnstile};
 use crate::answer::{self, DrawFacts, Estimate, EventView, WaitingView};
 use crate::bypass::Concern;
 use crate::config::{BindTicket, Coverage, QueueingMethod, Room};
@@ -46,8 +46,6 @@ pub struct Request {
     pub asks_for_status: bool,
     /// The waiting page says that it is being closed: the time of its last check-in, in milliseconds since the epoch.
     pub closed: Option<u64>,
-    /// The visitor is one of a rehearsal.
-    pub rehearsal: bool,
 }
 
 /// Decides a request; `edge::decide` says how.
@@ -380,7 +378,8 @@ impl Visit {
         let from = waited.then(|| Seen::of(&ticket, &self.place.room));
         let check_in =
             CheckIn::Enter { id: ticket.id, bucket: self.bucket(&ticket), from, at: time, minute, numbered };
-        self.place.note(check_in, self.request.rehearsal, &self.context);
+        let rehearsal = rehearsal::is_marked(&self.request.inner, &self.settings);
+        self.place.note(check_in, rehearsal, &self.context);
         let admitted = ticket.admitted(time);
         let line = self.ticket_line(&admitted)?;
         self.admit(&admitted, Some(line))
@@ -446,7 +445,7 @@ impl Visit {
             let at = Seen::of(&waiting, room);
             self.place.note(
                 CheckIn::Wait { id: ticket.id, bucket, from, at },
-                self.request.rehearsal,
+                from.is_none() && rehearsal::is_marked(&self.request.inner, &self.settings),
                 &self.context,
             );
         }

@@ -8,6 +8,7 @@ mod asked;
 mod bypass;
 mod calls;
 mod clock;
+mod dashboard;
 mod draws;
 mod events;
 mod gate;
@@ -18,6 +19,7 @@ mod own;
 mod passages;
 mod passport;
 mod platform;
+mod rehearsal;
 mod room_worker;
 mod settings;
 mod turnstile;
@@ -55,7 +57,6 @@ pub fn decide(
         cookies,
         asks_for_status: crate::answer::is_status_request(Some(status)),
         closed: crate::answer::closed_page(status),
-        rehearsal: false,
     };
     Ok(gate::decide(request, env, worker::Context::new(context))?)
 }

@@ -35,6 +35,12 @@ pub fn bound_ms(class: u8) -> Option<u32> {
     BOUNDS_MS.get(usize::from(class)).copied()
 }
 
+/// The middle of a class, in milliseconds; of the last one its lower bound.
+pub(super) fn middle_ms(class: u8) -> f64 {
+    let low = class.checked_sub(1).and_then(bound_ms).map_or(0.0, f64::from);
+    low + (bound_ms(class).map_or(low, f64::from) - low) / 2.0
+}
+
 /// The time that a part (0 to 1) of those counted stayed below, in milliseconds, between the bounds of its class; `None`
 /// when nobody was counted. `counts` holds them by `base` plus their class.
 pub fn quantile_ms(counts: &SlotCounts, base: u64, part: f64) -> Option<f64> {

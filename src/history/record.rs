@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::classes::{CLASSES, bound_ms};
+use super::classes::{CLASSES, bound_ms, middle_ms};
 use super::tallies::Count;
 use crate::pipeline::SlotCounts;
 use crate::pipeline::messages::VERSION;
@@ -136,15 +136,18 @@ impl Totals {
     }
 
     /// As JSON. `waits`: users by the time that they waited, each with the upper bound of its class in seconds (`null`: none),
-    /// not cumulative.
+    /// not cumulative; `visits`: the same by the time from entering to the last request.
     pub fn json(&self) -> Value {
         let count = |count: Count| self.record.count(count);
-        let waits: Vec<Value> = (0..CLASSES as u8)
-            .map(|class| {
-                let bound = bound_ms(class).map(|ms| f64::from(ms) / 1_000.0);
-                json!([bound, self.record.tallies.get(WAITS + u64::from(class)).max(0)])
-            })
-            .collect();
+        let users = |base: u64, class: u8| self.record.tallies.get(base + u64::from(class)).max(0);
+        let classes = |base: u64| -> Vec<Value> {
+            (0..CLASSES as u8)
+                .map(|class| json!([bound_ms(class).map(|ms| f64::from(ms) / 1_000.0), users(base, class)]))
+                .collect()
+        };
+        // Of a visit only the class is known: it is taken for its middle.
+        let visited: f64 =
+            (0..CLASSES as u8).map(|class| users(ENDED, class) as f64 * middle_ms(class)).sum::<f64>();
         let mut json = Map::new();
         for (name, number) in [
             ("until", self.until),
@@ -165,7 +168,9 @@ impl Totals {
         ] {
             json.insert(name.to_owned(), number.into());
         }
-        json.insert("waits".to_owned(), waits.into());
+        json.insert("visited_seconds".to_owned(), ((visited / 1_000.0) as u64).into());
+        json.insert("waits".to_owned(), classes(WAITS).into());
+        json.insert("visits".to_owned(), classes(ENDED).into());
         json.into()
     }
 }

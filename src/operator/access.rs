@@ -17,6 +17,10 @@ pub enum Needs {
 pub enum Target {
     /// The dashboard; the sign-in page for whoever has not signed in.
     Page,
+    /// The dashboard's script or style.
+    Asset,
+    /// The page that visitors of a room see now.
+    Preview,
     /// A token for a session.
     SignIn,
     /// The end of a session.
@@ -41,6 +45,8 @@ pub enum Target {
     Live,
     /// What lots were drawn by.
     Draws,
+    /// Whether a mark of a rehearsal is good.
+    Rehearsal,
     /// The origin's health; `edge/health.rs` has its rules.
     Health,
 }
@@ -81,6 +87,10 @@ pub const ENDPOINTS: &[Endpoint] = &[
     to_view("events", Target::Events),
     to_view("live", Target::Live),
     for_all("GET", "draws", Target::Draws),
+    for_all("GET", "rehearsal", Target::Rehearsal),
+    for_all("GET", "dashboard.js", Target::Asset),
+    for_all("GET", "dashboard.css", Target::Asset),
+    to_view("preview", Target::Preview),
     for_all("", "health", Target::Health),
     for_all("", "health.json", Target::Health),
     for_all("", "health.js", Target::Health),

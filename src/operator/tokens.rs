@@ -141,6 +141,11 @@ impl Operators {
         Ok(())
     }
 
+    /// What marks of rehearsals are signed with: SHA-256 of the token of everybody who may steer.
+    pub fn signers(&self) -> impl Iterator<Item = &[u8; 32]> {
+        self.0.iter().filter(|operator| operator.role >= Role::Steer).map(|operator| &operator.token)
+    }
+
     /// Whether there is no token at all: everything is closed.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -6,10 +6,11 @@ use serde::Deserialize;
 use wasm_bindgen::JsValue;
 use worker::Result;
 
+use super::ROOT;
 use super::reply::{LONGEST_BODY, refuse, to_page};
-use super::{ROOT, page};
 use crate::edge::asked::{body, field, header};
 use crate::edge::clock::{now, random};
+use crate::edge::dashboard;
 use crate::edge::gate::parts;
 use crate::edge::settings::Settings;
 use crate::operator::{
@@ -108,7 +109,9 @@ pub async fn sign_in(request: &web_sys::Request, caller: &Caller, settings: &Set
         return if is_json {
             refuse(&Refusal::new(401, "This is no token of this deployment"))
         } else {
-            page::show(request, caller, None, true)
+            dashboard::sign_in(
+                "No operator of this deployment has this token. Look for a letter too many, and try again.",
+            )
         };
     };
     let Some(keys) = &settings.keys else {

@@ -2,9 +2,10 @@
 
 mod access;
 mod history;
-mod page;
+mod metrics;
 mod reply;
 mod status;
+mod steering;
 
 use wasm_bindgen::JsValue;
 use worker::{Env, Result};
@@ -13,9 +14,10 @@ use access::Caller;
 pub use access::knows;
 
 use super::settings::Settings;
-use super::{draws, events, health, own};
+use super::{dashboard, draws, events, health, own, rehearsal};
 use crate::answer;
 use crate::operator::{Admitted, Refusal, Target};
+use crate::pipeline::messages::{AUDIT, STEER};
 
 /// Our own paths begin so, on every host that a room covers.
 pub const ROOT: &str = "/__anteroom/";
@@ -45,7 +47,18 @@ pub async fn handle(
     };
     let wanted = |text: String| (!caller.is_head()).then_some(text);
     match target {
-        Target::Page => page::show(request, &caller, operator, false),
+        Target::Page => match operator {
+            Some(operator) => {
+                let status = status::status(request, Some(operator), env, settings).await?;
+                dashboard::page(operator, &status)
+            }
+            None => dashboard::sign_in(""),
+        },
+        Target::Asset => dashboard::asset(request, path),
+        Target::Preview => match steering::room(request, settings) {
+            Ok(room) => dashboard::preview(request, room, &status::look(room, env, "").await?),
+            Err(refusal) => reply::refuse(&refusal),
+        },
         Target::SignIn => access::sign_in(request, &caller, settings).await,
         Target::SignOut => access::sign_out(&caller),
         Target::Status => {
@@ -55,12 +68,27 @@ pub async fn handle(
         Target::History => history::history(request, caller.is_head(), env, settings).await,
         Target::Events => reply::json(200, wanted(events::list(settings)).as_deref()),
         Target::Draws => draws::handle(request, settings),
+        Target::Rehearsal => rehearsal::handle(request, settings),
         Target::Health => match health::handle(request, path, env, settings).await? {
             Some(answer) => Ok(answer),
             None => own::page(&answer::not_found(), None),
         },
-        Target::Steering | Target::Steer | Target::Audit | Target::News | Target::Metrics | Target::Live => {
-            reply::refuse(&Refusal::new(501, "This is not there yet"))
+        Target::Metrics => {
+            let (content_type, text) = metrics::metrics(request, env, settings).await;
+            reply::answer(200, content_type, wanted(text).as_deref())
         }
+        Target::Steering | Target::Steer | Target::Audit | Target::Live => {
+            let room = match steering::room(request, settings) {
+                Ok(room) => room,
+                Err(refusal) => return reply::refuse(&refusal),
+            };
+            let route = match target {
+                Target::Live => return steering::live(request, env, room).await,
+                Target::Audit => AUDIT,
+                _ => STEER,
+            };
+            steering::ask(request, &caller, operator, route, env, room).await
+        }
+        Target::News => reply::refuse(&Refusal::new(501, "This is not there yet")),
     }
 }
