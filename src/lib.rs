@@ -11,7 +11,8 @@
 //! 7. [`origin`]: what is learned of the origin by passing requests on, and what follows from it.
 //! 8. [`health`]: beside all this, what is known of the origin's health.
 //! 9. [`turnstile`]: whether a waiting visitor is a person, where the owner asks.
-//! 10. `edge`: the only code that knows Workers. It gathers what the others need, and does what they decide.
+//! 10. [`news`]: what is new in a room, for whoever runs it.
+//! 11. `edge`: the only code that knows Workers. It gathers what the others need, and does what they decide.
 //!
 //! Everything but `edge` is pure: time and random values come in as arguments, nothing in it reads a clock,
 //! draws random numbers or does I/O. So the Worker, the objects and the tests all run the same code.
@@ -22,6 +23,7 @@ pub mod config;
 #[cfg(target_arch = "wasm32")]
 mod edge;
 pub mod health;
+pub mod news;
 pub mod origin;
 pub mod pipeline;
 pub mod queue;

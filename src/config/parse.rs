@@ -107,6 +107,8 @@ pub enum Part {
     Check,
     /// An event of a room, `[vars.EVENT_<NAME>]`.
     Event,
+    /// Who is told what is new, `[vars.WEBHOOK_<NAME>]`.
+    Webhook,
 }
 
 impl Part {
@@ -116,6 +118,7 @@ impl Part {
             Self::Room => VAR_PREFIX,
             Self::Check => "CHECK_",
             Self::Event => "EVENT_",
+            Self::Webhook => "WEBHOOK_",
         }
     }
 
@@ -125,6 +128,7 @@ impl Part {
             Self::Room => "room",
             Self::Check => "check",
             Self::Event => "event",
+            Self::Webhook => "webhook",
         }
     }
 }
@@ -294,6 +298,7 @@ impl<'a> Table<'a> {
                 Part::Room => "ROOM_SHOP",
                 Part::Check => "CHECK_ORIGIN",
                 Part::Event => "EVENT_SALE",
+                Part::Webhook => "WEBHOOK_CHAT",
             };
             table.refuse(
                 "name",

@@ -11,6 +11,7 @@ mod draws;
 mod events;
 mod gate;
 mod health;
+mod news;
 mod objects;
 mod operator;
 mod own;

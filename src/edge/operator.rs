@@ -7,7 +7,7 @@ use worker::{Env, Result};
 use super::calls::{GLOBAL, call};
 use super::clock::now;
 use super::settings::Settings;
-use super::{draws, events, health, own};
+use super::{draws, events, health, news, own};
 use crate::answer;
 use crate::config::Limits;
 use crate::pipeline::messages::{ORIGIN, OriginStatus, STATE, StateAnswer, StateRequest, VERSION};
@@ -88,7 +88,7 @@ pub async fn handle(
     if path == draws::PATH {
         return draws::handle(request, settings);
     }
-    if !matches!(path, "/__anteroom/status" | events::PATH) {
+    if !matches!(path, "/__anteroom/status" | events::PATH | news::PATH) {
         return own::page(&answer::not_found(), None);
     }
     if !health::has_token(request, settings) {
@@ -101,6 +101,9 @@ pub async fn handle(
             &headers,
             Some("Send the ADMIN_TOKEN of this deployment as a bearer token.\n"),
         );
+    }
+    if path == news::PATH {
+        return news::handle(request, env, settings).await;
     }
     let headers = [
         ("content-type", "application/json".to_owned()),

@@ -7,6 +7,7 @@ use super::Census;
 use super::flow::Flow;
 use super::messages::{ColoReport, Given, OriginHealth, OriginStatus, VERSION};
 use crate::config::{Limits, QueueingMethod, Room, SlotStrategy};
+use crate::news;
 use crate::origin::{Adaptive, Evidence, Hold, OriginCounts, Use};
 use crate::queue::{Level, MinuteShares, Shares, StateKey, minute_of, start_of};
 
@@ -186,6 +187,18 @@ impl Global {
             held: self.origin.hold.is_held(),
             unhealthy: unhealthy.map(|(check, since)| (check.to_owned(), since)),
             last_minute: OriginCounts { in_flight, ..self.evidence.since(now.saturating_sub(60_000)) },
+        }
+    }
+
+    /// What is known of the origin, for those who look for news.
+    pub fn origin_news(&self, room: &Room) -> news::Origin {
+        let hold = &self.origin.hold;
+        let unhealthy = hold.unhealthy_checks(room).map(|(check, since)| (check.to_owned(), since));
+        news::Origin {
+            limits: Some(self.origin.adaptive.limits(room)),
+            held: hold.is_held(),
+            down: hold.is_down(),
+            unhealthy: unhealthy.collect(),
         }
     }
 

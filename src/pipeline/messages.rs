@@ -39,6 +39,9 @@ pub const ORIGIN_HEALTH: &str = "/origin-health";
 /// Global: what it knows of the origin. Empty → [`OriginStatus`].
 pub const ORIGIN: &str = "/origin";
 
+/// Global: what is new in the room. JSON `{"from": .., "to": ..}` → JSON, both as a `String`.
+pub const NEWS: &str = "/news";
+
 /// The name of a colo's objects (Counter, `DataCenter`) of a room.
 pub fn colo_object(room: &str, colo: &str) -> String {
     format!("{room}/{colo}")

@@ -9,6 +9,7 @@ mod data_center;
 mod global;
 mod health;
 mod ledger_store;
+mod sql;
 
 use js_sys::futures::JsFuture;
 use js_sys::{Array, Function, Object, Promise, Reflect, Uint8Array};
