@@ -51,6 +51,11 @@ impl Spell {
         self.since.take().map(Turn::Ended)
     }
 
+    /// How it is is not known now: what has not been so for long enough begins anew.
+    pub fn look_away(&mut self) {
+        self.turning = None;
+    }
+
     /// When it turns, if everything stays as it is now.
     pub fn turns_at(self, patience: Patience) -> Option<u64> {
         self.turning.map(|turning| turning + self.wait(patience))

@@ -289,7 +289,10 @@ impl Watch {
                 self.waits.push((*minutes, Spell::default()));
             }
         }
-        let Some(wait) = look.wait_seconds else { return };
+        let Some(wait) = look.wait_seconds else {
+            self.waits.iter_mut().for_each(|(_, spell)| spell.look_away());
+            return;
+        };
         for (minutes, spell) in &mut self.waits {
             let threshold = u64::from(*minutes) * 60;
             let part = if spell.lasts() { BELOW } else { 1.0 };

@@ -20,6 +20,7 @@ mod guard;
 mod health;
 mod limits;
 mod methods;
+mod news;
 mod origin;
 mod places;
 mod routes;

@@ -16,7 +16,7 @@ use worker::{Env, Result, SqlStorageValue as Sql, State, Storage};
 
 use super::super::sql::{Database, Row, number};
 use super::alarm::{Alarm, Job};
-use crate::config::{Room, Webhook};
+use crate::config::Webhook;
 use crate::edge::calls::unreadable;
 use crate::edge::clock::{now, random};
 use crate::edge::platform::log_error;
