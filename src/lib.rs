@@ -11,8 +11,11 @@
 //! 7. [`origin`]: what is learned of the origin by passing requests on, and what follows from it.
 //! 8. [`health`]: beside all this, what is known of the origin's health.
 //! 9. [`turnstile`]: whether a waiting visitor is a person, where the owner asks.
-//! 10. [`news`]: what is new in a room, for whoever runs it.
-//! 11. `edge`: the only code that knows Workers. It gathers what the others need, and does what they decide.
+//! 10. [`rehearsal`]: whether a visitor was sent by the owner, to try the room.
+//! 11. [`steering`]: what operators change of a room at run time.
+//! 12. [`operator`]: who may see and steer the rooms.
+//! 13. [`news`]: what is new in a room, for whoever runs it.
+//! 14. `edge`: the only code that knows Workers. It gathers what the others need, and does what they decide.
 //!
 //! Everything but `edge` is pure: time and random values come in as arguments, nothing in it reads a clock,
 //! draws random numbers or does I/O. So the Worker, the objects and the tests all run the same code.
@@ -24,8 +27,11 @@ pub mod config;
 mod edge;
 pub mod health;
 pub mod news;
+pub mod operator;
 pub mod origin;
 pub mod pipeline;
 pub mod queue;
+pub mod rehearsal;
+pub mod steering;
 pub mod ticket;
 pub mod turnstile;

@@ -5,6 +5,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
+import { readDashboard } from "./dashboard/assets.mjs";
 import { readPages } from "./pages.mjs";
 import { setup } from "./setup.mjs";
 import {
@@ -30,6 +31,7 @@ const LARGEST_GZIP = 560_000;
 const SOURCES = [
   "tools/build.mjs",
   "tools/pages.mjs",
+  "tools/dashboard/assets.mjs",
   "src",
   "cipher",
   "static",
@@ -49,6 +51,8 @@ const HEALTH_ENTRY = join(ROOT, "static", "health.js");
 const HEALTH_SCRIPT = join(ROOT, "build", "health.txt");
 /** All that the waiting page is made of, from which the entry takes it. */
 const PAGES = join(ROOT, "build", "pages.js");
+/** All that the dashboard is made of, likewise. */
+const DASHBOARD = join(ROOT, "build", "dashboard.js");
 const WASM = join(ROOT, "build", "index_bg.wasm");
 const PRODUCTS = [SCRIPT, WASM];
 /** What the last build was made of and what it made: two lines of hash. */
@@ -142,6 +146,7 @@ async function compile() {
   const version = createHash("sha256").update(script).digest("hex").slice(0, 16);
   writeFileSync(HEALTH_SCRIPT, `//${version}\n${script}`);
   writeFileSync(PAGES, `export default ${JSON.stringify(await readPages())};\n`);
+  writeFileSync(DASHBOARD, `export default ${JSON.stringify(await readDashboard())};\n`);
   // What worker-build has made, with our entry before it, in one file again.
   await run(
     esbuild,

@@ -7,6 +7,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { Measure } from "./crowd/measure.mjs";
 import { readOptions, UsageError } from "./crowd/options.mjs";
 import { hints, progressLine, table, whatBroke } from "./crowd/print.mjs";
+import { HEADER, prepare } from "./crowd/rehearsal.mjs";
 import { runCrowd } from "./crowd/run.mjs";
 import { Clock, newJar, openHttp } from "./crowd/world.mjs";
 
@@ -22,6 +23,11 @@ async function main() {
   const settings = readOptions(process.argv.slice(2), { out });
   if (!settings) return 0;
   await expectListener(settings.url);
+
+  const devVars = new URL("../.dev.vars", import.meta.url);
+  const { rehearsal, note } = await prepare(settings, { env: process.env, devVars, now: Date.now() });
+  if (rehearsal) settings.headers[HEADER] = rehearsal.header;
+  if (!settings.quiet) err(`${note}\n`);
 
   const clock = new Clock();
   const http = openHttp({ connections: settings.connections, now: clock.now });
@@ -80,13 +86,22 @@ async function main() {
   if (settings.json) {
     const { url, seed } = settings;
     const seconds = (end - start) / 1000;
-    out(
-      `${JSON.stringify({ url, seed, seconds, stoppedBy: stoppedBy || null, ...figures, broken }, null, 2)}\n`,
-    );
+    const marked = rehearsal ? { name: rehearsal.name, until: rehearsal.until } : null;
+    const result = {
+      url,
+      seed,
+      seconds,
+      stoppedBy: stoppedBy || null,
+      rehearsal: marked,
+      ...figures,
+      broken,
+    };
+    out(`${JSON.stringify(result, null, 2)}\n`);
     for (const line of broken) err(`${line}\n`);
   } else {
     const early = { "": "", duration: " (stopped by --duration)", signal: " (interrupted)" }[stoppedBy];
     out(`${settings.url}, ${((end - start) / 1000).toFixed(1)} s${early}\n${table(figures)}\n`);
+    out(`${note}\n`);
     for (const line of hints(figures)) out(`${line}\n`);
     for (const line of broken) out(`${line}\n`);
     if (broken.length === 0) out("Nothing was broken.\n");

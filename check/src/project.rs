@@ -212,7 +212,7 @@ impl Project {
                 self.judge_health_days(prefix, value);
             } else if name == "SEARCH_ENGINE_CRAWLER_BYPASS" {
                 self.judge_crawlers(prefix, value);
-            } else if ["COOKIE_KEYS", "ADMIN_TOKEN", "DRAW_KEY"].contains(&name.as_str())
+            } else if ["COOKIE_KEYS", "ADMIN_TOKEN", "OPERATOR_TOKENS", "DRAW_KEY"].contains(&name.as_str())
                 || value.is_string() && is_webhook_secret(name)
             {
                 self.warn(format!(

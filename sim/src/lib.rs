@@ -11,11 +11,13 @@
 //! - [`origin`]: an origin that gets slower with load and breaks down; [`pages`]: what visitors ask of it.
 //! - [`guarded`]: a flood of clients in front of it, with `origin_guard` and without; [`guarded_report`]: its figures;
 //!   [`literal_guard`]: the article's limiter as it reads, to compare with.
+//! - [`history`]: a recorded day of a room, as the arrivals of a plan.
 //! - [`plan`]: what a day will be like for an owner's room, and what would make it better.
 
 pub mod clockwork;
 pub mod guarded;
 pub mod guarded_report;
+pub mod history;
 pub mod literal;
 pub mod literal_guard;
 pub mod measure;

@@ -119,9 +119,14 @@ struct PlanArguments {
     #[arg(long, value_name = "NAME")]
     room: String,
 
-    /// Who comes: a CSV file with the columns minute,visitors or time,visitors, or a scenario
+    /// Who comes: a CSV file with the columns minute,visitors or time,visitors, a room's history (CSV or JSON), or a
+    /// scenario
     #[arg(long, value_name = "FILE")]
     arrivals: PathBuf,
+
+    /// Take those out of a history who were marked by a rehearsal
+    #[arg(long)]
+    without_rehearsals: bool,
 
     /// How many data centers they come to. Left out: as the scenario says, else 30
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_000))]
@@ -272,9 +277,13 @@ A CSV file says how many new visitors came from each row's minute until the next
   2026-11-27 19:55,120         0,120
   2026-11-27 19:56,2400        1,2400
 
+The answer of GET /__anteroom/history?room=shop&resolution=minute&from=...&to=... serves as it comes, as CSV or as JSON: who
+came, how patient people were and how long they stayed are taken from it.
+
 Examples:
   anteroom-sim plan --room shop --arrivals friday.csv
   anteroom-sim plan --config wrangler.toml --env production --room shop --arrivals friday.csv --html plan.html
+  anteroom-sim plan --room shop --arrivals last-friday.json --without-rehearsals
   anteroom-sim plan --room shop --arrivals ticket_sale    what if that crowd came to my room?";
 
 const GUARD_HELP: &str = "\
@@ -639,7 +648,8 @@ fn with_table(file: &Path, table: &str) -> Result<String, Failure> {
 
 fn plan(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
     let room = read_room(&arguments.config, arguments.env.as_deref(), &arguments.room)?;
-    let day = Day::new(room, &arguments.arrivals, arguments.colos.map(usize::from))?;
+    let day =
+        Day::new(room, &arguments.arrivals, arguments.colos.map(usize::from), arguments.without_rehearsals)?;
     let bar = progress();
     bar.set_length(1_000);
     bar.set_message(day.scenario.name.clone());

@@ -10,6 +10,7 @@ use anteroom::pipeline::wire;
 use anteroom::queue::{StateKey, minute_of};
 use serde::Serialize;
 
+use crate::history::{History, Row};
 use crate::pages::Passed;
 use crate::planet::Busiest;
 
@@ -117,6 +118,9 @@ pub struct Measured {
     /// Over time: second, active, waiting, admitted since the point before.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<(u64, u64, u64, u64)>,
+    /// The run as the room's history would have it, where it was wanted.
+    #[serde(skip)]
+    pub history: Option<History>,
 }
 
 /// How many of those who wait enter, and for how long all of them together waited.
@@ -235,6 +239,8 @@ pub struct Measure {
     next_point: u64,
     admitted_at_point: u64,
     calm: bool,
+    /// Minute by minute, where it is wanted.
+    history: Option<Vec<Row>>,
 }
 
 impl Measure {
@@ -299,7 +305,41 @@ impl Measure {
             next_point: start,
             admitted_at_point: 0,
             calm: true,
+            history: None,
         }
+    }
+
+    /// Records a history, minute by minute.
+    pub fn record(&mut self) {
+        self.history = Some(Vec::new());
+    }
+
+    /// Counts in the history's minute.
+    fn in_history(&mut self, now: u64, count: fn(&mut Row) -> &mut Option<f64>) {
+        let (active, waiting) = (self.active.max(0) as f64, self.waiting.max(0) as f64);
+        let Some(rows) = &mut self.history else { return };
+        let minute = now / 60_000 * 60_000;
+        let mut next = rows.last().map_or(self.start / 60_000 * 60_000, |row| row.at + 60_000);
+        // What was counted last is as it was when a silent minute ends.
+        let (was_active, was_waiting) =
+            rows.last().map_or((Some(active), Some(waiting)), |row| (row.active_users, row.waiting_users));
+        while next <= minute {
+            rows.push(Row {
+                at: next,
+                new_users: Some(0.0),
+                joins: Some(0.0),
+                leavers: Some(0.0),
+                waiting_users: was_waiting,
+                active_users: was_active,
+                ..Row::default()
+            });
+            next += 60_000;
+        }
+        let Some(row) = rows.last_mut() else { return };
+        if let Some(count) = count(row) {
+            *count += 1.0;
+        }
+        (row.active_users, row.waiting_users) = (Some(active), Some(waiting));
     }
 
     /// From now on other limits hold, or none.
@@ -371,6 +411,7 @@ impl Measure {
         self.queued += 1;
         if self.closed {
             self.waiting += 1;
+            self.in_history(now, |row| &mut row.joins);
             return;
         }
         let below = |users: i64, limit: i64| users * 100 < limit * 99;
@@ -390,6 +431,7 @@ impl Measure {
                 Some(part(self.active, self.limit_active).max(part(self.counted(), self.limit_new)));
         }
         self.waiting += 1;
+        self.in_history(now, |row| &mut row.joins);
     }
 
     /// Somebody of a bucket enters: queued since when, delayed by how much, and what was shown in the queue.
@@ -433,12 +475,14 @@ impl Measure {
             self.calm_admitted += 1;
         }
         self.recent.push_back((now, bucket));
+        self.in_history(now, |row| &mut row.new_users);
     }
 
     /// Somebody leaves the queue without having entered.
     pub fn gave_up(&mut self, now: u64, bucket: u32, _queued_at: u64) {
         self.waiting -= 1;
         self.gave_up += 1;
+        self.in_history(now, |row| &mut row.leavers);
         self.left_queue(now, bucket);
     }
 
@@ -639,6 +683,7 @@ impl Measure {
             origin: None,
             chances: self.chances,
             series: self.series,
+            history: self.history.map(|rows| History::of_rows(rows, 1.0)),
         }
     }
 }

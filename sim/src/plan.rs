@@ -8,6 +8,7 @@ use std::path::Path;
 use anteroom::config::{Room, Rooms, SlotStrategy};
 use jiff::civil::DateTime;
 
+use crate::history::History;
 use crate::measure::Measured;
 use crate::planet::Planet;
 use crate::report::{clock, per_minute, thousands};
@@ -43,6 +44,8 @@ pub struct Day {
     strategy: SlotStrategy,
     room: Room,
     start: Option<DateTime>,
+    /// What was taken from a recorded history.
+    notes: Vec<String>,
 }
 
 /// What the day will be like.
@@ -113,9 +116,9 @@ pub fn read_room(
 }
 
 impl Day {
-    /// An owner's room on a day whose arrivals are in a CSV file, in a scenario's file or in a shipped scenario. What
-    /// the scenario says of visitors, planet and faults counts; its room does not. `colos` replaces the number of
-    /// colos.
+    /// An owner's room on a day whose arrivals are in a CSV file, in the room's history (CSV or JSON), in a scenario's file
+    /// or in a shipped scenario. What the scenario says of visitors, planet and faults counts; its room does not.
+    /// `colos` replaces the number of colos; `without_rehearsals` takes marked visitors out of a history.
     ///
     /// # Errors
     /// See [`read_room`] and [`Scenario::read`]; and when the room lets in everybody or nobody whatever comes.
@@ -123,6 +126,7 @@ impl Day {
         (room, table): (Room, toml::Table),
         arrivals: &Path,
         colos: Option<usize>,
+        without_rehearsals: bool,
     ) -> Result<Self, ScenarioError> {
         let off = |field: &str, why: &str| {
             ScenarioError(format!("room {}: {field} = true: {why}; set it to false to plan", room.name))
@@ -133,9 +137,20 @@ impl Day {
         if room.queue_all {
             return Err(off("queue_all", "nobody new enters"));
         }
-        let is_csv = arrivals.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
-        let mut scenario =
-            if is_csv { of_series(arrivals, &table)? } else { find(&arrivals.to_string_lossy())? };
+        let is_series = arrivals.extension().is_some_and(|extension| {
+            extension.eq_ignore_ascii_case("csv") || extension.eq_ignore_ascii_case("json")
+        });
+        let (mut scenario, notes) = if is_series {
+            of_series(arrivals, &table, without_rehearsals)?
+        } else {
+            (find(&arrivals.to_string_lossy())?, None)
+        };
+        if without_rehearsals && notes.is_none() {
+            return Err(ScenarioError(format!(
+                "{}: --without-rehearsals: only a room's history tells who was marked; leave it out",
+                arrivals.display()
+            )));
+        }
         scenario.room = table;
         if let Some(colos) = colos {
             scenario.planet.colos = colos;
@@ -145,7 +160,7 @@ impl Day {
             let after = jiff::SignedDuration::from_secs((arrivals.from * 60.0).round() as i64);
             Some(arrivals.recorded.start?.saturating_sub(after))
         });
-        Ok(Self { scenario, strategy: room.slot_strategy, room, start })
+        Ok(Self { scenario, strategy: room.slot_strategy, room, start, notes: notes.unwrap_or_default() })
     }
 
     /// Simulates the day, and larger limits. `tick` is called with the part of all that is done, 0 to 1; `seed` is
@@ -243,6 +258,7 @@ impl Day {
                 thousands(new)
             ),
         ];
+        lines.extend(self.notes.iter().cloned());
         if run.queued == 0 {
             lines.push("Nobody waits.".to_owned());
         } else {
@@ -321,14 +337,25 @@ pub fn find(name: &str) -> Result<Scenario, ScenarioError> {
     if is_file || path.is_file() { Scenario::read(path) } else { shipped(name) }
 }
 
-/// A scenario of nothing but a recorded series.
-fn of_series(file: &Path, room: &toml::Table) -> Result<Scenario, ScenarioError> {
+/// A scenario of nothing but a recorded series; for a history, with what else it tells, and that in words.
+fn of_series(
+    file: &Path,
+    room: &toml::Table,
+    without_rehearsals: bool,
+) -> Result<(Scenario, Option<Vec<String>>), ScenarioError> {
     let wrong = |what: String| ScenarioError(format!("{}: {what}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|error| wrong(format!("cannot be read: {error}")))?;
-    let recorded = Recorded::parse(&text).map_err(|error| wrong(error.to_string()))?;
+    let (recorded, visitors, notes) = if History::is_one(&text) {
+        let history = History::parse(&text).map_err(|error| wrong(error.to_string()))?;
+        let told = history.tell(without_rehearsals);
+        (told.arrivals, told.visitors, Some(told.notes))
+    } else {
+        let recorded = Recorded::parse(&text).map_err(|error| wrong(error.to_string()))?;
+        (recorded, Behaviour::default(), None)
+    };
     let minutes = recorded.minutes().ceil().max(1.0) as u32;
     let csv = Some(file.display().to_string());
-    Ok(Scenario {
+    let scenario = Scenario {
         events: Vec::new(),
         name: file.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
         about: String::new(),
@@ -337,10 +364,11 @@ fn of_series(file: &Path, room: &toml::Table) -> Result<Scenario, ScenarioError>
         room: room.clone(),
         arrivals: vec![Arrivals { csv, recorded, ..Arrivals::default() }],
         planet: Setup::default(),
-        visitors: Behaviour::default(),
+        visitors,
         faults: Vec::new(),
         origin: None,
-    })
+    };
+    Ok((scenario, notes))
 }
 
 /// The most active users, and the most who entered in a calendar minute, as far as the series tells.

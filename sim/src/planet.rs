@@ -415,6 +415,13 @@ impl Planet {
         self
     }
 
+    /// The same planet, which records the run as the room's history would.
+    #[must_use]
+    pub fn with_history(mut self) -> Self {
+        self.measure.record();
+        self
+    }
+
     fn colo(index: usize, room: &Room, setup: &Setup, rng: &mut Rng) -> Colo {
         let name = format!("C{index:03}");
         let skew =

@@ -7,6 +7,7 @@ use anteroom::config::{Room, Rooms, SlotStrategy, rfc3339};
 use jiff::civil::{DateTime, date};
 use serde::{Deserialize, Serialize};
 
+use crate::history::History;
 use crate::origin;
 use crate::planet::START;
 use crate::table::strategy_name;
@@ -104,6 +105,7 @@ impl Arrivals {
 /// A recorded series of new visitors, from a CSV file with the columns `minute` or `time`, and `visitors`.
 ///
 /// A row says how many came from its minute until the next row's; the last row lasts as long as the one before it.
+/// A room's own history serves too ([`crate::history`]).
 /// `minute` counts from 0 at [`Arrivals::from`]; `time` is a time of day (`09:55`) or a date and time
 /// (`2026-11-27 09:55`), and the first row is minute 0.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -120,7 +122,11 @@ impl Recorded {
     /// # Errors
     /// Which line and column cannot be, and what it may be.
     pub fn parse(text: &str) -> Result<Self, ScenarioError> {
-        const HEADER: &str = "the first line must be minute,visitors or time,visitors";
+        const HEADER: &str =
+            "the first line must be minute,visitors or time,visitors, or that of a room's history";
+        if History::is_one(text) {
+            return Ok(History::parse(text)?.tell(false).arrivals);
+        }
         let wrong = |what: String| ScenarioError(what);
         let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
         let header = reader.headers().map_err(|error| wrong(error.to_string()))?.clone();
@@ -131,7 +137,7 @@ impl Recorded {
             (None, Some(time)) => (time, true),
             (None, None) => return Err(wrong(format!("minute: missing; {HEADER}"))),
         };
-        let mut recorded = Self::default();
+        let mut start = None;
         let mut rows: Vec<(f64, f64)> = Vec::new();
         for record in reader.records() {
             let record = record.map_err(|error| wrong(error.to_string()))?;
@@ -141,8 +147,7 @@ impl Recorded {
                 let time = time_of(when).ok_or_else(|| {
                     wrong(format!("line {line}: time = {when:?}; write 09:55 or 2026-11-27 09:55"))
                 })?;
-                let start = *recorded.start.get_or_insert(time);
-                time.duration_since(start).as_secs_f64() / 60.0
+                time.duration_since(*start.get_or_insert(time)).as_secs_f64() / 60.0
             } else {
                 when.parse().unwrap_or(f64::NAN)
             };
@@ -167,11 +172,17 @@ impl Recorded {
             return Err(wrong("nobody comes; write a line per minute below the header".to_owned()));
         };
         let span = rows.len().checked_sub(2).map_or(1.0, |before| last - rows[before].0);
-        let ends = rows.iter().skip(1).map(|(minute, _)| *minute).chain([last + span]);
-        recorded.steps =
+        Ok(Self::of_counts(&rows, span, start))
+    }
+
+    /// A series of minutes and how many came from each until the next; the last lasts for `span` minutes.
+    pub fn of_counts(rows: &[(f64, f64)], span: f64, start: Option<DateTime>) -> Self {
+        let end = rows.last().map_or(0.0, |(last, _)| last + span);
+        let ends = rows.iter().skip(1).map(|(minute, _)| *minute).chain([end]);
+        let mut steps: Vec<(f64, f64)> =
             rows.iter().zip(ends).map(|((from, count), end)| (*from, count / (end - from))).collect();
-        recorded.steps.push((last + span, 0.0));
-        Ok(recorded)
+        steps.push((end, 0.0));
+        Self { steps, start }
     }
 
     /// How many minutes the series lasts.
@@ -279,7 +290,7 @@ impl Default for Planet {
 }
 
 /// How visitors behave.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Behaviour {
     /// Mean length of a visit after admission, in seconds.

@@ -296,6 +296,47 @@ fn a_plan_says_when_people_wait_for_how_long_and_what_would_help() {
 }
 
 #[test]
+fn a_recorded_day_of_the_room_is_planned_as_it_was() {
+    let place = Place::new("plan_history");
+    place.write("wrangler.toml", WRANGLER);
+    let mut day =
+        "time,new_users,joins,leavers,waiting_users,rehearsal_new_users,rehearsal_joins\n".to_owned();
+    for minute in 0..30 {
+        day += &match minute {
+            10 => "2026-11-20T10:10:00Z,40,80,0,70,30,60\n".to_owned(),
+            11 => "2026-11-20T10:11:00Z,40,0,30,0,20,0\n".to_owned(),
+            _ => format!("2026-11-20T10:{minute:02}:00Z,5,0,0,0,0,0\n"),
+        };
+    }
+    place.write("day.csv", &day);
+    let plan = |more: &[&str]| {
+        place.prints(&[&["plan", "--room", "shop", "--arrivals", "day.csv", "--colos", "2"], more].concat())
+    };
+    assert_says(
+        &plan(&[]),
+        &[
+            "Recorded: 250 visitors in 30 minutes from 2026-11-20T10:00:00 UTC on; 0 of them",
+            "--without-rehearsals takes them out",
+            "Patience as recorded: 140 s on average.",
+            "Queueing starts at 10:10",
+        ],
+    );
+    assert_says(
+        &plan(&["--without-rehearsals"]),
+        &["Recorded: 170 visitors", "Visitors of rehearsals are taken out."],
+    );
+    place.write("day.json", "{\"error\":\"Sign in\"}");
+    let refuses = |arrivals: &str, parts: &[&str]| {
+        let plan = ["plan", "--room", "shop", "--arrivals", arrivals, "--without-rehearsals"];
+        assert_says(&place.refuses(&plan), parts);
+    };
+    refuses("day.json", &["day.json: ", "`fields`", "as it comes"]);
+    refuses("small80", &["small80: --without-rehearsals: only a room's history"]);
+    place.write("day.csv", &day.replace("10:11:00Z,40,0", "10:11:00Z,40,none"));
+    refuses("day.csv", &["day.csv: line 13: joins = \"none\"; it must be a number"]);
+}
+
+#[test]
 fn a_plan_refuses_with_file_field_and_fix() {
     let place = Place::new("plan_errors");
     place.write("wrangler.toml", WRANGLER);

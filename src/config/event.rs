@@ -48,6 +48,8 @@ pub struct Event {
     pub end: u64,
     /// From when on nobody new enters, at least five minutes before the start.
     pub prequeue: Option<u64>,
+    /// The prequeue and the start as deployed, by which lots are dealt, whatever operators make of them.
+    dealt: (Option<u64>, u64),
     /// Whether those who came in the prequeue are put in an order by lot.
     pub shuffle: bool,
     /// Whether it is ignored.
@@ -119,8 +121,29 @@ impl Event {
 
     /// The minutes of the prequeue, if it has a lottery and somebody who came in this minute takes part.
     pub fn lottery_minutes(&self, minute: u32) -> Option<Range<u32>> {
-        let minutes = minute_of(self.prequeue?)..minute_of(self.start);
+        let minutes = minute_of(self.dealt.0?)..minute_of(self.dealt.1);
         (self.shuffle && !self.suspended && minutes.contains(&minute)).then_some(minutes)
+    }
+
+    /// Whether an operator has started it before this minute, though by its deployed times it is in the prequeue.
+    pub fn started_before(&self, minute: u32) -> bool {
+        self.start < self.dealt.1 && minute >= minute_of(self.start)
+    }
+
+    /// When it starts as deployed: its lots belong to that.
+    pub fn dealt_start(&self) -> u64 {
+        self.dealt.1
+    }
+
+    /// The event as operators have it: with other times, and with another room.
+    pub(crate) fn steered(&self, start: Option<u64>, end: Option<u64>, change: impl Fn(&mut Room)) -> Self {
+        let mut event = self.clone();
+        event.start = start.unwrap_or(event.start);
+        event.end = end.unwrap_or(event.end);
+        event.prequeue = event.prequeue.filter(|prequeue| *prequeue < event.start);
+        change(&mut event.active);
+        change(&mut event.prequeueing);
+        event
     }
 
     /// Where it is at a time, unless it is ignored.
@@ -312,6 +335,7 @@ fn parse_event(
         start,
         end,
         prequeue,
+        dealt: (prequeue, start),
         shuffle,
         suspended,
         description,

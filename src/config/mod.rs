@@ -17,7 +17,7 @@ mod webhook;
 
 pub use event::{Event, Phase, rfc3339};
 pub use page::{LANGUAGES, PageSettings};
-pub use parse::{ConfigError, Part, ROOM_FIELDS, parse_room};
+pub use parse::{ConfigError, Part, ROOM_FIELDS, check_steered, parse_room};
 pub(crate) use parse::{Table, nearest, shown_text};
 pub use room::{
     AdaptiveRange, BindTicket, CookieAttributes, Count, Limits, OnError, OnUnhealthy, OriginGuard,

@@ -92,7 +92,7 @@ impl Table<'_> {
         default
     }
 
-    fn message(&mut self) -> String {
+    pub(super) fn message(&mut self) -> String {
         let field = "message";
         let Some(message) = self.text(field, "Seats are left for all three evenings.") else {
             return String::new();

@@ -12,6 +12,7 @@ use super::room::{
     RateWindow, Room, SameSite, Secure, SlotStrategy, Turnstile, TurnstileAction, TurnstileMode, WhenFull,
 };
 use crate::origin::{GuardSettings, GuardStrategy};
+use crate::steering::Field;
 
 /// What the name of a room's var starts with.
 pub(super) const VAR_PREFIX: &str = "ROOM_";
@@ -36,6 +37,8 @@ const SITEKEY_MAX: usize = 100;
 const REFRESH_MAX: u32 = 300;
 /// Far from the front a refresh is by default so many times as long as usual.
 const REFRESH_STRETCH: u32 = 3;
+const SESSION_MINUTES: RangeInclusive<u32> = 1..=30;
+const REFRESH_SECONDS: RangeInclusive<u32> = 5..=60;
 const STATUS_CODES: [u16; 3] = [200, 202, 429];
 /// Nothing else may be served below this path: it holds Anteroom's own pages on every covered host.
 const OWN_PATH: &[u8] = b"/__anteroom";
@@ -195,7 +198,7 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
             ("minute", RateWindow::Minute),
             &[("sliding", RateWindow::Sliding)],
         ),
-        session_duration: table.whole("session_duration", 1..=30, Some(5)),
+        session_duration: table.whole("session_duration", SESSION_MINUTES, Some(5)),
         disable_session_renewal: table.flag("disable_session_renewal"),
         queueing_method: table.queueing_method().unwrap_or(QueueingMethod::Fifo),
         queue_all: table.flag("queue_all"),
@@ -255,6 +258,34 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
     }
     table.judge_routes(&room);
     if table.errors.is_empty() { Ok(room) } else { Err(table.errors) }
+}
+
+/// What is wrong with values that an operator wants to give to fields of a room at run time.
+pub fn check_steered(room: &str, fields: &Map<String, Value>) -> Vec<ConfigError> {
+    let name = shown_text(room);
+    let mut table = Table { part: Part::Room, name, prefix: "", fields: Some(fields), errors: Vec::new() };
+    let known: Vec<&str> = Field::ALL.into_iter().map(Field::name).collect();
+    table.unknown(&known);
+    for field in Field::ALL {
+        match field {
+            Field::QueueAll | Field::Suspended => {
+                table.flag(field.name());
+            }
+            Field::TotalActiveUsers | Field::NewUsersPerMinute => {
+                table.whole(field.name(), 1..=LIMIT_MAX, Some(200));
+            }
+            Field::SessionDuration => {
+                table.whole(field.name(), SESSION_MINUTES, Some(5));
+            }
+            Field::RefreshIntervalSeconds => {
+                table.whole(field.name(), REFRESH_SECONDS, Some(20));
+            }
+            Field::Message => {
+                table.message();
+            }
+        }
+    }
+    table.errors
 }
 
 /// What follows `ROOM_`, `CHECK_` or `EVENT_`, in lower case.
@@ -466,7 +497,7 @@ impl<'a> Table<'a> {
 
     /// Seconds between two check-ins: usually, and far from the front.
     fn refresh_intervals(&mut self) -> (u32, u32) {
-        let usual = self.whole("refresh_interval_seconds", 5..=60, Some(20));
+        let usual = self.whole("refresh_interval_seconds", REFRESH_SECONDS, Some(20));
         let longest = (usual * REFRESH_STRETCH).min(REFRESH_MAX);
         (usual, self.whole("refresh_interval_max_seconds", usual..=REFRESH_MAX, Some(longest)))
     }

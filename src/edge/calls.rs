@@ -1,7 +1,8 @@
 //! Calls from the Worker to the objects, and between objects.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
+use std::task::Poll;
 
 use js_sys::Uint8Array;
 use serde::Serialize;
@@ -87,6 +88,28 @@ fn post(
             .unwrap_or_else(|| Err(failure(format!("no answer within {deadline_ms} ms"))))
             .map_err(|error| failure(format!("{binding} {name}{route}: {error}")))
     })
+}
+
+/// A future that borrows and hides its type.
+pub type Local<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
+/// What comes of several futures that run at the same time, in their order.
+pub async fn all<T>(mut futures: Vec<Local<'_, T>>) -> Vec<T> {
+    let mut results: Vec<Option<T>> = futures.iter().map(|_| None).collect();
+    poll_fn(|context| {
+        let mut is_done = true;
+        for (future, result) in futures.iter_mut().zip(&mut results) {
+            if result.is_none() {
+                match future.as_mut().poll(context) {
+                    Poll::Ready(ready) => *result = Some(ready),
+                    Poll::Pending => is_done = false,
+                }
+            }
+        }
+        if is_done { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    results.into_iter().flatten().collect()
 }
 
 /// A future of this thread that hides its type.

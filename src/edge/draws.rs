@@ -7,12 +7,9 @@ use worker::Result;
 
 use super::clock::now;
 use super::settings::Settings;
-use super::{health, own};
+use super::{asked, own};
 use crate::answer;
 use crate::queue::round_end;
-
-/// The path.
-pub const PATH: &str = "/__anteroom/draws";
 
 /// A seed is published so long after it was of use: clocks differ by seconds.
 const PUBLISHED_AFTER_MS: u64 = 15_000;
@@ -43,7 +40,7 @@ struct Lottery<'a> {
 
 /// Answers a question for seeds.
 pub fn handle(request: &web_sys::Request, settings: &Settings) -> Result<JsValue> {
-    let asked = |name: &str| health::query(request, name);
+    let asked = |name: &str| asked::query(request, name);
     if let Some(name) = asked("event") {
         return of_event(&name.to_ascii_lowercase(), settings);
     }

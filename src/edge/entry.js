@@ -2,9 +2,11 @@
 // it costs more than deciding does, so a request is read here, decided there in one call with plain values, and sent
 // to the origin from here. Nothing is decided here. tools/build.mjs puts this before what worker-build makes of Rust, and
 // puts the status page's script, which `health.rs` asks for, into it as text.
+import dashboard from "../../build/dashboard.js";
 import healthScript from "../../build/health.txt";
 import Rust, { Anywhere, Counter, DataCenter, Global, Health } from "../../build/index.js";
 import pages from "../../build/pages.js";
+import { createDashboard } from "./dashboard.js";
 import { createWaitingRoom } from "./page/answer.js";
 
 export { Anywhere, Counter, DataCenter, Global, Health };
@@ -19,6 +21,9 @@ let elsewhere;
 
 /** Answers who waits. */
 const wait = createWaitingRoom(pages);
+
+/** What operators see; `dashboard.rs` asks for it. */
+globalThis.anteroomDashboard = createDashboard(dashboard, wait);
 
 /** What came of a request to the origin that has no status code. */
 const UNREACHABLE = 0;

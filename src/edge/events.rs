@@ -7,9 +7,6 @@ use super::clock::now;
 use super::settings::Settings;
 use crate::config::{Event, Phase, Room, rfc3339};
 
-/// The path.
-pub const PATH: &str = "/__anteroom/events";
-
 #[derive(Serialize)]
 struct EventStatus<'a> {
     name: &'a str,

@@ -7,13 +7,13 @@ use js_sys::futures::future_to_promise;
 use wasm_bindgen::JsValue;
 use worker::{Context, Env, Result};
 
-use super::clock::{now, pause, random, random_id};
+use super::clock::{both, now, pause, random, random_id};
 use super::passages::{self, Way};
 use super::passport::{
     Carrier, HeaderLine, Passport, Revocable, TICKET_HEADER, is_revoked, remember_revoked,
 };
 use super::platform::{colo, likely_colo};
-use super::room_worker::{Place, time_in};
+use super::room_worker::{Place, is_due_to_hear, steered, time_in};
 use super::settings::Settings;
 use super::{bypass, health, operator, own, turnstile};
 use crate::answer::{self, DrawFacts, Estimate, EventView, WaitingView};
@@ -29,8 +29,6 @@ use crate::ticket::{
     Human, KeyRing, Scope, Standing, Ticket, address_key, binding, find_cookie, set_cookie, standing,
 };
 
-/// Our own paths, on every host that a room covers.
-const OWN_PATHS: &str = "/__anteroom/";
 /// The decision for a request that no room has a say in.
 const NOT_OURS: JsValue = JsValue::UNDEFINED;
 /// Whom the origin is too busy for is asked to try again after so many seconds, and up to so many more.
@@ -55,7 +53,7 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     let settings = Settings::of(&env);
     health::tend_once(&env, &settings, &context);
     let (https, host, path) = parts(&request.url);
-    if path.starts_with(OWN_PATHS) && settings.rooms.covers_host(host) {
+    if operator::is_own(path) && settings.rooms.covers_host(host) {
         let path = path.to_owned();
         return Ok(later(async move { operator::handle(&request.inner, &path, &env, &settings).await }));
     }
@@ -66,7 +64,17 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         Coverage::Contradictory(_) => return own::page(&answer::bad_path(), None),
     };
     // Without keys no ticket can be given, so nobody could ever leave the queue: fail open. It is in the log.
-    let Some(keys) = settings.keys.as_ref().filter(|_| !room.suspended) else { return not_ours(&request) };
+    let Some(keys) = settings.keys.as_ref() else { return not_ours(&request) };
+    let (deployed, steered) = (room, steered(room));
+    let room = steered.as_deref().unwrap_or(room);
+    if room.suspended {
+        // An operator may have switched it on.
+        if is_due_to_hear(&room.name) {
+            let colo = likely_colo(&request.inner);
+            Place::new(deployed, colo, host, &env, &settings).listen(&context);
+        }
+        return not_ours(&request);
+    }
     let may_bypass = settings.crawlers_bypass || !room.bypass_rules.is_empty();
     if may_bypass && bypass::is_bypassed(&settings, room, &request) {
         return not_ours(&request);
@@ -75,9 +83,9 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     let (tickets, carrier) = tickets(keys, room, &bound_to, &request);
     let time = time_in(&room.name);
     // An event may have made it another room for a while.
-    let (changing, room) = (room, room.at(time).0);
+    let room = room.at(time).0;
     if let Some(checked_in) = request.closed {
-        let place = Place::new(changing, likely_colo(&request.inner), host, &env, &settings);
+        let place = Place::new(deployed, likely_colo(&request.inner), host, &env, &settings);
         let standing = best(&tickets, room, time);
         return Visit { request, context, settings, place, https, carrier, bound_to }
             .close(&standing, checked_in);
@@ -87,7 +95,7 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
             return to_origin(&request.inner, room, passport(&settings, room, &ticket, carrier, None));
         }
         // Nobody has to be asked, and whichever colo counts a move, the sum is right.
-        let place = Place::new(changing, likely_colo(&request.inner), host, &env, &settings);
+        let place = Place::new(deployed, likely_colo(&request.inner), host, &env, &settings);
         return Visit { request, context, settings, place, https, carrier, bound_to }.pass(ticket);
     }
     match bypass::concern(room, &request) {
@@ -96,9 +104,8 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         // Browsers forget what they could not load in advance.
         Concern::Nobody => return own::response(503, &[("cache-control", "no-store".to_owned())], None),
     }
-    let place = Place::new(changing, colo(&request.inner), host, &env, &settings);
-    let standing = best(&tickets, &place.room, place.time());
-    Ok(later(Visit { request, context, settings, place, https, carrier, bound_to }.handle(standing)))
+    let place = Place::new(deployed, colo(&request.inner), host, &env, &settings);
+    Ok(later(Visit { request, context, settings, place, https, carrier, bound_to }.handle(tickets)))
 }
 
 /// No room has a say in it: to the origin, but for what a page of ours says, from a room that is gone.
@@ -209,6 +216,17 @@ fn best(tickets: &[Ticket], room: &Room, time: u64) -> Standing {
     best
 }
 
+/// How a visitor who is not in was judged.
+struct Judged {
+    ticket: Ticket,
+    /// The ticket was brought along.
+    waited: bool,
+    /// Is counted among those who wait.
+    waits: bool,
+    draw: Option<Draw>,
+    step: Step,
+}
+
 /// A visitor's request to a room.
 struct Visit {
     request: Request,
@@ -223,24 +241,61 @@ struct Visit {
 
 impl Visit {
     /// Whoever is not an active user.
-    async fn handle(self, standing: Standing) -> Result<JsValue> {
-        let room = &self.place.room;
-        if !room.is_closed() {
+    async fn handle(mut self, tickets: Vec<Ticket>) -> Result<JsValue> {
+        if !self.place.room.is_closed() {
             self.place.refresh_state().await;
         }
+        let standing = best(&tickets, &self.place.room, self.place.time());
+        let judged = if self.place.hears() {
+            let version = self.place.version();
+            let (judged, ()) = both(self.judge(standing, None), self.place.hear()).await;
+            let deployed = self.settings.rooms.get(&self.place.room.name);
+            match deployed.filter(|_| self.place.version() != version) {
+                None => judged?,
+                Some(deployed) => {
+                    // By what an operator has changed just now.
+                    self.place.renew(deployed);
+                    if self.place.steered.as_ref().is_some_and(|room| room.suspended) {
+                        return Ok(NOT_OURS);
+                    }
+                    let standing = best(&tickets, &self.place.room, self.place.time());
+                    self.judge(standing, Some(judged?.ticket)).await?
+                }
+            }
+        } else {
+            self.judge(standing, None).await?
+        };
+        let Judged { ticket, waited, waits, draw, step } = judged;
+        self.place.refill(&self.context);
+        match step {
+            Step::Pass => self.pass(ticket),
+            Step::Enter { minute, numbered } => self.enter(ticket, waits, minute, numbered),
+            Step::Wait | Step::Ask(..) => self.wait(ticket, waits, waited, draw).await,
+            Step::Refuse => Ok(self.refuse()),
+        }
+    }
+
+    /// Judges a visitor by what is known of the room. `before` is the ticket of an earlier judgement of the same request:
+    /// nobody is tested twice.
+    async fn judge(&self, standing: Standing, before: Option<Ticket>) -> Result<Judged> {
+        let room = &self.place.room;
         let (mut ticket, waited) = match standing {
             // By the colo's own clock the visitor is in after all.
-            Standing::Active(ticket) => return self.pass(ticket),
+            Standing::Active(ticket) => {
+                return Ok(Judged { ticket, waited: true, waits: false, draw: None, step: Step::Pass });
+            }
             Standing::Waiting(ticket) => (ticket, true),
             Standing::New => {
                 let time = self.place.time();
-                let id = random_id()?;
+                let id = before.map_or_else(random_id, |before| Ok(before.id))?;
                 (Ticket::new(id, time), false)
             }
         };
         let draw = self.place.draw(&self.settings.draw_key, &standing);
         let waits = waited && self.is_counted(&ticket) && !ticket.uncounted;
-        if let Some(verdict) = turnstile::verdict(&self.settings, room, &self.request.inner).await {
+        if let Some(before) = before {
+            ticket.human = before.human;
+        } else if let Some(verdict) = turnstile::verdict(&self.settings, room, &self.request.inner).await {
             ticket.human = verdict.human(ticket.human);
         }
         let step = if room.turns_away() {
@@ -264,13 +319,7 @@ impl Visit {
             ticket.uncounted = self.place.is_taken(address, ticket.id);
             step
         };
-        self.place.refill(&self.context);
-        match step {
-            Step::Pass => self.pass(ticket),
-            Step::Enter { minute, numbered } => self.enter(ticket, waits, minute, numbered),
-            Step::Wait | Step::Ask(..) => self.wait(ticket, waits, waited, draw).await,
-            Step::Refuse => Ok(self.refuse()),
-        }
+        Ok(Judged { ticket, waited, waits, draw, step })
     }
 
     /// Whether a visitor who waits is counted, and may enter in turn: Turnstile may have to say so first.
@@ -305,6 +354,7 @@ impl Visit {
         }
         let check_in = CheckIn::Move { id: ticket.id, from: ticket.last_check_in, at: time };
         self.place.note(check_in, &self.context);
+        self.place.listen(&self.context);
         let moved = ticket.checked_in(time);
         let line = self.ticket_line(&moved)?;
         self.admit(&moved, Some(line))
@@ -416,14 +466,18 @@ impl Visit {
 
     /// The event that is on at a time.
     fn event(&self, time: u64) -> Option<EventView<'_>> {
-        EventView::of(self.settings.rooms.get(&self.place.room.name)?.at(time).1)
+        EventView::of(self.with_events()?.at(time).1)
     }
 
     /// The bucket in which a ticket stands in the queue.
     fn bucket(&self, ticket: &Ticket) -> u32 {
-        let (rooms, key) = (&self.settings.rooms, &self.settings.draw_key);
-        let of = |room: &Room| queue_bucket(room, key, ticket.bucket, ticket.id);
-        rooms.get(&self.place.room.name).map_or(ticket.bucket, of)
+        let of = |room: &Room| queue_bucket(room, &self.settings.draw_key, ticket.bucket, ticket.id);
+        self.with_events().map_or(ticket.bucket, of)
+    }
+
+    /// The room with its events.
+    fn with_events(&self) -> Option<&Room> {
+        self.place.steered.as_deref().or_else(|| self.settings.rooms.get(&self.place.room.name))
     }
 
     /// The header that brings a ticket to its visitor.

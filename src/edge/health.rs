@@ -3,18 +3,16 @@
 
 use std::cell::Cell;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use js_sys::futures::JsFuture;
-use js_sys::{JsString, Reflect, Uint8Array};
+use js_sys::{JsString, Reflect};
 use wasm_bindgen::{JsCast, JsValue};
 use worker::{Context, Env, Result};
 
+use super::asked::{body, header, query};
 use super::calls::{HEALTH, call};
 use super::clock::now;
-use super::own;
 use super::platform::log_error;
 use super::settings::{HealthPage, Settings};
+use super::{operator, own};
 use crate::answer::{self, Answer};
 use crate::health::analytics::Range;
 use crate::health::messages::{Ask, KEEPER, NOTIFY, Notify, Stored, Told, VERSION, VIEW};
@@ -84,7 +82,7 @@ async fn receive(request: &web_sys::Request, env: &Env, settings: &Settings) -> 
             "Send the WEBHOOK_SECRET of this deployment in the header cf-webhook-auth",
         );
     }
-    let notice = match body(request).await {
+    let notice = match body(request, LONGEST_BODY).await {
         Some(body) => webhook::read(&body, now()),
         None => Err(webhook::too_long()),
     };
@@ -104,10 +102,11 @@ async fn receive(request: &web_sys::Request, env: &Env, settings: &Settings) -> 
 async fn show(request: &web_sys::Request, json: bool, env: &Env, settings: &Settings) -> Answer {
     match settings.health_page {
         HealthPage::Off => return answer::not_found(),
-        HealthPage::Token if !has_token(request, settings) => {
+        HealthPage::Token if !operator::knows(request, settings) => {
             let mut answer = page::sentence(
                 401,
-                "Send the ADMIN_TOKEN of this deployment as a bearer token, or as the password of any user",
+                "Send the ADMIN_TOKEN of this deployment, or one of its OPERATOR_TOKENS, as a bearer token, or as the password of \
+                 any user",
             );
             let challenge = "Basic realm=\"anteroom\", charset=\"UTF-8\", Bearer realm=\"anteroom\"";
             answer.headers.push(("www-authenticate", challenge.to_owned()));
@@ -159,19 +158,6 @@ fn script_version() -> String {
     script_text().slice(2, 2 + VERSION_LENGTH).into()
 }
 
-/// Whether the request brings the admin token: as a bearer token, or as browsers ask for it, as a password. Without a
-/// configured token nothing is equal to it: closed.
-pub fn has_token(request: &web_sys::Request, settings: &Settings) -> bool {
-    let given = header(request, "authorization");
-    let password = given
-        .strip_prefix("Basic ")
-        .and_then(|credentials| STANDARD.decode(credentials.trim()).ok())
-        .and_then(|credentials| String::from_utf8(credentials).ok())
-        .and_then(|credentials| credentials.split_once(':').map(|(_, password)| password.to_owned()));
-    let token = password.as_deref().or_else(|| given.strip_prefix("Bearer ")).unwrap_or_default();
-    same_secret(token, settings.admin_token.as_deref().unwrap_or_default())
-}
-
 fn wrong_method(allowed: &str) -> Answer {
     let mut answer = page::sentence(405, &format!("Only {allowed} is answered here"));
     answer.headers.push(("allow", allowed.to_owned()));
@@ -181,40 +167,4 @@ fn wrong_method(allowed: &str) -> Answer {
 fn unavailable(error: &worker::Error) -> Answer {
     log_error(&error.to_string());
     page::sentence(503, "What is known of the origin's health cannot be reached at the moment")
-}
-
-fn header(request: &web_sys::Request, name: &str) -> String {
-    request.headers().get(name).ok().flatten().unwrap_or_default()
-}
-
-/// A value of the address's query.
-pub(super) fn query(request: &web_sys::Request, name: &str) -> Option<String> {
-    let url = request.url();
-    let (_, query) = url.split('#').next()?.split_once('?')?;
-    web_sys::UrlSearchParams::new_with_str(query).ok()?.get(name)
-}
-
-/// The request's body, read piece by piece: of a body beyond the bound no more than the bound is ever in memory, and it
-/// is `None`.
-async fn body(request: &web_sys::Request) -> Option<Vec<u8>> {
-    let told: Option<usize> = header(request, "content-length").parse().ok();
-    if told.is_some_and(|length| length > LONGEST_BODY) {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    let Some(stream) = request.body() else { return Some(bytes) };
-    let reader: web_sys::ReadableStreamDefaultReader = stream.get_reader().dyn_into().ok()?;
-    while let Ok(read) = JsFuture::from(reader.read()).await {
-        let Some(piece) = Reflect::get(&read, &JsValue::from_str("value"))
-            .ok()
-            .and_then(|piece| piece.dyn_into::<Uint8Array>().ok())
-        else {
-            break;
-        };
-        if bytes.len() + piece.length() as usize > LONGEST_BODY {
-            return None;
-        }
-        bytes.extend(piece.to_vec());
-    }
-    Some(bytes)
 }

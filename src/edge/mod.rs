@@ -4,20 +4,22 @@
 //!
 //! `entry.js` stands before it: it reads a request, calls [`decide`], and goes to the origin.
 
+mod asked;
 mod bypass;
 mod calls;
 mod clock;
+mod dashboard;
 mod draws;
 mod events;
 mod gate;
 mod health;
-mod news;
 mod objects;
 mod operator;
 mod own;
 mod passages;
 mod passport;
 mod platform;
+mod rehearsal;
 mod room_worker;
 mod settings;
 mod turnstile;

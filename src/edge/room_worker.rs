@@ -1,6 +1,7 @@
 //! What one worker remembers of one room, and its calls to the room's objects.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 
 use litemap::LiteMap;
 use worker::{Cache, Context, Env, Headers, Response, Result};
@@ -17,7 +18,7 @@ use crate::pipeline::messages::{
 };
 use crate::pipeline::{CheckIn, HOLD_TRIES, Outbox, wire};
 use crate::queue::{
-    Addresses, Clocked, Desk, Draw, DrawKey, Keeper, NumberAsk, Outcome, StateKey, Step, Turn, Whom,
+    Addresses, Clocked, Desk, Draw, DrawKey, Keeper, Level, NumberAsk, Outcome, StateKey, Step, Turn, Whom,
     minute_of,
 };
 use crate::ticket::Standing;
@@ -38,6 +39,8 @@ const KEPT_AT: &str = "anteroom-kept-at";
 const CACHE_SECONDS: u32 = 10;
 /// Visitors who wait for a colleague's call look for its answer so often, in milliseconds.
 const LOOK_MS: u64 = 4;
+/// What is new must be heard within so long, in milliseconds: visitors wait for it.
+const HEAR_DEADLINE_MS: u64 = 250;
 /// A report is tried so often by one request: every second, while the platform lets it go on.
 const REPORT_TRIES: usize = 25;
 /// A report may take so long; visitors do not wait for it, in milliseconds.
@@ -53,6 +56,8 @@ pub struct RoomWorker {
     counter_desk: NumberDesk,
     anywhere_desk: NumberDesk,
     addresses: Addresses,
+    /// The room as operators have it, and by which version of what they have changed.
+    steered: Option<(u32, Rc<Room>)>,
 }
 
 /// Which room in which colo, and how to call its objects.
@@ -60,6 +65,8 @@ pub struct RoomWorker {
 pub struct Place {
     /// The room.
     pub room: Room,
+    /// The room with its events as operators have it; `None`: as deployed.
+    pub steered: Option<Rc<Room>>,
     /// The colo of the request.
     pub colo: String,
     /// The host of the request: the cache is asked under a name that is the deployment's own.
@@ -72,6 +79,35 @@ pub struct Place {
 
 thread_local! {
     static WORKERS: RefCell<LiteMap<(String, String), RoomWorker>> = const { RefCell::new(LiteMap::new()) };
+}
+
+/// The room as operators have it, as far as is known in any colo; `None`: as deployed. The isolate's settings never
+/// change, so it is made once per version.
+pub fn steered(room: &Room) -> Option<Rc<Room>> {
+    WORKERS.with_borrow_mut(|workers| {
+        let known = workers.iter_mut().filter(|((name, _), _)| *name == room.name).map(|(_, worker)| worker);
+        let worker = known.max_by_key(|worker| worker.keeper.overrides().version)?;
+        let overrides = worker.keeper.overrides();
+        if overrides.is_empty() {
+            return None;
+        }
+        let made = worker.steered.as_ref().filter(|(version, _)| *version == overrides.version);
+        if let Some((_, room)) = made {
+            return Some(Rc::clone(room));
+        }
+        let steered = Rc::new(room.steered(overrides));
+        worker.steered = Some((overrides.version, Rc::clone(&steered)));
+        Some(steered)
+    })
+}
+
+/// Whether a worker is due to hear what is new of a room, in whichever colo it knows it.
+pub fn is_due_to_hear(room: &str) -> bool {
+    let time = now();
+    WORKERS.with_borrow(|workers| {
+        let mut known = workers.iter().filter(|((name, _), _)| name == room).peekable();
+        known.peek().is_none() || known.any(|(_, worker)| worker.keeper.is_due_to_hear(time))
+    })
 }
 
 /// The time to go by in a room, as [`Place::time`], by what is known of the room in any colo: all of it comes from one
@@ -88,8 +124,53 @@ impl Place {
     /// The room in the colo of a request, as it is at this moment. `room` is the room with its events.
     pub fn new(room: &Room, colo: String, host: &str, env: &Env, settings: &Settings) -> Self {
         let deadline_ms = settings.object_deadline_ms;
-        let room = room.at(time_in(&room.name)).0.clone();
-        Self { room, colo, host: host.to_owned(), env: env.clone(), deadline_ms }
+        let steered = steered(room);
+        let changing = steered.as_deref().unwrap_or(room);
+        let room = changing.at(time_in(&room.name)).0.clone();
+        Self { room, steered, colo, host: host.to_owned(), env: env.clone(), deadline_ms }
+    }
+
+    /// Looks again at what operators have changed, and at the time. `deployed` is the room as it is deployed.
+    pub fn renew(&mut self, deployed: &Room) {
+        self.steered = steered(deployed);
+        let changing = self.steered.as_deref().unwrap_or(deployed);
+        self.room = changing.at(time_in(&deployed.name)).0.clone();
+    }
+
+    /// The version of what operators have changed, as far as this worker knows.
+    pub fn version(&self) -> u32 {
+        self.with(|worker| worker.keeper.overrides().version).unwrap_or_default()
+    }
+
+    /// Whether to ask the data center what is new, by [`Place::hear`]. Who asks must call.
+    pub fn hears(&self) -> bool {
+        let time = now();
+        self.with(|worker| worker.keeper.hears(time)).unwrap_or(false)
+    }
+
+    /// Asks the data center what is new.
+    pub async fn hear(&self) {
+        let heard = self.ask_data_center(self.deadline_ms.min(HEAR_DEADLINE_MS)).await;
+        let _ = self.with(|worker| worker.keeper.heard(heard, now()));
+    }
+
+    /// The same behind the visitor's back, if it is time to.
+    pub fn listen(&self, context: &Context) {
+        if self.hears() {
+            let here = self.clone();
+            context.wait_until(async move {
+                here.hear().await;
+                here.report_what_is_due().await;
+            });
+        }
+    }
+
+    /// What was noted for later is due now if an operator has begun to look.
+    async fn report_what_is_due(&self) {
+        let time = self.time();
+        if let Ok(Some(wait)) = self.with(|worker| worker.outbox.announce(time)) {
+            self.clone().report(wait).await;
+        }
     }
 
     /// Works with this worker's memory of the room. Never held over an `await`.
@@ -138,20 +219,39 @@ impl Place {
         if !self.with(|worker| worker.keeper.asks_data_center(&self.room, time)).unwrap_or(false) {
             return self.known();
         }
-        let name = colo_object(&self.room.name, &self.colo);
-        let request = StateRequest { v: VERSION, minute: minute_of(now()), given: None };
-        let answer: Result<StateAnswer> =
-            call(&self.env, DATA_CENTER, &name, STATE, &request, self.deadline_ms).await;
-        match answer {
-            Ok(StateAnswer { state: Some(key), .. }) => self.keep(Clocked { key, received_at: now() }),
-            Ok(_) => {}
-            Err(error) => log_error(&format!("state key: {error}")),
-        }
+        self.ask_data_center(self.deadline_ms).await;
         self.known()
     }
 
+    /// Asks the data center for the state key, and keeps it, for the colo's other isolates too. Returns whether it has
+    /// answered.
+    async fn ask_data_center(&self, deadline_ms: u64) -> bool {
+        let name = colo_object(&self.room.name, &self.colo);
+        let request = StateRequest { v: VERSION, minute: minute_of(now()), given: None, colo: String::new() };
+        let answer: Result<StateAnswer> =
+            call(&self.env, DATA_CENTER, &name, STATE, &request, deadline_ms).await;
+        match answer {
+            Ok(StateAnswer { state: Some(key), .. }) => {
+                self.keep(Clocked { key: key.clone(), received_at: now() });
+                self.put_into_cache(key).await;
+                true
+            }
+            Ok(_) => true,
+            Err(error) => {
+                log_error(&format!("state key: {error}"));
+                false
+            }
+        }
+    }
+
     fn keep(&self, state: Clocked) {
-        let _ = self.with(|worker| worker.keeper.learn(state));
+        let time = now();
+        let _ = self.with(|worker| {
+            worker.keeper.learn(state);
+            if worker.keeper.watched() {
+                worker.outbox.hurry(time);
+            }
+        });
     }
 
     /// The cache is shared by a colo's isolates. Where it does nothing, all of this still works.
@@ -260,7 +360,8 @@ impl Place {
         };
         let (asks, addresses) = asks.into_iter().unzip();
         let addresses = if self.room.one_place_per_address { addresses } else { Vec::new() };
-        let message = Take { v: VERSION, asks, loan, addresses };
+        let steering = self.with(|worker| worker.keeper.overrides().clone()).unwrap_or_default();
+        let message = Take { v: VERSION, asks, loan, addresses, steering };
         let taken: Result<Taken> = call(&self.env, binding, name, TAKE, &message, deadline_ms).await;
         let taken = taken.map_err(|error| log_error(&error.to_string())).ok();
         if lends {
@@ -309,7 +410,8 @@ impl Place {
     pub fn note(&self, check_in: CheckIn, context: &Context) {
         let time = self.time();
         let noted = self.with(|worker| {
-            let level = worker.keeper.level();
+            let calm = worker.keeper.level() == Level::Calm && worker.keeper.watched();
+            let level = if calm { Level::Busy } else { worker.keeper.level() };
             worker.outbox.note(&self.room, check_in, level, time);
             worker.outbox.announce(time)
         });
@@ -378,6 +480,7 @@ impl RoomWorker {
             counter_desk: Desk::new(replace_after),
             anywhere_desk: Desk::new(replace_after),
             addresses: Addresses::default(),
+            steered: None,
         }
     }
 }

@@ -12,6 +12,7 @@ use super::platform::log_error;
 use crate::config::{Room, Rooms, WebhookFormat, Webhooks, is_webhook_address};
 use crate::health::check::Checks;
 use crate::news::delivery::SigningSecrets;
+use crate::operator::Operators;
 use crate::queue::DrawKey;
 use crate::ticket::{AdmissionKey, KeyRing, MIN_ADMISSION_KEY};
 use crate::turnstile::SERVICE_URL;
@@ -61,8 +62,8 @@ pub struct Settings {
     turnstile_secrets: LiteMap<String, String>,
     /// The secret for the others (`TURNSTILE_SECRET`).
     turnstile_secret: Option<String>,
-    /// The token of the operator endpoints; `None`: they are closed.
-    pub admin_token: Option<String>,
+    /// Who may see and steer the rooms (`ADMIN_TOKEN`, `OPERATOR_TOKENS`); nobody: all of it is closed.
+    pub operators: Operators,
     /// The secret of the health checks' webhook; `None`: it is closed.
     pub webhook_secret: Option<String>,
     /// Who is told what is new.
@@ -130,6 +131,11 @@ impl Settings {
         };
         let admission = admission_key(env, &mut problems);
         let receivers = receivers(env, &webhooks, &mut problems);
+        let (operators, wrong) = Operators::parse(
+            secret(env, "ADMIN_TOKEN").as_deref(),
+            secret(env, "OPERATOR_TOKENS").as_deref(),
+        );
+        problems.extend(wrong);
         let turnstile_secrets = turnstile_secrets(env, &rooms, &mut problems);
         let turnstile_url = turnstile_url(env, &mut problems);
         let object_deadline_ms = match text_var(env, "OBJECT_DEADLINE_MS").map(|text| text.parse()) {
@@ -197,7 +203,7 @@ impl Settings {
             turnstile_url,
             turnstile_secrets,
             turnstile_secret: secret(env, "TURNSTILE_SECRET"),
-            admin_token: secret(env, "ADMIN_TOKEN"),
+            operators,
             object_deadline_ms,
             crawlers_bypass,
             problems,

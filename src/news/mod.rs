@@ -14,7 +14,7 @@ mod spell;
 mod watch;
 
 pub use look::{Look, Origin};
-pub use watch::{Change, Watch, steered};
+pub use watch::{Watch, steered};
 
 use serde::Serialize;
 use serde_json::{Map, Value};

@@ -9,6 +9,7 @@ use super::look::Look;
 use super::spell::{Patience, Spell, Turn};
 use super::{Kind, News};
 use crate::config::{Limits, Phase, QueueingMethod, Room, SlotStrategy, rfc3339};
+use crate::steering::AuditEntry;
 
 /// In a room whose minutes are full people wait for the next one; longer than that nobody waits by chance.
 const QUEUE: Patience = Patience { begins_ms: 0, ends_ms: 90_000 };
@@ -412,36 +413,29 @@ impl Found<'_> {
     }
 }
 
-/// A change that an operator made at run time.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Change {
-    /// The field, or the event.
-    pub what: String,
-    /// What it was; null: there was nothing.
-    pub before: Value,
-    /// What it is now; null: as it is deployed.
-    pub after: Value,
-}
-
-/// The news that somebody has steered the room. `version` is that of the steering with these changes.
-pub fn steered(room: &Room, by: &str, version: u64, changes: &[Change], now: u64) -> News {
-    let mut says = format!("{by} changed ");
-    let mut list = Vec::new();
-    for (place, Change { what, before, after }) in changes.iter().enumerate() {
-        let comma = if place == 0 { "" } else { ", " };
-        let after_words = if after.is_null() { "as deployed".to_owned() } else { after.to_string() };
-        let _ = write!(says, "{comma}{what} to {after_words}");
-        if !before.is_null() {
+/// The news that somebody has steered the room: what the audit log says of it, at least one entry. `version` is that of
+/// the steering with these changes.
+pub fn steered(room: &Room, log: &[AuditEntry], version: u32) -> News {
+    let (by, at) = log.first().map_or(("", 0), |entry| (entry.by.as_str(), entry.at));
+    let mut says = by.to_owned();
+    for (place, entry) in log.iter().enumerate() {
+        let AuditEntry { kind, field, before, after, .. } = entry;
+        says.push_str(if place == 0 { " " } else { ", " });
+        let _ = match kind.as_str() {
+            "keep" => write!(says, "kept {field} at {after}"),
+            "clear" => write!(says, "set {field} back to what is deployed, {after}"),
+            _ => write!(says, "set {field} to {after}"),
+        };
+        if before != after {
             let _ = write!(says, " (before: {before})");
         }
-        list.push(serde_json::json!({ "what": what, "before": before, "after": after }));
     }
     says.push('.');
     let mut data = Map::new();
     data.insert("by".to_owned(), by.into());
     data.insert("version".to_owned(), version.into());
-    data.insert("changes".to_owned(), list.into());
-    News::new(room, Kind::Steered, &version.to_string(), now, &says, data)
+    data.insert("changes".to_owned(), serde_json::to_value(log).unwrap_or_default());
+    News::new(room, Kind::Steered, &version.to_string(), at, &says, data)
 }
 
 /// Whether a limit has moved far, or to one of its ends.

@@ -9,6 +9,7 @@ use super::{CALM_REPORT_MS, CheckIn, LATE_RENEWAL_MS, Trail};
 use crate::config::Room;
 use crate::origin::{OriginCounts, OriginReport};
 use crate::queue::{Clocked, Level, Remembered, StateKey};
+use crate::steering::Overrides;
 
 /// Pushes to Global are so far apart while there is traffic.
 const PUSH_MS: u64 = 2_000;
@@ -21,6 +22,8 @@ const LEFT_MS_PER_WORKER: u64 = 2;
 const SLOW_PUSHES: u64 = 6;
 /// From a check-in to Global when the room is busy: a report every second, a push every two, and the way.
 const LATE_MS: u64 = 3_500;
+/// A data center that sleeps believes its state for so long, in milliseconds.
+const TRUSTED_MS: u64 = 2_000;
 /// After the last report it goes on pushing for so long, then slows down, and sleeps when nobody is active.
 const AWAKE_MS: u64 = 12_000;
 /// A worker that has not reported for so long is not counted as active.
@@ -210,15 +213,26 @@ impl DataCenter {
             (URGENT_MS << self.failures.min(8)).min(PUSH_MS)
         } else if self.haste == Haste::Slots && self.level() == Level::Queueing {
             (u64::from(self.all_workers()) * LEFT_MS_PER_WORKER).clamp(URGENT_MS, PUSH_MS)
-        } else if recent && self.level() != Level::Calm {
+        } else if recent && self.level() != Level::Calm
+            || self.watched() && (recent || self.has_users(room, now))
+        {
             PUSH_MS
-        } else if recent || self.census.active_at(room, now) > 0 {
+        } else if recent || self.has_users(room, now) {
             room.session_ms() / SLOW_PUSHES
         } else {
             return None;
         };
         let due = self.push_by.map_or(u64::MAX, |by| by.max(self.pushed_at + URGENT_MS));
         Some(due.min(self.pushed_at + interval).saturating_sub(now).min(interval))
+    }
+
+    fn has_users(&self, room: &Room, now: u64) -> bool {
+        self.census.active_at(room, now) > 0
+    }
+
+    /// Whether an operator looks at the room.
+    fn watched(&self) -> bool {
+        self.state.as_ref().is_some_and(|state| state.key.watched)
     }
 
     fn level(&self) -> Level {
@@ -293,6 +307,7 @@ impl DataCenter {
             next_in: self.next_push(room, now).unwrap_or(0),
             late: self.late(room, now),
             origin: self.origin_report(now),
+            steering: self.overrides().version,
         }
     }
 
@@ -313,10 +328,31 @@ impl DataCenter {
     /// Takes in Global's answer.
     pub fn pushed(&mut self, state: Option<StateKey>, now: u64) {
         self.failures = 0;
-        let Some(key) = state else { return };
+        if let Some(key) = state {
+            self.hear(key, now);
+        }
+    }
+
+    /// What operators have changed, as far as is known here.
+    pub fn overrides(&self) -> &Overrides {
+        self.state.as_ref().map_or(Overrides::none(), |state| &state.key.steering)
+    }
+
+    /// Whether to ask Global before a worker is told: a data center that pushes is told what is new, one that sleeps is
+    /// not.
+    pub fn must_ask(&self, room: &Room, now: u64) -> bool {
+        let sleeps = self.next_push(room, now).is_none();
+        self.state.as_ref().is_none_or(|state| sleeps && now >= state.received_at + TRUSTED_MS)
+    }
+
+    /// Takes in a state key.
+    pub fn hear(&mut self, key: StateKey, now: u64) {
         let older = self.state.as_ref().is_some_and(|state| state.key.taken_at > key.taken_at);
         if !older {
-            if key.level == Level::Calm {
+            if key.watched {
+                // Whoever was told before reports within that time.
+                self.calm_until = self.calm_until.min(now + CALM_REPORT_MS);
+            } else if key.level == Level::Calm {
                 // Workers go by it for as long as they have no newer one: until they report.
                 self.calm_until = now + 2 * CALM_REPORT_MS;
             }

@@ -6,10 +6,12 @@ use serde::{Deserialize, Serialize};
 use super::Census;
 use super::flow::Flow;
 use super::messages::{ColoReport, Given, OriginHealth, OriginStatus, VERSION};
+use super::status::ColoView;
 use crate::config::{Limits, QueueingMethod, Room, SlotStrategy};
 use crate::news;
 use crate::origin::{Adaptive, Evidence, Hold, OriginCounts, Use};
 use crate::queue::{Level, MinuteShares, Shares, StateKey, minute_of, start_of};
+use crate::steering::{AuditEntry, Order, Overrides, Refusal, Steering};
 
 /// At most so many colos are kept apart: a few times as many as the network has.
 pub const MAX_COLOS: usize = 1_000;
@@ -63,12 +65,26 @@ struct Colo {
     stored: bool,
     /// When it came back after it had been cut off, and when it had reported before.
     back: Option<(u64, u64)>,
+    /// The version of what operators have changed that is in force there, as far as it has said.
+    steering: u32,
+    /// Whether it knows that an operator looks.
+    watched: bool,
 }
 
 impl Colo {
+    fn new(report: ColoReport, received_at: u64, answered_at: u64) -> Self {
+        let steering = report.steering;
+        Self { report, received_at, answered_at, stored: false, back: None, steering, watched: false }
+    }
+
     /// Whether a report that was announced has not come.
     fn is_cut_off(&self, now: u64) -> bool {
         self.report.next_in > 0 && now >= self.received_at + self.report.next_in + CUT_OFF_MS
+    }
+
+    /// Whether it pushes by itself.
+    fn is_awake(&self, now: u64) -> bool {
+        !self.is_cut_off(now) && (self.report.next_in > 0 || now < self.received_at + ACTIVE_MS)
     }
 
     /// Since when nobody knows what its users do, if it is cut off at `now`, or was until a moment ago: its workers may
@@ -100,6 +116,10 @@ pub struct Global {
     evidence: Evidence,
     origin: OriginMemory,
     origin_stored: bool,
+    steering: Steering,
+    /// What of it travels.
+    overrides: Overrides,
+    watched: bool,
 }
 
 /// What Global knows of the origin and keeps in storage.
@@ -129,6 +149,9 @@ impl Global {
             evidence: Evidence::default(),
             origin: OriginMemory::default(),
             origin_stored: true,
+            steering: Steering::default(),
+            overrides: Overrides::default(),
+            watched: false,
         };
         let meta = meta.unwrap_or_default();
         for (minute, shares) in meta.shares {
@@ -149,9 +172,7 @@ impl Global {
             // Whether a colo was answered just before the restart is not known: assume that it was.
             // A sequence number is the time of the report, by the data center's clock.
             let received_at = report.sequence.min(now);
-            global
-                .colos
-                .insert(colo, Colo { report, received_at, answered_at: now, stored: true, back: None });
+            global.colos.insert(colo, Colo { stored: true, ..Colo::new(report, received_at, now) });
         }
         global.merged.forget(room, now);
         global
@@ -160,6 +181,79 @@ impl Global {
     /// Takes up what was stored of the origin before a restart.
     pub fn recall(&mut self, origin: OriginMemory) {
         self.origin = origin;
+    }
+
+    /// Takes up what operators have changed before a restart.
+    pub fn recall_steering(&mut self, steering: Steering) {
+        self.overrides = steering.overrides();
+        self.steering = steering;
+    }
+
+    /// Does what an operator orders; see [`Steering::obey`]. What has changed must be in storage before it is answered.
+    ///
+    /// # Errors
+    /// Why nothing was done.
+    pub fn obey(
+        &mut self,
+        deployed: &Room,
+        order: &Order,
+        by: &str,
+        now: u64,
+    ) -> Result<Vec<AuditEntry>, Refusal> {
+        let log = self.steering.obey(deployed, order, by, now)?;
+        self.overrides = self.steering.overrides();
+        Ok(log)
+    }
+
+    /// What operators have changed.
+    pub fn steering(&self) -> &Steering {
+        &self.steering
+    }
+
+    /// The same as it travels.
+    pub fn overrides(&self) -> &Overrides {
+        &self.overrides
+    }
+
+    /// Whether an operator looks. Then all colos report soon, however calm the room is.
+    pub fn watch(&mut self, watched: bool) {
+        self.watched = watched;
+        if !watched {
+            for (_, colo) in self.colos.iter_mut() {
+                colo.watched = false;
+            }
+        }
+    }
+
+    /// Colos that have yet to hear what operators have changed, or that one looks: those that live, and those that may
+    /// wake up with users who are still active.
+    pub fn colos_to_tell(&self, room: &Room, now: u64) -> Vec<String> {
+        let lives = |colo: &Colo| !colo.is_cut_off(now) && now < colo.received_at + 2 * room.session_ms();
+        let waits = |colo: &Colo| colo.steering < self.overrides.version || self.watched && !colo.watched;
+        let colos = self.colos.iter().filter(|(_, colo)| lives(colo) && waits(colo));
+        colos.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// A colo was told so by a state key.
+    pub fn told(&mut self, colo: &str, key: &StateKey) {
+        if let Some(colo) = self.colos.get_mut(colo) {
+            colo.steering = colo.steering.max(key.steering.version);
+            colo.watched = key.watched;
+        }
+    }
+
+    /// In how many of the colos that are awake the newest changes are in force, and how many are awake.
+    pub fn in_force(&self, now: u64) -> (usize, usize) {
+        let awake: Vec<&Colo> = self.colos.values().filter(|colo| colo.is_awake(now)).collect();
+        let obey = awake.iter().filter(|colo| colo.steering >= self.overrides.version);
+        (obey.count(), awake.len())
+    }
+
+    /// A colo's data center was answered, though it had nothing to report.
+    pub fn answered(&mut self, colo: &str, now: u64) {
+        if let Some(colo) = self.colos.get_mut(colo) {
+            colo.answered_at = now;
+        }
     }
 
     /// Takes in what a health check says. Returns whether that is news, which must be in storage before it is answered.
@@ -235,6 +329,7 @@ impl Global {
                 let (was, is) = (colo.report.census.tried_in(*minute), report.census.tried_in(*minute));
                 *tried += is.max(0) - was.max(0);
             }
+            colo.steering = report.steering;
             colo.report = report;
             colo.received_at = now;
             colo.stored = false;
@@ -248,8 +343,7 @@ impl Global {
             }
             self.tried = None;
             let name = report.colo.clone();
-            self.colos
-                .insert(name, Colo { report, received_at: now, answered_at: now, stored: false, back: None });
+            self.colos.insert(name, Colo::new(report, now, now));
         }
         self.merged.forget(room, now);
         true
@@ -421,6 +515,8 @@ impl Global {
             present,
             limits: (limits != room.limits()).then_some(limits),
             held: self.origin.hold.is_held(),
+            steering: self.overrides.clone(),
+            watched: self.watched,
         }
     }
 
@@ -476,7 +572,7 @@ impl Global {
         (users * 600_000 / (60_000 + now - start_of(minute))) as u32
     }
 
-    fn active_workers(&self, now: u64) -> u32 {
+    pub(super) fn active_workers(&self, now: u64) -> u32 {
         self.colos
             .values()
             .filter(|colo| now < colo.received_at + ACTIVE_MS)
@@ -567,6 +663,39 @@ impl Global {
     /// Colos whose stored reports are to be deleted; each is named once.
     pub fn reports_to_delete(&mut self) -> Vec<String> {
         std::mem::take(&mut self.forgotten)
+    }
+
+    /// Users admitted in a minute, with a number and without.
+    pub fn new_users(&self, minute: u32) -> i64 {
+        self.merged.admitted_in(minute) + self.merged.unnumbered_in(minute)
+    }
+
+    /// When the oldest of the last reports came, of colos that are awake.
+    pub(super) fn oldest_report(&self, now: u64) -> Option<u64> {
+        self.colos.values().filter(|colo| colo.is_awake(now)).map(|colo| colo.received_at).min()
+    }
+
+    /// What each colo last reported.
+    pub(super) fn colo_views(&self, room: &Room, now: u64) -> Vec<ColoView> {
+        let minute = minute_of(now);
+        let view = |(name, colo): (&String, &Colo)| {
+            let census = &colo.report.census;
+            let new_users = |minute: u32| census.admitted_in(minute) + census.unnumbered_in(minute);
+            let waiting = census.waiting_at(room, now).iter().map(|(_, users)| i64::from(*users)).sum();
+            ColoView {
+                colo: name.clone(),
+                reported_at: colo.received_at,
+                age_ms: now.saturating_sub(colo.received_at),
+                active: census.active_at(room, now),
+                waiting,
+                new_users_this_minute: new_users(minute),
+                new_users_last_minute: new_users(minute.saturating_sub(1)),
+                workers: colo.report.workers,
+                cut_off: colo.is_cut_off(now),
+                steering: colo.steering,
+            }
+        };
+        self.colos.iter().filter(|(_, colo)| !colo.report.census.is_empty()).map(view).collect()
     }
 
     /// Per colo: its name, when its last report came (milliseconds since the epoch) and how many workers it has.

@@ -6,12 +6,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::wire::nested;
 use super::{Census, CheckIn};
 use crate::config::Limits;
 use crate::origin::{OriginCounts, OriginReport};
 #[cfg(doc)]
 use crate::queue::LeaseAnswer;
 use crate::queue::{LeaseAsk, Ledger, Lent, LoanAsk, NumberAsk, Outcome, StateKey};
+use crate::steering::Overrides;
 
 /// The version of all messages.
 pub const VERSION: u8 = 1;
@@ -39,8 +41,44 @@ pub const ORIGIN_HEALTH: &str = "/origin-health";
 /// Global: what it knows of the origin. Empty → [`OriginStatus`].
 pub const ORIGIN: &str = "/origin";
 
-/// Global: what is new in the room. JSON `{"from": .., "to": ..}` → JSON, both as a `String`.
+/// `DataCenter`: something that cannot wait for its next push: an operator has changed the room, or looks at it.
+/// [`StateAnswer`] → empty.
+pub const HEAR: &str = "/hear";
+
+/// Global: the room's status. [`OperatorAsk`] → [`OperatorAnswer`], as the routes below.
+pub const LOOK: &str = "/look";
+/// Global: what operators have changed, and to change it: the body is an [`Order`](crate::steering::Order), or empty.
+pub const STEER: &str = "/steer";
+/// Global: what is new in the room, and how it stands with the webhooks.
 pub const NEWS: &str = "/news";
+/// Global: the log of what operators have changed.
+pub const AUDIT: &str = "/audit";
+/// Global: a WebSocket that gets the status whenever it changes. An HTTP request with an upgrade.
+pub const LIVE: &str = "/live";
+
+/// What an operator asks of a room.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct OperatorAsk {
+    /// Format version.
+    pub v: u8,
+    /// The name of the operator's token.
+    pub by: String,
+    /// The query of the address, without `?`.
+    pub query: String,
+    /// The body; may be empty.
+    pub body: String,
+}
+
+/// The answer to an operator.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct OperatorAnswer {
+    /// Format version.
+    pub v: u8,
+    /// The status code.
+    pub status: u16,
+    /// The body; JSON where nothing else is agreed on.
+    pub body: String,
+}
 
 /// The name of a colo's objects (Counter, `DataCenter`) of a room.
 pub fn colo_object(room: &str, colo: &str) -> String {
@@ -64,6 +102,9 @@ pub struct Take {
     /// Where the owner wants one place per address, of a Counter: the address of each who asks, as a key; 0: none.
     #[serde(default)]
     pub addresses: Vec<u64>,
+    /// What operators have changed, as far as the asker knows.
+    #[serde(default, with = "nested")]
+    pub steering: Overrides,
 }
 
 /// What came of each ask, in their order.
@@ -190,6 +231,9 @@ pub struct ColoReport {
     /// What the colo's workers have seen of the origin.
     #[serde(default)]
     pub origin: Option<OriginReport>,
+    /// The version of what operators have changed that is in force in the colo.
+    #[serde(default)]
+    pub steering: u32,
 }
 
 /// What a health check says of an origin.
@@ -229,6 +273,9 @@ pub struct StateRequest {
     pub minute: u32,
     /// What Anywhere has given, when Anywhere asks.
     pub given: Option<Given>,
+    /// The colo, when a data center asks; else empty.
+    #[serde(default)]
+    pub colo: String,
 }
 
 /// The state key, if there is one.

@@ -17,6 +17,7 @@ mod global;
 pub mod messages;
 mod outbox;
 mod slots;
+mod status;
 mod trail;
 pub mod wire;
 
@@ -26,6 +27,7 @@ pub use data_center::{DataCenter, SavedDataCenter};
 pub use global::{Global, GlobalMeta, MAX_COLOS, OriginMemory};
 pub use outbox::Outbox;
 pub use slots::SlotCounts;
+pub use status::{BucketView, ColoView, OriginView, RoomStatus, SteeringSummary};
 pub use trail::Trail;
 
 use crate::config::Room;

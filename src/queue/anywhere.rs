@@ -2,6 +2,7 @@
 
 use super::{Clocked, HINT_MS, Ledger, NumberAsk, Outcome, SavedLedger, StateKey, minute_of};
 use crate::config::Room;
+use crate::steering::Overrides;
 
 /// A state older than this is renewed in the background while numbers are asked for.
 const RENEW_MS: u64 = 100;
@@ -49,6 +50,11 @@ impl Anywhere {
             }
             _ => Renewal::First,
         }
+    }
+
+    /// What operators have changed, as far as Global has told.
+    pub fn overrides(&self) -> &Overrides {
+        self.state.as_ref().map_or(Overrides::none(), |state| &state.key.steering)
     }
 
     /// Whether it has ever been told the room's state.

@@ -130,7 +130,11 @@ fn hex(bytes: &[u8]) -> String {
 pub fn queue_bucket(room: &Room, key: &DrawKey, bucket: u32, id: u64) -> u32 {
     let lottery = room.events.iter().find_map(|event| Some((event, event.lottery_minutes(bucket)?)));
     let Some((event, minutes)) = lottery else { return bucket };
-    let number = key.of_event(&room.name, &event.name, event.start).number(id);
+    if event.started_before(bucket) {
+        // An operator has started it early: whoever comes now stands behind those who were dealt.
+        return minutes.end;
+    }
+    let number = key.of_event(&room.name, &event.name, event.dealt_start()).number(id);
     let place = (number * f64::from(minutes.end - minutes.start)) as u32;
     (minutes.start + place).min(minutes.end - 1)
 }

@@ -6,6 +6,7 @@ use super::{
     WorkerStock, decide, draw, minute_of, round_of,
 };
 use crate::config::{OnError, QueueingMethod, Room, SlotStrategy};
+use crate::steering::Overrides;
 use crate::ticket::Standing;
 
 /// A worker's clock may be so far ahead of what the state key says the time is; the rest is the way here.
@@ -15,6 +16,11 @@ const CLOCK_AHEAD_MS: u64 = 500;
 const FRESH_MS: u64 = 2_000;
 /// A newer state key is looked for so often, in the cache and at the data center, in milliseconds.
 const LOOK_MS: u64 = 1_000;
+
+/// What the data center has not said for so long may have changed: an operator may have, in milliseconds.
+const HEARD_MS: u64 = 2_000;
+/// After a question that the data center did not answer it is left alone for so long, in milliseconds.
+const UNANSWERED_MS: u64 = 5_000;
 
 /// Which object to ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +57,7 @@ pub struct Keeper {
     state: Option<Clocked>,
     looked_into_cache: u64,
     asked_data_center: u64,
+    deaf_until: u64,
     counter_hint: Hint,
     anywhere_hint: Hint,
     fallback: Fallback,
@@ -90,6 +97,37 @@ impl Keeper {
             self.asked_data_center = now;
         }
         asks
+    }
+
+    /// Whether to ask the data center what is new, because it has not told for so long: an operator may have changed the
+    /// room. Who asks must call, and say what came of it: [`Keeper::heard`].
+    pub fn hears(&mut self, now: u64) -> bool {
+        let asks = self.is_due_to_hear(now);
+        if asks {
+            self.asked_data_center = now;
+        }
+        asks
+    }
+
+    /// Whether it is time to.
+    pub fn is_due_to_hear(&self, now: u64) -> bool {
+        let old = self.state.as_ref().is_none_or(|state| now >= state.received_at + HEARD_MS);
+        old && now >= (self.asked_data_center + LOOK_MS).max(self.deaf_until)
+    }
+
+    /// Whether the data center has answered a question at `now`.
+    pub fn heard(&mut self, answered: bool, now: u64) {
+        self.deaf_until = if answered { 0 } else { now + UNANSWERED_MS };
+    }
+
+    /// What operators have changed, as far as this worker knows.
+    pub fn overrides(&self) -> &Overrides {
+        self.state.as_ref().map_or(Overrides::none(), |state| &state.key.steering)
+    }
+
+    /// Whether an operator looks at the room, as far as this worker knows.
+    pub fn watched(&self) -> bool {
+        self.state.as_ref().is_some_and(|state| state.key.watched)
     }
 
     /// The time to go by: this worker's own clock, corrected by what the state key says when the two are far apart.

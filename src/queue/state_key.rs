@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Level, MinuteShares, share_of_slots, start_of};
 use crate::config::{Limits, QueueingMethod, Room};
+use crate::pipeline::wire::nested;
+use crate::steering::Overrides;
 
 /// Expiries are foreseen for so long. A session that seems to end may have been renewed since the state was made:
 /// who is to be let in for it must be judged by a newer state.
@@ -80,6 +82,12 @@ pub struct StateKey {
     /// Nobody new enters: the origin is unhealthy.
     #[serde(default)]
     pub held: bool,
+    /// What operators have changed of the room.
+    #[serde(default, with = "nested")]
+    pub steering: Overrides,
+    /// An operator looks: what is counted must be reported soon, however calm the room is.
+    #[serde(default)]
+    pub watched: bool,
 }
 
 /// A state key and when it was received, by the holder's own clock.

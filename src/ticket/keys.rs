@@ -18,7 +18,7 @@ pub const MAX_KEYS: usize = 8;
 /// Nonces are random, so a key should be replaced before it has sealed 2^32 tickets (NIST SP 800-38D, section 8.3).
 #[derive(Clone)]
 pub struct KeyRing {
-    pub(super) first: Cipher,
+    pub(crate) first: Cipher,
     pub(super) retired: Vec<Cipher>,
 }
 
@@ -71,7 +71,7 @@ impl KeyRing {
     }
 
     /// The ciphers in the order in which a cookie is tried.
-    pub(super) fn ciphers(&self) -> impl Iterator<Item = &Cipher> {
+    pub(crate) fn ciphers(&self) -> impl Iterator<Item = &Cipher> {
         std::iter::once(&self.first).chain(&self.retired)
     }
 }

@@ -3,7 +3,10 @@
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
@@ -15,6 +18,7 @@ import {
   percentiles,
 } from "../../tools/crowd/measure.mjs";
 import { readOptions, UsageError } from "../../tools/crowd/options.mjs";
+import { findToken, nameOf, prepare, sign } from "../../tools/crowd/rehearsal.mjs";
 import { runCrowd } from "../../tools/crowd/run.mjs";
 import { numberOfPages, parseRefresh, Stopped, seeded } from "../../tools/crowd/visitor.mjs";
 
@@ -502,6 +506,8 @@ async function serving(options, use) {
   const room = new Room({ now: () => performance.now(), session: 1.1, limit: 4, ...options });
   const seen = { agents: new Set(), headers: new Set() };
   const server = createServer((request, response) => {
+    // A room that knows no rehearsals.
+    if (request.url.startsWith("/__anteroom/")) return response.writeHead(404).end();
     seen.agents.add(request.headers["user-agent"]);
     seen.headers.add(request.headers["x-test"]);
     if (request.url === "/") {
@@ -525,7 +531,8 @@ async function serving(options, use) {
 
 function crowd(...args) {
   return new Promise((resolve) => {
-    execFile(process.execPath, [PROGRAM, ...args], (error, stdout, stderr) => {
+    const env = { ...process.env, ANTEROOM_TOKEN: undefined };
+    execFile(process.execPath, [PROGRAM, ...args], { env }, (error, stdout, stderr) => {
       resolve({ code: error ? error.code : 0, stdout, stderr });
     });
   });
@@ -599,6 +606,56 @@ describe("the program against a server", { concurrency: true }, () => {
   });
 });
 
+test("a mark is what the room's own code reads", () => {
+  // The same as in tests/rust/rehearsal.rs.
+  const mark = "v1.friday.1800000600._Vv9d1HRz0xMu_57zTXBzpA7BSG37bqcMYT2tu92pXY";
+  assert.equal(sign("the-token-of-the-tests", "friday", 1_800_000_600.9), mark);
+  assert.equal(nameOf(NOON), "2026-01-15-1200");
+});
+
+test("the token is the one that was named, or this machine's own for a room on it", () => {
+  const directory = mkdtempSync(join(tmpdir(), "anteroom-"));
+  try {
+    const devVars = join(directory, ".dev.vars");
+    const find = (url, env = {}) => findToken(url, env, devVars);
+    assert.equal(find("http://localhost:8787/"), undefined, "there is no file");
+    writeFileSync(devVars, '# of this machine\nCOOKIE_KEYS="a,b"\nADMIN_TOKEN="made+here="\n');
+    const here = { token: "made+here=", meant: false };
+    for (const host of ["localhost:8787", "127.0.0.1", "[::1]:80"])
+      assert.deepEqual(find(`http://${host}/`), here);
+    for (const host of ["shop.test", "localhost.shop.test", "127.0.0.1.shop.test"]) {
+      assert.equal(find(`http://${host}/`), undefined, host);
+    }
+    const named = { token: "named", meant: true };
+    assert.deepEqual(find("http://localhost:8787/", { ANTEROOM_TOKEN: "named" }), named);
+    assert.deepEqual(find("https://shop.test/", { ANTEROOM_TOKEN: "named" }), named);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});
+
+test("who asks for a rehearsal gets one or an error, who does not is told", async () => {
+  await serving({}, async (url) => {
+    const here = { env: {}, devVars: "/nowhere", now: NOON };
+    const ready = (more, env = {}) =>
+      prepare({ url, headers: {}, durationSeconds: 60, ...more }, { ...here, env });
+    assert.match(
+      (await ready({})).note,
+      /^Not marked .*takes these visitors for real ones\. Set ANTEROOM_TOKEN/,
+    );
+    assert.match(
+      (await ready({ rehearsal: false }, { ANTEROOM_TOKEN: "a" })).note,
+      /^Not marked .*--no-rehearsal/,
+    );
+    const refused = async (more, env, message) => {
+      await assert.rejects(ready(more, env), { constructor: UsageError, message });
+    };
+    await refused({ rehearsal: "friday" }, {}, /--rehearsal.*ANTEROOM_TOKEN/);
+    await refused({}, { ANTEROOM_TOKEN: "a" }, /cannot be marked: .*status 404.*--no-rehearsal/);
+    await refused({ headers: { "anteroom-rehearsal": "v1.a.1.b" } }, {}, /cannot be marked/);
+  });
+});
+
 test("a wrong call is told in one line, with exit code 2", async () => {
   const calls = [
     [["--rate", "fast"], /--rate .*'fast'.*Give a number .* such as 20/],
@@ -607,6 +664,7 @@ test("a wrong call is told in one line, with exit code 2", async () => {
     [["--url", "http://me:secret@localhost/"], /--url .*Leave name and password out/],
     [["--header", "cookie: a=b"], /--header .*'cookie: a=b'.*Leave it out/],
     [["--header", "nonsense"], /--header .*'nonsense'.*Give name and value/],
+    [["--rehearsal", "on friday"], /--rehearsal .*'on friday'.*letters, digits/],
     [["--arrivals", "odd"], /--arrivals .*'odd'.*poisson, even/],
     [["--visitor", "3"], /--visitor/],
     [["3"], /too many arguments/],
@@ -636,6 +694,11 @@ test("options are read as they are given", () => {
   const settings = readOptions(args, { out });
   assert.deepEqual(settings.headers, { a: "b", host: "shop.test" });
   assert.deepEqual([settings.patienceSeconds, settings.limitActive, settings.limitNew], [5, 7, undefined]);
-  const { visitors, rate, url, patienceSeconds } = readOptions([], { out });
+  const { visitors, rate, url, patienceSeconds, rehearsal } = readOptions([], { out });
   assert.deepEqual([visitors, rate, url, patienceSeconds], [200, 20, "http://localhost:8787/", Infinity]);
+  const rehearsals = [["--rehearsal", "friday-1"], ["--no-rehearsal"]];
+  assert.deepEqual(
+    [rehearsal, ...rehearsals.map((args) => readOptions(args, { out }).rehearsal)],
+    [undefined, "friday-1", false],
+  );
 });

@@ -112,6 +112,7 @@ fn report(colo: &str, census: Census) -> ColoReport {
         next_in: 0,
         late: 0,
         origin: None,
+        steering: 0,
     }
 }
 

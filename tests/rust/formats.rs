@@ -20,6 +20,7 @@ use anteroom::queue::{
     Group, LeaseAnswer, LeaseAsk, Lent, Level, LoanAsk, NumberAsk, Outcome, Remembered, SavedLedger, Shares,
     StateKey,
 };
+use anteroom::steering::Overrides;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -62,6 +63,7 @@ fn report() -> ColoReport {
         next_in: 2_000,
         late: 3_500,
         origin: None,
+        steering: 0,
     }
 }
 
@@ -80,8 +82,9 @@ fn asking_for_numbers() {
             }],
             loan: Some(LoanAsk { worker: 9, loan: 3, used: 2, want: 4 }),
             addresses: vec![5],
+            steering: Overrides::default(),
         },
-        "0101ffffffffffffffffff01fffdac0d0180feac0d280a01090302040105",
+        "0101ffffffffffffffffff01fffdac0d0180feac0d280a0109030204010500",
     );
     pinned(
         &Taken {
@@ -231,7 +234,7 @@ fn reports_of_workers() {
 fn reports_of_data_centers_and_what_they_store() {
     pinned(
         &report(),
-        "0103414d530cfa01f8a0ac8419020002020280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d0100060002d00fac1b00",
+        "0103414d530cfa01f8a0ac8419020002020280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d0100060002d00fac1b0000",
     );
     pinned(
         &SavedDataCenter { v: 1, census: census(), sequence: 12, workers: vec![(9, 5)] },
@@ -263,14 +266,15 @@ fn the_state_key() {
     let state: StateKey = global.state(&room, Some("AMS"), 28_000_000, NOW);
     pinned(
         &StateAnswer { v: 1, state: Some(state) },
-        "010101b0aab8bef23080feac0d0004fa0101000000020002640d0180feac0d010280feac0d010002415181feac0d0202416702415100c0843d010202848fb8bef2300000820d01010000",
+        "010101b0aab8bef23080feac0d0004fa0101000000020002640d0180feac0d010280feac0d010002415181feac0d0202416702415100c0843d010202848fb8bef2300000820d010100000000",
     );
-    pinned(&StateRequest { v: 1, minute: 28_000_000, given: None }, "0180feac0d00");
+    pinned(&StateRequest { v: 1, minute: 28_000_000, given: None, colo: String::new() }, "0180feac0d0000");
 }
 
 #[test]
 fn what_newer_code_adds_is_ignored_and_what_older_code_leaves_out_is_zero() {
-    let mut newer = encode(&StateRequest { v: 2, minute: 28_000_000, given: None }).unwrap();
+    let mut newer =
+        encode(&StateRequest { v: 2, minute: 28_000_000, given: None, colo: String::new() }).unwrap();
     newer.extend([7, 8, 9]);
     assert_eq!(decode::<StateRequest>(&newer).unwrap().minute, 28_000_000);
     let report = ColoReport { next_in: 0, late: 0, origin: None, ..report() };

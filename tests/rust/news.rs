@@ -2,8 +2,9 @@
 
 use anteroom::config::{ConfigError, Limits, Room, Rooms, WebhookFormat, Webhooks};
 use anteroom::news::delivery::{SigningSecrets, Verdict, body, verdict, wait_ms};
-use anteroom::news::{Change, Kind, Look, News, Origin, Watch, steered};
+use anteroom::news::{Kind, Look, News, Origin, Watch, steered};
 use anteroom::pipeline::wire::{decode, encode};
+use anteroom::steering::AuditEntry;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -160,7 +161,7 @@ fn the_origin_is_told_by_check_and_by_what_passes() {
     let room = room();
     let origin = |second: u64| Origin {
         held: (10..60).contains(&second),
-        down: (20..40).contains(&second) && second % 3 > 0,
+        down: (20..40).contains(&second) && !second.is_multiple_of(3),
         unhealthy: [("a", 10..60), ("b", 30..35)]
             .into_iter()
             .filter(|(_, times)| times.contains(&second))
@@ -254,18 +255,28 @@ fn limits_are_exceeded_by_those_who_came_and_not_by_those_who_may_stay() {
 
 #[test]
 fn who_steered_what_is_told() {
-    let change = |what: &str, before, after| Change { what: what.to_owned(), before, after };
-    let changes =
-        [change("queue_all", json!(false), json!(true)), change("message", json!("Soon"), Value::Null)];
-    let news = steered(&room(), "anna", 7, &changes, at(0));
+    let entry = |kind: &str, field: &str, before, after| AuditEntry {
+        at: at(0),
+        by: "anna".to_owned(),
+        kind: kind.to_owned(),
+        field: field.to_owned(),
+        before,
+        after,
+        deployed: json!(null),
+    };
+    let log = [
+        entry("set", "queue_all", json!(false), json!(true)),
+        entry("clear", "message", json!("Soon"), json!("")),
+        entry("keep", "session_duration", json!(3), json!(3)),
+    ];
+    let news = steered(&room(), &log, 7);
     assert_eq!(
         news.text,
-        "Room shop: anna changed queue_all to true (before: false), message to as deployed (before: \"Soon\")."
+        "Room shop: anna set queue_all to true (before: false), set message back to what is deployed, \"\" (before: \
+         \"Soon\"), kept session_duration at 3."
     );
-    assert_eq!(
-        (news.kind, &news.data["by"], &news.data["changes"][0]["after"]),
-        (Kind::Steered, &json!("anna"), &json!(true))
-    );
+    assert_eq!((news.kind, &news.data["by"], news.at), (Kind::Steered, &json!("anna"), at(0)));
+    assert_eq!(news.data["changes"][0]["after"], true);
 }
 
 /// What a look may find, by chance.

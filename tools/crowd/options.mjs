@@ -10,11 +10,14 @@ Examples:
   npm run crowd -- --limit-active 5 --limit-new 10 --json
 
 Exit code: 0 nothing was broken; 1 a limit or the order was; 2 the call was wrong or nothing answered.
+Visitors are marked with ANTEROOM_TOKEN, the token of an operator whose role is steer; on this machine with the one that
+npm start made. docs/rehearsal.md says how to rehearse a sale.
+
 A limit is only checked when it is given. What counts as active, new and passed over: tools/crowd/measure.mjs`;
 
 /**
  * @typedef {import("./run.mjs").Crowd & { sessionSeconds: number, limitActive?: number, limitNew?: number,
- *   maxPassedOverPercent: number, durationSeconds: number, connections: number, json: boolean,
+ *   rehearsal?: string | false, maxPassedOverPercent: number, durationSeconds: number, connections: number, json: boolean,
  *   quiet: boolean }} Settings
  */
 
@@ -53,6 +56,12 @@ export function readOptions(args, { out }) {
     .option("--connections <count>", "sockets at most", whole(1, 10_000, 256), 256)
     .option("--seed <number>", "the same seed makes the same crowd", whole(0, 2 ** 32 - 1, 1), 1)
     .option("--header <name: value>", "send this too; may be repeated", readHeader)
+    .option(
+      "--rehearsal <name>",
+      "mark them with it in the room's history (default: date and time)",
+      readName,
+    )
+    .option("--no-rehearsal", "do not mark them: the history takes them for real visitors")
     .option("--json", "print the result as JSON", false)
     .option("--quiet", "no progress line", false)
     .addHelpText("after", NOTES)
@@ -87,6 +96,7 @@ export function readOptions(args, { out }) {
     maxPassedOverPercent: given.maxPassedOver,
     durationSeconds: given.duration,
     connections: given.connections,
+    rehearsal: given.rehearsal,
     json: given.json,
     quiet: given.quiet,
   };
@@ -122,6 +132,12 @@ function readUrl(text) {
     );
   }
   return url.href;
+}
+
+/** @param {string} text */
+function readName(text) {
+  if (/^[A-Za-z0-9_-]{1,32}$/.test(text)) return text;
+  throw new InvalidArgumentError("Give 1 to 32 letters, digits, _ and -, such as friday-1.");
 }
 
 /** @param {string} text @param {Record<string, string>} others */

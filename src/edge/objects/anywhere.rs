@@ -18,6 +18,7 @@ use crate::pipeline::messages::{
 };
 use crate::pipeline::wire;
 use crate::queue::{self, NumberAsk, Outcome, Pool, Renewal, StateKey, minute_of};
+use crate::steering::Overrides;
 
 /// Storage keys of what was given. A record of the other kind, from before a change of the strategy, is not read.
 const POOL_KEY: &str = "pool";
@@ -48,6 +49,14 @@ impl Giver {
         match self {
             Self::Tickets(pool) => pool.has_state(),
             Self::Numbers(anywhere) => anywhere.has_state(),
+        }
+    }
+
+    /// What operators have changed, as far as Global has told.
+    fn overrides(&self) -> &Overrides {
+        match self {
+            Self::Tickets(pool) => pool.overrides(),
+            Self::Numbers(anywhere) => anywhere.overrides(),
         }
     }
 
@@ -123,8 +132,7 @@ impl DurableObject for Anywhere {
         match request.path().as_str() {
             LEASE => {
                 let asked: Lease = message(&mut request).await?;
-                let home = Home::of(&self.state, &self.env)?;
-                self.renew(&home.room).await;
+                let home = self.home_with_fresh_state().await?;
                 let leased = match self.giver.borrow_mut().as_mut() {
                     Some(Giver::Tickets(pool)) => {
                         pool.changes_at(home.changes_at);
@@ -138,8 +146,7 @@ impl DurableObject for Anywhere {
             }
             TAKE => {
                 let asked: Take = message(&mut request).await?;
-                let home = Home::of(&self.state, &self.env)?;
-                self.renew(&home.room).await;
+                let home = self.home_with_fresh_state().await?;
                 let outcomes = self
                     .giver
                     .borrow_mut()
@@ -168,6 +175,17 @@ fn unknown() -> Result<Response> {
 }
 
 impl Anywhere {
+    /// The room as operators have it by a fresh state.
+    async fn home_with_fresh_state(&self) -> Result<Home> {
+        let known =
+            || self.giver.borrow().as_ref().map(|giver| giver.overrides().clone()).unwrap_or_default();
+        let before = known();
+        let home = Home::steered(&self.state, &self.env, &before)?;
+        self.renew(&home.room).await;
+        let after = known();
+        if before == after { Ok(home) } else { Home::steered(&self.state, &self.env, &after) }
+    }
+
     fn global_deadline_ms(&self) -> u64 {
         let deadline = Settings::of(&self.env).object_deadline_ms * GLOBAL_TENTHS / 10;
         let knows = self.giver.borrow().as_ref().is_some_and(Giver::has_state);
@@ -221,7 +239,7 @@ impl Fetch {
 
     async fn run(self) {
         let given = self.giver.borrow_mut().as_mut().and_then(|giver| giver.given(now()));
-        let request = StateRequest { v: VERSION, minute: minute_of(now()), given };
+        let request = StateRequest { v: VERSION, minute: minute_of(now()), given, colo: String::new() };
         let answer: Result<StateAnswer> =
             call(&self.env, GLOBAL, &self.room.name, STATE, &request, self.deadline_ms).await;
         match answer {

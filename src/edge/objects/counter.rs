@@ -17,6 +17,7 @@ use crate::edge::settings::Settings;
 use crate::pipeline::messages::{GIVEN, Given, LEASE, Lease, TAKE, Take, Taken, VERSION};
 use crate::pipeline::wire;
 use crate::queue::{self, Addresses, HINT_MS, LeaseAnswer, LeaseAsk, LeaseCounter, NumberAsk, Outcome};
+use crate::steering::Overrides;
 
 /// The storage key.
 const LEDGER: &str = "ledger";
@@ -43,6 +44,8 @@ pub struct Counter {
     store: LedgerStore<queue::Counter>,
     lessor: Rc<RefCell<Lessor>>,
     addresses: RefCell<Addresses>,
+    /// What operators have changed, as far as workers have told.
+    overrides: RefCell<Overrides>,
 }
 
 /// A panic in one event leaves at most one event's changes undone; what is counted is whole between its calls.
@@ -67,17 +70,26 @@ impl DurableObject for Counter {
         // Without randomness the clock must do: no two starts of one object fall into one millisecond.
         let epoch = start_id().unwrap_or_else(|_| now());
         let lessor = Lessor { counter: LeaseCounter::new(epoch), next_place: 0, answers: LiteMap::new() };
-        let addresses = RefCell::default();
-        Self { state, env, giver: counter, store, lessor: Rc::new(RefCell::new(lessor)), addresses }
+        let lessor = Rc::new(RefCell::new(lessor));
+        let (addresses, overrides) = (RefCell::default(), RefCell::default());
+        Self { state, env, giver: counter, store, lessor, addresses, overrides }
     }
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
         match request.path().as_str() {
             TAKE => {
-                let asked: Take = message(&mut request).await?;
-                let home = Home::of(&self.state, &self.env)?;
+                let mut asked: Take = message(&mut request).await?;
+                let home = {
+                    let mut known = self.overrides.borrow_mut();
+                    let told = std::mem::take(&mut asked.steering);
+                    if told.version > known.version {
+                        *known = told;
+                    }
+                    Home::steered(&self.state, &self.env, &known)?
+                };
                 if home.room.is_closed() {
-                    // An event has not started: whoever asks has a clock that is ahead.
+                    // An operator has closed it and the asker has not heard yet; or an event has not started, and its
+                    // clock is ahead.
                     return closed(&asked);
                 }
                 if home.room.slot_strategy == SlotStrategy::Leases {

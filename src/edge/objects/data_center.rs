@@ -1,4 +1,4 @@
-//! `DATA_CENTER`: one colo's workers. Routes: `POST /report`, `POST /state`. Its alarm pushes to Global.
+//! `DATA_CENTER`: one colo's workers. Routes: `POST /report`, `POST /state`, `POST /hear`. Its alarm pushes to Global.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -9,17 +9,23 @@ use worker::{DurableObject, Env, Request, Response, Result, State, durable_objec
 use super::{Home, load, no_such_route, store};
 use crate::config::SlotStrategy;
 use crate::edge::calls::{COUNTER, GLOBAL, answer, call, message};
-use crate::edge::clock::{now, start_id};
+use crate::edge::clock::{now, pause, start_id};
 use crate::edge::platform::log_error;
 use crate::pipeline::messages::{
-    GIVEN, Given, PUSH, REPORT, STATE, StateAnswer, VERSION, WorkerReport, colo_object,
+    GIVEN, Given, HEAR, PUSH, REPORT, STATE, StateAnswer, StateRequest, VERSION, WorkerReport, colo_object,
 };
 use crate::pipeline::{self, SavedDataCenter};
+use crate::queue::minute_of;
+use crate::steering::Overrides;
 
 /// The storage key.
 const SAVED: &str = "data_center";
 /// Global may take so long to answer a push, in milliseconds.
 const PUSH_DEADLINE_MS: u64 = 2_000;
+/// The same when somebody waits for what it says.
+const ASK_DEADLINE_MS: u64 = 400;
+/// Whoever waits for a colleague's question looks for its answer so often, in milliseconds.
+const LOOK_MS: u64 = 3;
 /// The Counter next door may take so long, in milliseconds.
 const COUNTER_DEADLINE_MS: u64 = 500;
 /// An alarm that has not rung so long after its time is not waited for, in milliseconds.
@@ -36,6 +42,7 @@ pub struct DataCenter {
     /// When the alarm rings, as far as this instance knows.
     alarm_at: Cell<Option<u64>>,
     pushing: Cell<bool>,
+    asking: Cell<bool>,
 }
 
 /// A panic in one event leaves at most one check-in half counted; it heals within a session.
@@ -54,14 +61,21 @@ impl DurableObject for DataCenter {
             }
             Ok(())
         });
-        Self { state, env, memory, alarm_at: Cell::new(None), pushing: Cell::new(false) }
+        Self {
+            state,
+            env,
+            memory,
+            alarm_at: Cell::new(None),
+            pushing: Cell::new(false),
+            asking: Cell::new(false),
+        }
     }
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
         match request.path().as_str() {
             REPORT => {
                 let report: WorkerReport = message(&mut request).await?;
-                let home = Home::of(&self.state, &self.env)?;
+                let home = self.home()?;
                 let time = now();
                 let (mut answered, at_once) = {
                     let mut memory = self.memory.borrow_mut();
@@ -86,15 +100,37 @@ impl DurableObject for DataCenter {
                 answer(&answered)
             }
             STATE => {
+                let home = self.home()?;
+                let asks =
+                    self.memory.borrow().as_ref().is_some_and(|memory| memory.must_ask(&home.room, now()));
+                if asks {
+                    self.ask_global(&home).await;
+                }
                 let state = self.memory.borrow().as_ref().and_then(|memory| memory.state(now()));
                 answer(&StateAnswer { v: VERSION, state })
+            }
+            HEAR => {
+                let told: StateAnswer = message(&mut request).await?;
+                let next = {
+                    let mut memory = self.memory.borrow_mut();
+                    let (Some(memory), Some(key)) = (memory.as_mut(), told.state) else {
+                        return Response::error("not ready", 503);
+                    };
+                    memory.hear(key, now());
+                    let home = Home::steered(&self.state, &self.env, memory.overrides())?;
+                    memory.next_push(&home.room, now())
+                };
+                if let Some(wait) = next {
+                    self.wake_in(wait).await?;
+                }
+                answer(&())
             }
             path => no_such_route(path),
         }
     }
 
     async fn alarm(&self) -> Result<Response> {
-        let Ok(home) = Home::of(&self.state, &self.env) else {
+        let Ok(home) = self.home() else {
             // The room is no longer configured: there is nobody to tell.
             return Response::empty();
         };
@@ -116,6 +152,38 @@ impl DurableObject for DataCenter {
 }
 
 impl DataCenter {
+    /// The room as operators have it, as far as is known here.
+    fn home(&self) -> Result<Home> {
+        let memory = self.memory.borrow();
+        let overrides = memory.as_ref().map_or(Overrides::none(), pipeline::DataCenter::overrides);
+        Home::steered(&self.state, &self.env, overrides)
+    }
+
+    /// Asks Global for the state, though there is nothing to report: this data center sleeps, and is not told.
+    async fn ask_global(&self, home: &Home) {
+        if self.asking.replace(true) {
+            let give_up = now() + ASK_DEADLINE_MS;
+            while self.asking.get() && now() < give_up {
+                pause(LOOK_MS).await;
+            }
+            return;
+        }
+        let colo = home.colo.clone();
+        let request = StateRequest { v: VERSION, minute: minute_of(now()), given: None, colo };
+        let answer: Result<StateAnswer> =
+            call(&self.env, GLOBAL, &home.room.name, STATE, &request, ASK_DEADLINE_MS).await;
+        self.asking.set(false);
+        match answer {
+            Ok(StateAnswer { state: Some(key), .. }) => {
+                if let Some(memory) = self.memory.borrow_mut().as_mut() {
+                    memory.hear(key, now());
+                }
+            }
+            Ok(_) => {}
+            Err(error) => log_error(&error.to_string()),
+        }
+    }
+
     /// Sets the alarm, unless it rings earlier anyway.
     async fn wake_in(&self, wait_ms: u64) -> Result<()> {
         let at = now() + wait_ms;
@@ -155,7 +223,7 @@ impl DataCenter {
 
     /// Stores the counts, tells them to Global and takes in its answer.
     async fn push(&self) -> Result<()> {
-        let home = Home::of(&self.state, &self.env)?;
+        let home = self.home()?;
         let Some(saved) = self.store_counts(&home, now()).await? else { return Ok(()) };
         let given: Option<Given> = match home.room.slot_strategy {
             SlotStrategy::Counters => {

@@ -11,6 +11,8 @@ mod health;
 mod ledger_store;
 mod sql;
 
+use std::rc::Rc;
+
 use js_sys::futures::JsFuture;
 use js_sys::{Array, Function, Object, Promise, Reflect, Uint8Array};
 use serde::Serialize;
@@ -24,6 +26,7 @@ use super::settings::Settings;
 use crate::config::Room;
 use crate::pipeline::messages::room_and_colo;
 use crate::pipeline::wire;
+use crate::steering::Overrides;
 
 /// The room that an object belongs to, as it is now, and, for a colo's object, the colo.
 struct Home {
@@ -31,14 +34,23 @@ struct Home {
     /// When an event changes it next.
     changes_at: Option<u64>,
     colo: String,
+    settings: Rc<Settings>,
 }
 
 impl Home {
-    /// Read from the object's name.
+    /// Read from the object's name: the room as it is deployed.
     ///
     /// # Errors
     /// When the object has no name, or its room is no longer configured.
     fn of(state: &State, env: &Env) -> Result<Self> {
+        Self::steered(state, env, Overrides::none())
+    }
+
+    /// The same with what operators have changed.
+    ///
+    /// # Errors
+    /// As [`Home::of`].
+    fn steered(state: &State, env: &Env, overrides: &Overrides) -> Result<Self> {
         let name = state
             .id()
             .name()
@@ -49,11 +61,25 @@ impl Home {
             .rooms
             .get(room)
             .ok_or_else(|| Error::RustError(format!("no valid room is called {room}")))?;
-        let changing = room;
+        let changed;
+        let changing = if overrides.is_empty() {
+            room
+        } else {
+            changed = room.steered(overrides);
+            &changed
+        };
         // Without events it is the same room at any time: a replayed history need not know when that was asked.
         let time = if changing.events.is_empty() { 0 } else { now() };
         let room = changing.at(time).0.clone();
-        Ok(Self { room, changes_at: changing.next_change(time), colo: colo.to_owned() })
+        let changes_at = changing.next_change(time);
+        Ok(Self { room, changes_at, colo: colo.to_owned(), settings: Rc::clone(&settings) })
+    }
+}
+
+impl Home {
+    /// The room as it is deployed, with its events.
+    fn deployed(&self) -> Option<&Room> {
+        self.settings.rooms.get(&self.room.name)
     }
 }
 

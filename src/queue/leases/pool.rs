@@ -11,6 +11,7 @@ use super::super::{
 use super::rate::Rate;
 use super::{Group, LeaseAnswer, LeaseAsk, Level, RATE_MS};
 use crate::config::{RateWindow, Room};
+use crate::steering::Overrides;
 
 /// After a breakdown it assumes that tickets were given for so long at the latest rate, in milliseconds.
 const ASSUMED_MS: i64 = 4_000;
@@ -216,6 +217,11 @@ impl Pool {
             }
             _ => Renewal::First,
         }
+    }
+
+    /// What operators have changed, as far as Global has told.
+    pub fn overrides(&self) -> &Overrides {
+        self.state.as_ref().map_or(Overrides::none(), |state| &state.key.steering)
     }
 
     /// Whether it has ever been told the room's state.

@@ -12,6 +12,10 @@ const LATE_MS: u64 = 2_000;
 /// What the alarm is set for. A job that has something to do after a restart says so when the object is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Job {
+    /// Tell the colos that have not heard what an operator has changed.
+    Spread,
+    /// Send the status to operators who look.
+    Live,
     /// Store the colos' reports.
     Store,
     /// Look for news though nothing is reported.
@@ -22,7 +26,7 @@ pub enum Job {
 
 impl Job {
     /// All of them, in the order in which they are done.
-    pub const ALL: [Self; 3] = [Self::Store, Self::News, Self::Deliver];
+    pub const ALL: [Self; 5] = [Self::Spread, Self::Live, Self::Store, Self::News, Self::Deliver];
 }
 
 /// When each job is to be done, and when the platform rings.

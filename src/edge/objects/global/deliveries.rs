@@ -9,9 +9,10 @@ use std::rc::Rc;
 
 use js_sys::futures::JsFuture;
 use js_sys::{Error as JsError, Promise};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::wasm_bindgen;
+use web_sys::UrlSearchParams;
 use worker::{Env, Result, SqlStorageValue as Sql, State, Storage};
 
 use super::super::sql::{Database, Row, number};
@@ -21,6 +22,7 @@ use crate::edge::calls::unreadable;
 use crate::edge::clock::{now, random};
 use crate::edge::platform::log_error;
 use crate::edge::settings::Settings;
+use crate::health::webhook::milliseconds;
 use crate::news::delivery::{self, GIVE_UP_MS, GONE_MS, Verdict, verdict};
 use crate::news::{Kind, Look, News, Watch};
 use crate::pipeline::wire;
@@ -62,14 +64,6 @@ extern "C" {
         body: &str,
         milliseconds: u32,
     ) -> Promise;
-}
-
-/// Which news are wanted; times in milliseconds since the epoch.
-#[derive(Deserialize)]
-struct Wanted {
-    #[serde(default)]
-    from: u64,
-    to: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -182,7 +176,6 @@ impl Newsroom {
     ///
     /// # Errors
     /// When storage fails.
-    #[allow(dead_code)] // Nobody steers yet.
     pub async fn add(&self, news: &[News], time: u64) -> Result<()> {
         self.keep(news, time)?;
         self.alarm.wake(Job::Deliver, time, time, &self.storage).await
@@ -399,19 +392,24 @@ impl Newsroom {
         self.alarm.wake(Job::Deliver, next, time, &self.storage).await
     }
 
-    /// The news that are asked for, oldest first, and how it stands with the webhooks, as JSON.
+    /// The news that a query asks for, oldest first, and how it stands with the webhooks: a status code and JSON.
     ///
     /// # Errors
-    /// When storage fails, or what is asked is no JSON.
-    pub fn show(&self, wanted: &str) -> Result<String> {
-        let Wanted { from, to } = serde_json::from_str(wanted)?;
+    /// When storage fails.
+    pub fn show(&self, query: &str) -> Result<(u16, String)> {
+        let (from, to) = match (time_of(query, "from"), time_of(query, "to")) {
+            (Ok(from), Ok(to)) => (from.unwrap_or(0), to.unwrap_or(i64::MAX as u64)),
+            (Err(error), _) | (_, Err(error)) => {
+                return Ok((400, serde_json::json!({ "error": error }).to_string()));
+            }
+        };
         let settings = Settings::of(&self.env);
         let (mut news, mut known) = (Vec::new(), Vec::new());
         if self.has_tables.get() {
             // The newest of them, where there are too many.
             news = self.rows(
                 "SELECT at, id, kind, text, data FROM news WHERE at >= ? AND at <= ? ORDER BY at DESC, id DESC LIMIT ?",
-                vec![number(from), number(to.unwrap_or(i64::MAX as u64)), number(MAX_SHOWN)],
+                vec![number(from), number(to), number(MAX_SHOWN)],
             )?;
             known = self.rows(
                 "SELECT name, tries, next, succeeded, failed, reason, dropped, gone, \
@@ -449,7 +447,7 @@ impl Newsroom {
             news: news.iter().rev().filter_map(|row| read(row, 0)).collect(),
             webhooks: webhooks.collect(),
         };
-        Ok(serde_json::to_string(&shown)?)
+        Ok((200, serde_json::to_string(&shown)?))
     }
 
     fn run(&self, query: &str, values: Vec<Sql>) -> Result<()> {
@@ -464,6 +462,16 @@ impl Newsroom {
     fn one(&self, query: &str, values: Vec<Sql>) -> Result<u64> {
         Ok(self.rows(query, values)?.first().map_or(0, |row| row.number(0)))
     }
+}
+
+/// A time in a query, in milliseconds since the epoch.
+fn time_of(query: &str, name: &str) -> std::result::Result<Option<u64>, String> {
+    let query = UrlSearchParams::new_with_str(query).map_err(|_| "The query cannot be read".to_owned())?;
+    let Some(text) = query.get(name) else { return Ok(None) };
+    let time = text.parse().ok().or_else(|| milliseconds(&text)).filter(|time| i64::try_from(*time).is_ok());
+    time.map(Some).ok_or_else(|| {
+        format!("{name} must be milliseconds since the epoch, or a time such as 2026-11-27T09:00:00Z")
+    })
 }
 
 /// Whether a webhook is to be sent news of a room.

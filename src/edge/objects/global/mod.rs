@@ -1,25 +1,32 @@
 //! `GLOBAL`: the room as all colos see it. Routes: `POST /push`, `POST /state`,
-//! `POST /origin-health`, `POST /origin`, `POST /news`. Its one alarm serves several jobs: `Job`.
+//! `POST /origin-health`, `POST /origin`, and for operators `POST /look`, `POST /steer`, `POST /audit`, `POST /news` and the
+//! WebSocket `/live`. Its one alarm serves several jobs: `Job`.
 
 mod alarm;
 mod deliveries;
+mod live;
+mod steering;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use worker::{DurableObject, Env, ListOptions, Request, Response, Result, State, durable_object};
+use worker::{
+    DurableObject, Env, ListOptions, Request, Response, Result, State, WebSocket, WebSocketIncomingMessage,
+    durable_object,
+};
 
 use super::{Home, load, no_such_route, store, stored_value};
-use crate::config::Phase;
 use crate::edge::calls::{answer, message};
 use crate::edge::clock::now;
 use crate::edge::settings::Settings;
 use crate::news::Look;
 use crate::pipeline::messages::{
-    ColoReport, NEWS, ORIGIN, ORIGIN_HEALTH, OriginHealth, PUSH, STATE, StateAnswer, StateRequest, VERSION,
+    AUDIT, ColoReport, LIVE, LOOK, NEWS, ORIGIN, ORIGIN_HEALTH, OperatorAnswer, OperatorAsk, OriginHealth,
+    PUSH, STATE, STEER, StateAnswer, StateRequest, VERSION,
 };
 use crate::pipeline::{self, GlobalMeta, OriginMemory};
 use crate::queue::{StateKey, minute_of};
+use crate::steering::Overrides;
 use alarm::{Alarm, Job};
 use deliveries::Newsroom;
 
@@ -33,13 +40,17 @@ const COLO: &str = "colo/";
 const STORE_MS: u64 = 5_000;
 
 /// Keeps every colo's last report and answers with what they say together.
-#[durable_object(alarm)]
+#[durable_object]
 pub struct Global {
     state: State,
     env: Env,
     memory: Rc<RefCell<Option<pipeline::Global>>>,
     alarm: Rc<Alarm>,
     newsroom: Rc<Newsroom>,
+    /// When an operator last asked for the status.
+    looked_at: Cell<u64>,
+    /// When the status was last sent to those who look.
+    sent_at: Cell<u64>,
 }
 
 /// A panic in one event leaves at most one report half merged; the colo's next one takes its place.
@@ -55,14 +66,18 @@ impl DurableObject for Global {
         let home = Home::of(&state, &env);
         let _init = state.block_concurrency_while(async move {
             pending.recall(&storage).await?;
+            let steering = steering::load(&storage).await?;
             let meta: Option<GlobalMeta> = load(&storage, META).await?;
             let stored = storage.list_with_options(ListOptions::new().prefix(COLO)).await?;
             let mut reports: Vec<ColoReport> = Vec::new();
             stored.for_each(&mut |report, _| reports.extend(stored_value::<ColoReport>(&report)));
             let origin: Option<OriginMemory> = load(&storage, ORIGIN_KEY).await?;
             if let Ok(home) = home {
-                let mut global = pipeline::Global::restore(&home.room, meta, reports, now());
+                let room = home.deployed().map(|room| room.steered(&steering.overrides()));
+                let room = room.as_ref().map_or(&home.room, |room| room.at(now()).0);
+                let mut global = pipeline::Global::restore(room, meta, reports, now());
                 global.recall(origin.unwrap_or_default());
+                global.recall_steering(steering);
                 *loaded.borrow_mut() = Some(global);
             }
             if pending.has_plans() {
@@ -70,14 +85,15 @@ impl DurableObject for Global {
             }
             Ok(())
         });
-        Self { state, env, memory, alarm, newsroom }
+        live::answer_pings(&state);
+        Self { state, env, memory, alarm, newsroom, looked_at: Cell::new(0), sent_at: Cell::new(0) }
     }
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
         match request.path().as_str() {
             PUSH => {
                 let report: ColoReport = message(&mut request).await?;
-                let home = Home::of(&self.state, &self.env)?;
+                let home = self.home()?;
                 let time = now();
                 let colo = report.colo.clone();
                 let taken = self
@@ -89,19 +105,26 @@ impl DurableObject for Global {
                     return Response::error("there is no room for another colo", 507);
                 }
                 self.alarm.wake(Job::Store, time + STORE_MS, time, &self.state.storage()).await?;
+                self.changed(time).await?;
                 self.answer(&home, Some(&colo), minute_of(time)).await
             }
             STATE => {
                 let asked: StateRequest = message(&mut request).await?;
-                let home = Home::of(&self.state, &self.env)?;
-                if let (Some(given), Some(memory)) = (asked.given, self.memory.borrow_mut().as_mut()) {
-                    memory.anywhere_gave(given);
+                let home = self.home()?;
+                let colo = Some(asked.colo.as_str()).filter(|colo| !colo.is_empty());
+                if let Some(memory) = self.memory.borrow_mut().as_mut() {
+                    if let Some(given) = asked.given {
+                        memory.anywhere_gave(given);
+                    }
+                    if let Some(colo) = colo {
+                        memory.answered(colo, now());
+                    }
                 }
-                self.answer(&home, None, asked.minute).await
+                self.answer(&home, colo, asked.minute).await
             }
             ORIGIN_HEALTH => {
                 let told: OriginHealth = message(&mut request).await?;
-                let home = Home::of(&self.state, &self.env)?;
+                let home = self.home()?;
                 let news = self
                     .memory
                     .borrow_mut()
@@ -109,22 +132,57 @@ impl DurableObject for Global {
                     .is_some_and(|memory| memory.origin_health(&home.room, &told, now()));
                 if news {
                     self.store_origin().await?;
-                    self.look_for_news(&home).await?;
+                    self.changed(now()).await?;
+                    self.look_for_news(&home, now()).await?;
                 }
                 answer(&())
             }
             ORIGIN => {
-                let home = Home::of(&self.state, &self.env)?;
+                let home = self.home()?;
                 let memory = self.memory.borrow();
                 let Some(memory) = memory.as_ref() else { return Response::error("not ready", 503) };
                 answer(&memory.origin_status(&home.room, now()))
             }
-            NEWS => {
-                let wanted: String = message(&mut request).await?;
-                answer(&self.newsroom.show(&wanted)?)
+            LOOK => {
+                self.look_at(now()).await?;
+                operator_answer(200, self.status_text(now()))
             }
+            STEER => {
+                let asked: OperatorAsk = message(&mut request).await?;
+                self.steer(&asked).await
+            }
+            AUDIT => {
+                let asked: OperatorAsk = message(&mut request).await?;
+                self.audit(&asked)
+            }
+            NEWS => {
+                let asked: OperatorAsk = message(&mut request).await?;
+                let (status, body) = self.newsroom.show(&asked.query)?;
+                operator_answer(status, body)
+            }
+            LIVE => self.join(&request).await,
             path => no_such_route(path),
         }
+    }
+
+    async fn websocket_message(&self, socket: WebSocket, _message: WebSocketIncomingMessage) -> Result<()> {
+        // There is nothing to say here; pings are answered by the platform.
+        socket.close(Some(1003), Some("only pings are understood"))
+    }
+
+    async fn websocket_close(
+        &self,
+        _socket: WebSocket,
+        _code: usize,
+        _reason: String,
+        _was_clean: bool,
+    ) -> Result<()> {
+        self.is_watched(now());
+        Ok(())
+    }
+
+    async fn websocket_error(&self, _socket: WebSocket, _error: worker::Error) -> Result<()> {
+        Ok(())
     }
 
     async fn alarm(&self) -> Result<Response> {
@@ -135,6 +193,8 @@ impl DurableObject for Global {
                 continue;
             }
             let next = match job {
+                Job::Spread => self.spread_again().await?,
+                Job::Live => self.send_status(time),
                 Job::Store => self.store_reports().await?,
                 Job::News => self.look_without_reports(time).await?,
                 Job::Deliver => self.deliver(time)?,
@@ -149,6 +209,13 @@ impl DurableObject for Global {
 }
 
 impl Global {
+    /// The room as operators have it.
+    fn home(&self) -> Result<Home> {
+        let memory = self.memory.borrow();
+        let overrides = memory.as_ref().map_or(Overrides::none(), pipeline::Global::overrides);
+        Home::steered(&self.state, &self.env, overrides)
+    }
+
     /// Stores what the colos have reported since the last time. Nothing is left for later.
     async fn store_reports(&self) -> Result<Option<u64>> {
         let storage = self.state.storage();
@@ -172,35 +239,38 @@ impl Global {
 
     /// Looks for news though nothing is reported: a queue that is forgotten is over too.
     async fn look_without_reports(&self, time: u64) -> Result<Option<u64>> {
-        let Ok(home) = Home::of(&self.state, &self.env) else { return Ok(None) };
+        let Ok(home) = self.home() else { return Ok(None) };
         if self.newsroom.is_due_without_reports(time) {
-            self.look_for_news(&home).await?;
+            self.look_for_news(&home, time).await?;
         }
         Ok(self.newsroom.look_again_at())
     }
 
     /// Looks for news now.
-    async fn look_for_news(&self, home: &Home) -> Result<()> {
-        let time = now();
+    async fn look_for_news(&self, home: &Home, time: u64) -> Result<()> {
         let key = self
             .memory
             .borrow_mut()
             .as_mut()
             .map(|memory| memory.state(&home.room, None, minute_of(time), time));
         if let Some(key) = key {
-            self.look(home, &key, time).await?;
+            self.find_news(home, &key, time).await?;
         }
         Ok(())
     }
 
     /// Looks for news in a state that has just been made.
-    async fn look(&self, home: &Home, key: &StateKey, time: u64) -> Result<()> {
-        let origin = self.memory.borrow().as_ref().map(|memory| memory.origin_news(&home.room));
-        let settings = Settings::of(&self.env);
-        let phase = settings.rooms.get(&home.room.name).map_or(Phase::None, |room| room.at(time).1);
-        let look = Look::of(&home.room, phase, key, origin.unwrap_or_default(), time);
-        self.newsroom.look(look).await?;
-        Ok(())
+    async fn find_news(&self, home: &Home, key: &StateKey, time: u64) -> Result<()> {
+        let known = self.memory.borrow().as_ref().map(|memory| {
+            let overrides = memory.overrides();
+            let room = home.deployed().map(|room| room.steered(overrides));
+            (memory.origin_news(&home.room), room, u64::from(overrides.version))
+        });
+        let Some((origin, Some(with_events), version)) = known else { return Ok(()) };
+        let mut look = Look::of(&home.room, with_events.at(time).1, key, origin, time);
+        look.steering = version;
+        let news = self.newsroom.look(look).await?;
+        self.tell_news(&news)
     }
 
     /// Sends what is due. Nothing waits for those who get it.
@@ -211,6 +281,15 @@ impl Global {
         self.newsroom.next_attempt()
     }
 
+    /// The room as operators see it, as JSON.
+    fn status_text(&self, time: u64) -> String {
+        let settings = Settings::of(&self.env);
+        let deployed = self.state.id().name().and_then(|name: String| settings.rooms.get(&name).cloned());
+        let mut memory = self.memory.borrow_mut();
+        let (Some(deployed), Some(memory)) = (deployed, memory.as_mut()) else { return "null".to_owned() };
+        serde_json::to_string(&memory.status(&deployed, time)).unwrap_or_default()
+    }
+
     async fn store_origin(&self) -> Result<()> {
         let origin = self.memory.borrow_mut().as_mut().and_then(pipeline::Global::origin_to_store);
         if let Some(origin) = origin {
@@ -219,25 +298,34 @@ impl Global {
         Ok(())
     }
 
-    /// The state key for a colo, or for Anywhere and operators.
-    async fn answer(&self, home: &Home, colo: Option<&str>, minute: u32) -> Result<Response> {
-        let time = now();
-        let made = self
-            .memory
-            .borrow_mut()
-            .as_mut()
-            .map(|memory| (memory.state(&home.room, colo, minute, time), memory.meta_to_store()));
-        let Some((key, meta)) = made else { return Response::error("not ready", 503) };
+    /// Once a minute: who owns which number must outlive this instance before anyone hears of it.
+    async fn store_meta(&self) -> Result<()> {
+        let meta = self.memory.borrow().as_ref().and_then(pipeline::Global::meta_to_store);
         if let Some(meta) = meta {
-            // Once a minute: who owns which number must outlive this instance before anyone hears of it.
             store(&self.state.storage(), META, &meta).await?;
             if let Some(memory) = self.memory.borrow_mut().as_mut() {
                 memory.meta_stored();
             }
         }
+        Ok(())
+    }
+
+    /// The state key for a colo, or for Anywhere and operators.
+    async fn answer(&self, home: &Home, colo: Option<&str>, minute: u32) -> Result<Response> {
+        let time = now();
+        self.is_watched(time);
+        let key =
+            self.memory.borrow_mut().as_mut().map(|memory| memory.state(&home.room, colo, minute, time));
+        let Some(key) = key else { return Response::error("not ready", 503) };
+        self.store_meta().await?;
         if self.newsroom.is_due(time) {
-            self.look(home, &key, time).await?;
+            self.find_news(home, &key, time).await?;
         }
         answer(&StateAnswer { v: VERSION, state: Some(key) })
     }
+}
+
+/// What an operator is told.
+fn operator_answer(status: u16, body: String) -> Result<Response> {
+    answer(&OperatorAnswer { v: VERSION, status, body })
 }

@@ -1,0 +1,176 @@
+// What operators see in a browser: the sign-in page, the dashboard, its script and style, and the page that visitors of a
+// room see right now. WebAssembly decides who may see it (`src/edge/dashboard.rs` calls this); nothing here knows a token.
+import Mustache from "mustache";
+
+/**
+ * What tools/dashboard/assets.mjs makes of static/dashboard/.
+ * @typedef {object} DashboardAssets
+ * @property {string} template the page, a Mustache template
+ * @property {string} script
+ * @property {string} style
+ * @property {string} version of script and style, in their addresses
+ * @property {string[]} languages those of the waiting page, as tags
+ */
+
+const PATH = "/__anteroom/";
+const FOR_EVER = "public, max-age=31536000, immutable";
+/** Percent of the estimate from and up to which visitors are told that they wait, as `src/answer/facts.rs` has it. */
+const SOONEST_PERCENT = 70;
+const LATEST_PERCENT = 140;
+const STATUS_WORDS = {
+  not_queueing: "open, everybody enters",
+  queueing: "queueing",
+  event_prequeueing: "before an event",
+  suspended: "suspended",
+};
+
+/**
+ * @param {DashboardAssets} assets
+ * @param {(facts: object, request: Request) => Response} wait answers who waits, as `page/answer.js` makes it
+ */
+export function createDashboard(assets, wait) {
+  const { template, script, style, version, languages } = assets;
+
+  /** @param {number} status @param {object} values for the template */
+  const html = (status, values) => {
+    const nonce = crypto.randomUUID();
+    const headers = {
+      "content-type": "text/html; charset=utf-8",
+      "cache-control": "private, no-store",
+      "content-security-policy": policy(nonce),
+      "x-content-type-options": "nosniff",
+      "referrer-policy": "same-origin",
+      "x-robots-tag": "noindex",
+    };
+    return new Response(Mustache.render(template, { ...values, version, nonce }), { status, headers });
+  };
+
+  return {
+    /**
+     * The page on which operators sign in.
+     * @param {string} problem a sentence about what they have tried; empty: nothing yet
+     */
+    signIn: (problem) => html(401, { problem, signIn: true }),
+
+    /**
+     * @param {string} name of the operator
+     * @param {"view" | "steer"} role
+     * @param {string} status the answer of `GET /__anteroom/status`, for browsers without JavaScript; may be empty
+     */
+    page: (name, role, status) => {
+      const { rooms = [], problems = [] } = status ? JSON.parse(status) : {};
+      const rows = rooms.map((room) => ({
+        ...room,
+        words: room.error ?? STATUS_WORDS[room.status] ?? room.status,
+      }));
+      const facts = rows.length > 0 && { rooms: rows };
+      return html(200, {
+        operator: { name, role },
+        facts,
+        problems,
+        languages: languages.join(" "),
+      });
+    },
+
+    /**
+     * Script or style. They are the same for everybody; an address with their version never changes.
+     * @param {string} path of the address
+     * @param {string} asked the version in the address
+     * @returns {Response | undefined} nothing: there is no such file
+     */
+    asset: (path, asked) => {
+      const files = {
+        [`${PATH}dashboard.js`]: ["text/javascript; charset=utf-8", script],
+        [`${PATH}dashboard.css`]: ["text/css; charset=utf-8", style],
+      };
+      if (!Object.hasOwn(files, path)) return undefined;
+      const [type, body] = files[path];
+      const cache = asked === version ? FOR_EVER : "no-cache";
+      const headers = { "content-type": type, "cache-control": cache, "x-content-type-options": "nosniff" };
+      return new Response(body, { headers });
+    },
+
+    /**
+     * The page that somebody who comes now and must wait would see. It runs no script and belongs to no site.
+     * @param {string} page what the room's owner chose for the page, `dashboard.rs` makes it
+     * @param {string} status the room's part of `GET /__anteroom/status`
+     * @param {string} language a tag; empty: the room's own
+     * @param {Request} request
+     */
+    preview: (page, status, language, request) => {
+      const chosen = languages.includes(language) ? { language, visitorLanguages: false } : {};
+      const facts = { ...previewFacts(JSON.parse(page), JSON.parse(status)), ...chosen };
+      const asked = new Request(request.url, { headers: { accept: "text/html" } });
+      const answer = wait(facts, asked);
+      const headers = new Headers(answer.headers);
+      // Stricter than what the page itself asks for: both policies hold. And it stays as it is.
+      headers.append("content-security-policy", "sandbox; frame-ancestors 'self'");
+      headers.delete("refresh");
+      headers.delete("anteroom");
+      return new Response(answer.body, { headers });
+    },
+  };
+}
+
+/** A page may load its own script and style, talk to its own site, and show the preview. */
+const policy = (nonce) =>
+  [
+    "default-src 'none'",
+    `script-src 'nonce-${nonce}'`,
+    `style-src 'nonce-${nonce}'`,
+    "connect-src 'self'",
+    "frame-src 'self'",
+    "img-src data:",
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ].join("; ");
+
+/**
+ * The facts of a visitor who joins the end of the queue now, as `page/answer.js` needs them.
+ * @param {object} page of the room, from its configuration
+ * @param {object} room its status
+ */
+export function previewFacts(page, room) {
+  const now = room.taken_at || Date.now();
+  const waits = (room.buckets ?? []).map((bucket) => bucket.wait_seconds).filter((seconds) => seconds !== null);
+  const seconds = room.status === "queueing" && waits.length > 0 ? Math.max(...waits) : null;
+  const percent = (part) => (seconds === null ? null : Math.floor((seconds * part) / 100));
+  const event = (room.events ?? []).find(({ phase }) => phase === "prequeueing" || phase === "active");
+  return {
+    status: 200,
+    headers: [],
+    asksForStatus: false,
+    host: room.host ?? "",
+    exactJson: false,
+    preferredJson: false,
+    embedded: false,
+    draw: null,
+    cookieless: false,
+    infiniteQueue: false,
+    turnstile: "",
+    keptSeconds: 50,
+    progress: seconds === null ? null : 0,
+    ...page,
+    room: room.name,
+    message: room.message ?? page.message ?? "",
+    queueingMethod: room.queueing_method ?? "fifo",
+    queueAll: room.queue_all ?? false,
+    held: room.held ?? false,
+    waitSeconds: seconds,
+    waitSecondsLow: percent(SOONEST_PERCENT),
+    waitSecondsHigh: percent(LATEST_PERCENT),
+    peopleAhead: room.estimated_queued_users ?? null,
+    event: event
+      ? {
+          name: event.name,
+          prequeueing: event.phase === "prequeueing",
+          secondsToStart: Math.max(0, Math.round((event.start - now) / 1000)),
+          secondsToEnd: Math.max(0, Math.round((event.end - now) / 1000)),
+          shuffle: page.shuffle ?? false,
+        }
+      : null,
+    refreshSeconds: room.refresh_interval_seconds ?? 20,
+    now,
+  };
+}

@@ -1,0 +1,74 @@
+//! Our own paths, for operators: each request is let in or refused by one table, then answered.
+
+mod access;
+mod page;
+mod reply;
+mod status;
+
+use wasm_bindgen::JsValue;
+use worker::{Env, Result};
+
+use access::Caller;
+pub use access::knows;
+
+use super::settings::Settings;
+use super::{dashboard, draws, events, health, own, rehearsal};
+use crate::answer;
+use crate::operator::{Admitted, Refusal, Target};
+
+/// Our own paths begin so, on every host that a room covers.
+pub const ROOT: &str = "/__anteroom/";
+
+/// Whether a path is one of our own.
+pub fn is_own(path: &str) -> bool {
+    path.strip_prefix("/__anteroom").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Answers a request to one of our own paths.
+pub async fn handle(
+    request: &web_sys::Request,
+    path: &str,
+    env: &Env,
+    settings: &Settings,
+) -> Result<JsValue> {
+    if !path.starts_with(ROOT) {
+        // A session's cookie goes to what is below.
+        return reply::to_page(None);
+    }
+    let caller = Caller::of(request, path);
+    let Admitted { target, operator } = match caller.admit(settings) {
+        Ok(admitted) => admitted,
+        // Visitors see a page.
+        Err(Refusal { status: 404, .. }) => return own::page(&answer::not_found(), None),
+        Err(refusal) => return reply::refuse(&refusal),
+    };
+    let wanted = |text: String| (!caller.is_head()).then_some(text);
+    match target {
+        Target::Page => page::show(request, operator, env, settings).await,
+        Target::Preview => page::preview(request, env, settings).await,
+        Target::Asset => match dashboard::asset(request, path) {
+            Some(answer) => answer,
+            None => own::page(&answer::not_found(), None),
+        },
+        Target::SignIn => access::sign_in(request, &caller, settings).await,
+        Target::SignOut => access::sign_out(&caller),
+        Target::Status => {
+            let text = status::status(request, operator, env, settings).await?;
+            reply::json(200, wanted(text).as_deref())
+        }
+        Target::Events => reply::json(200, wanted(events::list(settings)).as_deref()),
+        Target::Draws => draws::handle(request, settings),
+        Target::Rehearsal => rehearsal::handle(request, settings),
+        Target::Health => match health::handle(request, path, env, settings).await? {
+            Some(answer) => Ok(answer),
+            None => own::page(&answer::not_found(), None),
+        },
+        Target::Steering
+        | Target::Steer
+        | Target::Audit
+        | Target::History
+        | Target::News
+        | Target::Metrics
+        | Target::Live => reply::refuse(&Refusal::new(501, "This is not there yet")),
+    }
+}

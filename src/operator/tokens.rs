@@ -1,0 +1,173 @@
+//! The tokens of operators: `ADMIN_TOKEN`, and `OPERATOR_TOKENS` with names and roles.
+
+use std::fmt;
+
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use subtle::{ConditionallySelectable, ConstantTimeEq};
+
+/// The name of whoever has `ADMIN_TOKEN`.
+pub const ADMIN: &str = "admin";
+/// The shortest token of `OPERATOR_TOKENS`, in characters. Tokens of this length cannot be guessed one by one, so wrong
+/// ones are not counted.
+pub const MIN_TOKEN: usize = 16;
+/// The most operators: each is compared with every token that comes.
+pub const MAX_OPERATORS: usize = 32;
+/// The longest name of an operator.
+const LONGEST_NAME: usize = 32;
+
+/// What an operator may do. The greater one may do all that the smaller one may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Read everything.
+    View,
+    /// Change what rooms do.
+    Steer,
+}
+
+impl Role {
+    /// The role of a name.
+    pub fn of(name: &str) -> Option<Self> {
+        match name {
+            "view" => Some(Self::View),
+            "steer" => Some(Self::Steer),
+            _ => None,
+        }
+    }
+
+    /// The name of the role.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::View => "view",
+            Self::Steer => "steer",
+        }
+    }
+}
+
+/// Whoever has one of the tokens.
+#[derive(Clone, PartialEq, Eq, Serialize)]
+pub struct Operator {
+    /// As it stands in the audit log.
+    pub name: String,
+    /// What the token is good for.
+    pub role: Role,
+    /// SHA-256 of the token: of one length for all, and no secret in memory.
+    #[serde(skip)]
+    token: [u8; 32],
+}
+
+impl Operator {
+    fn new(name: &str, role: Role, token: &str) -> Self {
+        Self { name: name.to_owned(), role, token: Sha256::digest(token).into() }
+    }
+
+    /// Stands for token, name and role together: a change of any makes another one.
+    pub(super) fn mark(&self) -> [u8; 32] {
+        let parts = Sha256::new().chain_update(self.token).chain_update(self.role.name());
+        parts.chain_update([0]).chain_update(&self.name).finalize().into()
+    }
+}
+
+/// Shows no token, and nothing made of one.
+impl fmt::Debug for Operator {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} ({})", self.name, self.role.name())
+    }
+}
+
+/// All operators of a deployment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Operators(Vec<Operator>);
+
+impl Operators {
+    /// Reads `ADMIN_TOKEN` and `OPERATOR_TOKENS`; of an entry that is wrong a problem comes, one sentence each, and the
+    /// others work. A problem names the entry by its number: what stands in it may be a token in the wrong place.
+    pub fn parse(admin: Option<&str>, named: Option<&str>) -> (Self, Vec<String>) {
+        let mut all = Self::default();
+        let mut problems = Vec::new();
+        if let Some(token) = admin.map(str::trim).filter(|token| !token.is_empty()) {
+            if token.chars().count() < MIN_TOKEN {
+                problems.push(format!(
+                    "ADMIN_TOKEN has fewer than {MIN_TOKEN} characters: it works, and may be guessed. Fix: make one with \
+                     `openssl rand -base64 32`"
+                ));
+            }
+            all.0.push(Operator::new(ADMIN, Role::Steer, token));
+        }
+        let entries = named.unwrap_or_default().split(',').map(str::trim).zip(1..);
+        for (entry, number) in entries.filter(|(entry, _)| !entry.is_empty()) {
+            if let Err(problem) = all.add(entry) {
+                problems.push(format!(
+                    "OPERATOR_TOKENS: entry {number} {problem}; it is left out. Fix: write anna:steer:TOKEN or \
+                     anna:view:TOKEN, with a token from `openssl rand -base64 32`"
+                ));
+            }
+        }
+        (all, problems)
+    }
+
+    fn add(&mut self, entry: &str) -> Result<(), String> {
+        let mut parts = entry.splitn(3, ':').map(str::trim);
+        let (Some(name), Some(role), Some(token)) = (parts.next(), parts.next(), parts.next()) else {
+            return Err("must be a name, a role and a token with colons between them".to_owned());
+        };
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        if name.is_empty() || name.len() > LONGEST_NAME || !name.bytes().all(is_plain) {
+            return Err(format!("needs a name of 1 to {LONGEST_NAME} letters, digits, _ or -"));
+        }
+        let Some(role) = Role::of(role) else {
+            return Err("needs the role view or steer".to_owned());
+        };
+        if token.chars().count() < MIN_TOKEN || token.contains([':', ' ', '\t', '\r', '\n']) {
+            return Err(format!(
+                "needs a token of at least {MIN_TOKEN} characters, without comma, colon and space"
+            ));
+        }
+        if name == ADMIN {
+            return Err(format!("must have another name: {ADMIN} is whoever has ADMIN_TOKEN"));
+        }
+        let operator = Operator::new(name, role, token);
+        if self.0.iter().any(|other| other.name == operator.name) {
+            return Err("has the name of an earlier one".to_owned());
+        }
+        if self.0.iter().any(|other| other.token == operator.token) {
+            return Err("has the token of another one: nobody could tell whose changes they are".to_owned());
+        }
+        if self.0.len() >= MAX_OPERATORS {
+            return Err(format!("is too many: there may be {MAX_OPERATORS} operators"));
+        }
+        self.0.push(operator);
+        Ok(())
+    }
+
+    /// What marks of rehearsals are signed with: SHA-256 of the token of everybody who may steer.
+    pub fn signers(&self) -> impl Iterator<Item = &[u8; 32]> {
+        self.0.iter().filter(|operator| operator.role >= Role::Steer).map(|operator| &operator.token)
+    }
+
+    /// Whether there is no token at all: everything is closed.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whose token this is. It takes the same time for every token of a length, whether and where it is found.
+    pub fn by_token(&self, token: &str) -> Option<&Operator> {
+        let token: [u8; 32] = Sha256::digest(token).into();
+        self.find(|operator| operator.token, &token)
+    }
+
+    /// Whose mark this is: nobody's once the token, the name or the role has changed.
+    pub(super) fn by_mark(&self, mark: &[u8; 32]) -> Option<&Operator> {
+        self.find(Operator::mark, mark)
+    }
+
+    /// Looks at all of them, also behind the one that it is.
+    fn find(&self, of: impl Fn(&Operator) -> [u8; 32], wanted: &[u8; 32]) -> Option<&Operator> {
+        let mut found = u32::MAX;
+        for (operator, index) in self.0.iter().zip(0..) {
+            found.conditional_assign(&index, of(operator).ct_eq(wanted));
+        }
+        self.0.get(found as usize)
+    }
+}

@@ -1,0 +1,293 @@
+//! A room as operators see it.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::Global;
+use super::messages::OriginStatus;
+use crate::config::{Limits, QueueingMethod, Room, rfc3339};
+use crate::queue::{Level, StateKey, estimated_wait_seconds, minute_of, start_of};
+use crate::steering::{EventView, Field, OverrideView};
+
+/// What is known of a room at one moment. Times are in milliseconds since the epoch. The first five figures are those that
+/// users of the known product know by these names.
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+#[derive(Debug, Clone, Serialize)]
+pub struct RoomStatus {
+    /// The room.
+    pub name: String,
+    /// The path it covers.
+    pub path: String,
+    /// The host it covers; `null`: every host.
+    pub host: Option<String>,
+    /// `not_queueing`, `queueing`, `event_prequeueing` or `suspended`.
+    pub status: &'static str,
+    /// The event that is on, from its prequeue until its end; empty: none.
+    pub event_id: String,
+    /// Users who wait.
+    pub estimated_queued_users: i64,
+    /// Users who are in.
+    pub estimated_total_active_users: i64,
+    /// How long somebody who comes now will wait, in minutes; 0 where nobody waits, or nobody can tell.
+    pub max_estimated_time_minutes: u64,
+    /// When this was made.
+    pub taken_at: u64,
+    /// How old the oldest report is of those that it was made from, in milliseconds.
+    pub age_ms: u64,
+    /// What happened longer ago than this is counted for certain, in milliseconds: in a calm room that nobody looks at,
+    /// workers report seldom.
+    pub late_ms: u64,
+    /// Whether an operator looks, so that workers report soon.
+    pub watched: bool,
+    /// As deployed.
+    pub total_active_users: u32,
+    /// As deployed.
+    pub new_users_per_minute: u32,
+    /// The limits in force.
+    pub limits: Limits,
+    /// Every field that can be steered, as it is deployed.
+    pub deployed: Map<String, Value>,
+    /// Users who could enter by the limit of active users.
+    pub slots: i64,
+    /// New users of this minute.
+    pub new_users_this_minute: i64,
+    /// New users of the minute before.
+    pub new_users_last_minute: i64,
+    /// New users per minute, at the rate of lately.
+    pub entering_per_minute: f64,
+    /// Nobody new enters.
+    pub queue_all: bool,
+    /// The room is off.
+    pub suspended: bool,
+    /// Nobody new enters: the origin is unhealthy.
+    pub held: bool,
+    /// The order of those who wait.
+    pub queueing_method: QueueingMethod,
+    /// In minutes.
+    pub session_duration: u32,
+    /// In seconds.
+    pub refresh_interval_seconds: u32,
+    /// What everybody who waits is told; may be empty.
+    pub message: String,
+    /// `calm`, `busy` or `queueing`.
+    pub level: &'static str,
+    /// Workers that reported lately.
+    pub workers: u32,
+    /// `prequeueing`, `active`, or `null`.
+    pub event_phase: Option<&'static str>,
+    /// When the next event starts.
+    pub next_event_start_time: Option<String>,
+    /// When its prequeue begins.
+    pub next_event_prequeue_start_time: Option<String>,
+    /// The room's events.
+    pub events: Vec<EventView>,
+    /// What passed through the room to its origin lately.
+    pub origin: OriginView,
+    /// Who waits, oldest first.
+    pub buckets: Vec<BucketView>,
+    /// Each colo that has something to say.
+    pub colos: Vec<ColoView>,
+    /// What operators have changed.
+    pub steering: SteeringSummary,
+    /// Why something is not known.
+    pub error: Option<String>,
+    /// What workers decide by.
+    pub state: StateKey,
+}
+
+/// Those who wait since one minute.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BucketView {
+    /// The minute, since the epoch.
+    pub bucket: u32,
+    /// Its beginning.
+    pub since: u64,
+    /// How many wait.
+    pub users: u32,
+    /// How many of them will probably check in again.
+    pub present: u32,
+    /// How long they will wait yet; `null`: nobody can tell.
+    pub wait_seconds: Option<u64>,
+}
+
+/// What a colo last reported.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ColoView {
+    /// Its code.
+    pub colo: String,
+    /// When its last report came.
+    pub reported_at: u64,
+    /// How long ago that was, in milliseconds.
+    pub age_ms: u64,
+    /// Active users; below zero where they were seen elsewhere since: the sum is right.
+    pub active: i64,
+    /// Waiting users.
+    pub waiting: i64,
+    /// New users of this minute.
+    pub new_users_this_minute: i64,
+    /// New users of the minute before.
+    pub new_users_last_minute: i64,
+    /// Workers that reported lately.
+    pub workers: u32,
+    /// A report that was announced has not come.
+    pub cut_off: bool,
+    /// The version of what operators have changed that is in force there.
+    pub steering: u32,
+}
+
+/// What operators have changed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SteeringSummary {
+    /// The version in force.
+    pub version: u32,
+    /// The overrides.
+    pub overrides: Vec<OverrideView>,
+    /// Events with other times than deployed.
+    pub events: Vec<EventView>,
+    /// In how many awake colos this version is in force.
+    pub colos_in_force: usize,
+    /// How many colos are awake.
+    pub colos: usize,
+}
+
+/// What passed through the room to its origin in the last 60 seconds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OriginView {
+    /// The limits in force.
+    pub limits: Limits,
+    /// Whether new users wait because it is unhealthy.
+    pub held: bool,
+    /// The check that says so.
+    pub unhealthy_check: Option<String>,
+    /// Since when.
+    pub unhealthy_since: Option<u64>,
+    /// Requests that were answered.
+    pub answered: u64,
+    /// Of these, with an error.
+    pub failed: u64,
+    /// Requests that were not answered in time.
+    pub timed_out: u64,
+    /// Requests that the guard did not send.
+    pub refused: u64,
+    /// Median time to the first byte, in milliseconds.
+    pub first_byte_p50_ms: Option<u64>,
+    /// The 95th percentile.
+    pub first_byte_p95_ms: Option<u64>,
+    /// Requests at the origin now.
+    pub in_flight: u64,
+}
+
+impl From<OriginStatus> for OriginView {
+    fn from(status: OriginStatus) -> Self {
+        let counts = &status.last_minute;
+        let (unhealthy_check, unhealthy_since) = status.unhealthy.unzip();
+        Self {
+            limits: status.limits,
+            held: status.held,
+            unhealthy_check,
+            unhealthy_since,
+            answered: counts.answered(),
+            failed: counts.failed,
+            timed_out: counts.timed_out,
+            refused: counts.refused,
+            first_byte_p50_ms: counts.quantile_ms(0.5).map(|ms| ms as u64),
+            first_byte_p95_ms: counts.quantile_ms(0.95).map(|ms| ms as u64),
+            in_flight: counts.in_flight,
+        }
+    }
+}
+
+impl Global {
+    /// The room as operators see it at `now`. `deployed` is the room as it is deployed, with its events.
+    pub fn status(&mut self, deployed: &Room, now: u64) -> RoomStatus {
+        let steered = deployed.steered(self.overrides());
+        let (room, phase) = steered.at(now);
+        let minute = minute_of(now);
+        let state = self.state(room, None, minute, now);
+        let (in_force, colos) = self.in_force(now);
+        let event_phase = phase.event().map(|_| if room.prequeue { "prequeueing" } else { "active" });
+        let waiting = state.waiting_users();
+        let status = if room.suspended {
+            "suspended"
+        } else if room.prequeue {
+            "event_prequeueing"
+        } else if waiting > 0 || room.queue_all {
+            "queueing"
+        } else {
+            "not_queueing"
+        };
+        let longest = (waiting > 0).then(|| estimated_wait_seconds(room, &state, minute, now)).flatten();
+        let events = self.steering().event_views(deployed, now);
+        let next = steered.next_event(now);
+        let new_users = |minute: u32| self.new_users(minute);
+        let reported = self.oldest_report(now).unwrap_or(now);
+        RoomStatus {
+            name: deployed.name.clone(),
+            path: deployed.path.clone(),
+            host: deployed.host.clone(),
+            status,
+            event_id: phase.event().map(|event| event.name.clone()).unwrap_or_default(),
+            estimated_queued_users: waiting,
+            estimated_total_active_users: state.active,
+            max_estimated_time_minutes: longest.unwrap_or(0).div_ceil(60),
+            taken_at: now,
+            age_ms: now.saturating_sub(reported),
+            late_ms: now.saturating_sub(state.covered),
+            watched: state.watched,
+            total_active_users: deployed.total_active_users,
+            new_users_per_minute: deployed.new_users_per_minute,
+            limits: state.limits(room),
+            deployed: Field::ALL
+                .into_iter()
+                .map(|field| (field.name().to_owned(), field.value(deployed)))
+                .collect(),
+            slots: (state.most_active(room) - state.active).max(0),
+            new_users_this_minute: new_users(minute),
+            new_users_last_minute: new_users(minute.saturating_sub(1)),
+            entering_per_minute: f64::from(state.entering) / 10.0,
+            queue_all: room.queue_all,
+            suspended: room.suspended,
+            held: state.held,
+            queueing_method: room.queueing_method,
+            session_duration: room.session_duration,
+            refresh_interval_seconds: room.refresh_interval_seconds,
+            message: room.page.message.clone(),
+            level: match state.level {
+                Level::Calm => "calm",
+                Level::Busy => "busy",
+                Level::Queueing => "queueing",
+            },
+            workers: self.active_workers(now),
+            event_phase,
+            next_event_start_time: next.map(|event| rfc3339(event.start)),
+            next_event_prequeue_start_time: next.and_then(|event| event.prequeue).map(rfc3339),
+            origin: OriginView::from(self.origin_status(room, now)),
+            buckets: buckets(room, &state, now),
+            colos: self.colo_views(room, now),
+            steering: SteeringSummary {
+                version: self.steering().version,
+                overrides: self.steering().override_views(deployed),
+                events: events.iter().filter(|event| event.steered).cloned().collect(),
+                colos_in_force: in_force,
+                colos,
+            },
+            events,
+            error: None,
+            state,
+        }
+    }
+}
+
+fn buckets(room: &Room, state: &StateKey, now: u64) -> Vec<BucketView> {
+    let present = |index: usize, users: u32| state.present.get(index).copied().unwrap_or(users);
+    let waiting = state.waiting.iter().enumerate();
+    waiting
+        .map(|(index, (bucket, users))| BucketView {
+            bucket: *bucket,
+            since: start_of(*bucket),
+            users: *users,
+            present: present(index, *users),
+            wait_seconds: estimated_wait_seconds(room, state, *bucket, now),
+        })
+        .collect()
+}

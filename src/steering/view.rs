@@ -1,0 +1,179 @@
+//! What operators are shown of it.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::{Field, Steering};
+use crate::config::{Event, Room};
+
+/// An override, beside what is deployed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OverrideView {
+    /// The field.
+    pub field: &'static str,
+    /// What is in force.
+    pub value: Value,
+    /// What is deployed now.
+    pub deployed: Value,
+    /// What was deployed when an operator last looked at it.
+    pub deployed_then: Value,
+    /// Whether a deploy has changed that since: the override is to be kept or cleared.
+    pub deploy_changed: bool,
+    /// Whose token ordered it.
+    pub by: String,
+    /// When, in milliseconds since the epoch.
+    pub at: u64,
+}
+
+/// A field that can be steered.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FieldView {
+    /// What is deployed.
+    pub deployed: Value,
+    /// What is in force.
+    pub value: Value,
+    /// The override, if there is one.
+    #[serde(rename = "override")]
+    pub overridden: Option<OverrideView>,
+}
+
+/// An event's times. All in milliseconds since the epoch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct EventView {
+    /// Its name.
+    pub name: String,
+    /// `upcoming`, `prequeueing`, `active`, `over`, `suspended`, or `gone`: it is no longer deployed.
+    pub phase: &'static str,
+    /// When it starts, as it is in force.
+    pub start: Option<u64>,
+    /// When it is over, as it is in force.
+    pub end: Option<u64>,
+    /// When its prequeue begins.
+    pub prequeue: Option<u64>,
+    /// When it starts, as deployed.
+    pub deployed_start: Option<u64>,
+    /// When it is over, as deployed.
+    pub deployed_end: Option<u64>,
+    /// Whether an operator has changed its times.
+    pub steered: bool,
+    /// Whose token did.
+    pub by: Option<String>,
+    /// When.
+    pub at: Option<u64>,
+}
+
+/// All of a room's steering.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SteeringView {
+    /// The room.
+    pub room: String,
+    /// The version in force.
+    pub version: u32,
+    /// By field: what is deployed, and what is in force.
+    pub fields: Map<String, Value>,
+    /// The room's events.
+    pub events: Vec<EventView>,
+    /// In how many awake colos this version is in force.
+    pub colos_in_force: usize,
+    /// How many colos are awake.
+    pub colos: usize,
+}
+
+/// Where an event is at a time.
+pub fn phase_name(room: &Room, event: &Event, time: u64) -> &'static str {
+    if event.suspended || room.suspended {
+        "suspended"
+    } else if time >= event.end {
+        "over"
+    } else if time < event.begin() {
+        "upcoming"
+    } else if time < event.start {
+        "prequeueing"
+    } else {
+        "active"
+    }
+}
+
+impl Steering {
+    /// The overrides, beside what is deployed.
+    pub fn override_views(&self, deployed: &Room) -> Vec<OverrideView> {
+        self.fields
+            .iter()
+            .map(|(field, change)| {
+                let of_room = field.value(deployed);
+                OverrideView {
+                    field: field.name(),
+                    value: change.value.clone(),
+                    deploy_changed: change.deployed_then != of_room,
+                    deployed: of_room,
+                    deployed_then: change.deployed_then.clone(),
+                    by: change.by.clone(),
+                    at: change.at,
+                }
+            })
+            .collect()
+    }
+
+    /// The room's events, and those that were steered and are gone.
+    pub fn event_views(&self, deployed: &Room, time: u64) -> Vec<EventView> {
+        let steered = deployed.steered(&self.overrides());
+        let mut views: Vec<EventView> = steered
+            .events
+            .iter()
+            .zip(deployed.events.iter())
+            .map(|(event, original)| {
+                let change = self.events.get(&event.name);
+                EventView {
+                    name: event.name.clone(),
+                    phase: phase_name(&steered, event, time),
+                    start: Some(event.start),
+                    end: Some(event.end),
+                    prequeue: event.prequeue,
+                    deployed_start: Some(original.start),
+                    deployed_end: Some(original.end),
+                    steered: change.is_some(),
+                    by: change.map(|change| change.by.clone()),
+                    at: change.map(|change| change.at),
+                }
+            })
+            .collect();
+        let gone =
+            self.events.iter().filter(|(name, _)| !deployed.events.iter().any(|event| event.name == **name));
+        views.extend(gone.map(|(name, change)| EventView {
+            name: name.clone(),
+            phase: "gone",
+            start: change.start,
+            end: change.end,
+            prequeue: None,
+            deployed_start: None,
+            deployed_end: None,
+            steered: true,
+            by: Some(change.by.clone()),
+            at: Some(change.at),
+        }));
+        views
+    }
+
+    /// All of it. `in_force` and `colos`: in how many of the awake colos this version is in force.
+    pub fn view(&self, deployed: &Room, time: u64, (in_force, colos): (usize, usize)) -> SteeringView {
+        let overrides = self.override_views(deployed);
+        let steered = deployed.steered(&self.overrides());
+        let now = steered.at(time).0;
+        let fields = Field::ALL.into_iter().map(|field| {
+            let view = FieldView {
+                deployed: field.value(deployed),
+                value: field.value(now),
+                overridden: overrides.iter().find(|view| view.field == field.name()).cloned(),
+            };
+            (field.name().to_owned(), json!(view))
+        });
+        SteeringView {
+            room: deployed.name.clone(),
+            version: self.version,
+            fields: fields.collect(),
+            events: self.event_views(deployed, time),
+            colos_in_force: in_force,
+            colos,
+        }
+    }
+}

@@ -1,0 +1,65 @@
+// The audit log: who changed what, and when.
+import { get } from "./api.js";
+import { h, place, show, write } from "./dom.js";
+import { section, wide } from "./tables.js";
+import { FIELDS, moment, value } from "./words.js";
+
+const PAGE = 25;
+const KINDS = { set: "set", clear: "back to deployed", keep: "kept", event: "event" };
+
+/** @param {string} room its name */
+export function createLog(room) {
+  let entries = [];
+  let isMore = false;
+  const body = h("tbody");
+  const table = h(
+    "table",
+    {},
+    h("thead", {}, h("tr", {}, ...["When", "Who", "What", "Before", "After", "Deployed then"].map((title) => h("th", { scope: "col" }, title)))),
+    body,
+  );
+  const empty = h("p", { class: "quiet" }, "Nothing has been steered in this room.");
+  const trouble = h("p", { class: "problem", hidden: true });
+  const scroller = wide("Audit log", table);
+  const older = h("button", { class: "more", onclick: () => load(true) }, "Older entries");
+  const element = section("log", "Audit log", trouble, empty, scroller, older);
+
+  async function load(isOlder = false) {
+    try {
+      const before = isOlder ? entries.at(-1)?.id : undefined;
+      const answer = await get("audit", { room, limit: PAGE, before });
+      isMore = answer.entries.length === PAGE;
+      const known = new Set(answer.entries.map(({ id }) => id));
+      entries = isOlder ? [...entries, ...answer.entries] : [...answer.entries, ...entries.filter(({ id }) => !known.has(id))];
+      show(trouble, false);
+    } catch ({ message }) {
+      show(trouble, true);
+      place(trouble, [`The audit log could not be loaded: ${message}. `, h("button", { onclick: () => load() }, "Try again")]);
+    }
+    render();
+    return entries;
+  }
+
+  function render() {
+    show(empty, entries.length === 0 && trouble.hidden);
+    show(scroller, entries.length > 0);
+    show(older, isMore);
+    place(
+      body,
+      entries.map(({ at, by, kind, field, before, after, deployed }) =>
+        h(
+          "tr",
+          {},
+          h("td", { class: "when" }, moment(at)),
+          h("td", {}, by),
+          h("th", { scope: "row" }, kind === "event" ? `event ${field}` : (FIELDS[field] ?? field), h("span", { class: "note" }, ` ${KINDS[kind] ?? kind}`)),
+          h("td", {}, value(field, before)),
+          h("td", {}, value(field, after)),
+          h("td", {}, value(field, deployed)),
+        ),
+      ),
+    );
+  }
+  write(older, "Older entries");
+  return { element, load };
+}
