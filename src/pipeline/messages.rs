@@ -45,8 +45,10 @@ pub const ORIGIN: &str = "/origin";
 /// [`StateAnswer`] → empty.
 pub const HEAR: &str = "/hear";
 
-/// Global: the room's status. [`OperatorAsk`] → [`OperatorAnswer`], as the routes below.
+/// Global: the room's status; somebody looks, unless the query is [`UNWATCHED`]. [`OperatorAsk`] → [`OperatorAnswer`], as the routes below.
 pub const LOOK: &str = "/look";
+/// A program asks that comes all day: the room need not hurry for it.
+pub const UNWATCHED: &str = "unwatched";
 /// Global: what operators have changed, and to change it: the body is an [`Order`](crate::steering::Order), or empty.
 pub const STEER: &str = "/steer";
 /// Global: what is new in the room, and how it stands with the webhooks.

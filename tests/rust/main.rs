@@ -20,6 +20,7 @@ mod guard;
 mod health;
 mod limits;
 mod methods;
+mod metrics;
 mod news;
 mod operator;
 mod origin;

@@ -1,9 +1,11 @@
 //! Our own paths, for operators: each request is let in or refused by one table, then answered.
 
 mod access;
+mod metrics;
 mod page;
 mod reply;
 mod status;
+mod steering;
 
 use wasm_bindgen::JsValue;
 use worker::{Env, Result};
@@ -15,6 +17,7 @@ use super::settings::Settings;
 use super::{dashboard, draws, events, health, own, rehearsal};
 use crate::answer;
 use crate::operator::{Admitted, Refusal, Target};
+use crate::pipeline::messages::{AUDIT, NEWS, STEER};
 
 /// Our own paths begin so, on every host that a room covers.
 pub const ROOT: &str = "/__anteroom/";
@@ -63,12 +66,23 @@ pub async fn handle(
             Some(answer) => Ok(answer),
             None => own::page(&answer::not_found(), None),
         },
-        Target::Steering
-        | Target::Steer
-        | Target::Audit
-        | Target::History
-        | Target::News
-        | Target::Metrics
-        | Target::Live => reply::refuse(&Refusal::new(501, "This is not there yet")),
+        Target::Metrics => {
+            let (content_type, text) = metrics::metrics(request, env, settings).await;
+            reply::answer(200, content_type, wanted(text).as_deref())
+        }
+        Target::Steering | Target::Steer | Target::Audit | Target::News | Target::Live => {
+            let room = match steering::room(request, settings) {
+                Ok(room) => room,
+                Err(refusal) => return reply::refuse(&refusal),
+            };
+            let route = match target {
+                Target::Live => return steering::live(request, env, room).await,
+                Target::Audit => AUDIT,
+                Target::News => NEWS,
+                _ => STEER,
+            };
+            steering::ask(request, &caller, operator, route, env, room).await
+        }
+        Target::History => reply::refuse(&Refusal::new(501, "This is not there yet")),
     }
 }

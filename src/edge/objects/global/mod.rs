@@ -22,7 +22,7 @@ use crate::edge::settings::Settings;
 use crate::news::Look;
 use crate::pipeline::messages::{
     AUDIT, ColoReport, LIVE, LOOK, NEWS, ORIGIN, ORIGIN_HEALTH, OperatorAnswer, OperatorAsk, OriginHealth,
-    PUSH, STATE, STEER, StateAnswer, StateRequest, VERSION,
+    PUSH, STATE, STEER, StateAnswer, StateRequest, UNWATCHED, VERSION,
 };
 use crate::pipeline::{self, GlobalMeta, OriginMemory};
 use crate::queue::{StateKey, minute_of};
@@ -144,7 +144,10 @@ impl DurableObject for Global {
                 answer(&memory.origin_status(&home.room, now()))
             }
             LOOK => {
-                self.look_at(now()).await?;
+                let asked: OperatorAsk = message(&mut request).await?;
+                if asked.query != UNWATCHED {
+                    self.look_at(now()).await?;
+                }
                 operator_answer(200, self.status_text(now()))
             }
             STEER => {
