@@ -118,7 +118,7 @@ impl DurableObject for Global {
                 }
                 self.alarm.wake(Job::Store, time + STORE_MS, time, &self.state.storage()).await?;
                 self.changed(time).await?;
-                self.answer(&home, Some(&colo), minute_of(time)).await
+                self.answer(&home, Some(&colo), minute_of(time), 0).await
             }
             STATE => {
                 let asked: StateRequest = message(&mut request).await?;
@@ -132,7 +132,7 @@ impl DurableObject for Global {
                         memory.answered(colo, now());
                     }
                 }
-                self.answer(&home, colo, asked.minute).await
+                self.answer(&home, colo, asked.minute, asked.leases).await
             }
             ORIGIN_HEALTH => {
                 let told: OriginHealth = message(&mut request).await?;
@@ -334,12 +334,12 @@ impl Global {
         Ok(())
     }
 
-    /// The state key for a colo, or for Anywhere and operators.
-    async fn answer(&self, home: &Home, colo: Option<&str>, minute: u32) -> Result<Response> {
+    /// The state key for a colo, or for Anywhere and operators. `leases`: Anywhere was called so often.
+    async fn answer(&self, home: &Home, colo: Option<&str>, minute: u32, leases: u64) -> Result<Response> {
         let time = now();
         self.is_watched(time);
         let key = self.memory.borrow_mut().as_mut().map(|memory| {
-            memory.called(time);
+            memory.called(leases, time);
             memory.state(&home.room, colo, minute, time)
         });
         let Some(key) = key else { return Response::error("not ready", 503) };
