@@ -181,9 +181,17 @@ impl Place {
         self.with(|worker| worker.keeper.hears(time)).unwrap_or(false)
     }
 
-    /// Asks the data center what is new.
+    /// Asks the data center what is new, for a visitor who waits for it.
     pub async fn hear(&self) {
-        let heard = self.ask_data_center(self.deadline_ms.min(HEAR_DEADLINE_MS)).await;
+        // Where nothing is known the data center may have to be made first.
+        let knows = self.known().is_some();
+        let deadline_ms =
+            if knows { self.deadline_ms.min(HEAR_DEADLINE_MS) } else { WAKING * self.deadline_ms };
+        self.hear_within(deadline_ms).await;
+    }
+
+    async fn hear_within(&self, deadline_ms: u64) {
+        let heard = self.ask_data_center(deadline_ms).await;
         let _ = self.with(|worker| worker.keeper.heard(heard, now()));
     }
 
@@ -192,7 +200,7 @@ impl Place {
         if self.hears() {
             let here = self.clone();
             context.wait_until(async move {
-                here.hear().await;
+                here.hear_within(REPORT_DEADLINE_MS).await;
                 here.report_what_is_due().await;
             });
         }
@@ -260,7 +268,13 @@ impl Place {
     /// answered.
     async fn ask_data_center(&self, deadline_ms: u64) -> bool {
         let name = colo_object(&self.room.name, &self.colo);
-        let request = StateRequest { v: VERSION, minute: minute_of(now()), given: None, colo: String::new() };
+        let request = StateRequest {
+            v: VERSION,
+            minute: minute_of(now()),
+            given: None,
+            colo: String::new(),
+            leases: 0,
+        };
         let answer: Result<StateAnswer> =
             call(&self.env, DATA_CENTER, &name, STATE, &request, deadline_ms).await;
         match answer {
