@@ -13,6 +13,7 @@ use worker::{Env, Result};
 use access::Caller;
 pub use access::knows;
 
+use super::asked::query;
 use super::settings::Settings;
 use super::{dashboard, draws, events, health, own, rehearsal};
 use crate::answer;
@@ -49,7 +50,7 @@ pub async fn handle(
     match target {
         Target::Page => match operator {
             Some(operator) => {
-                let status = status::status(request, Some(operator), env, settings).await?;
+                let status = status::status(None, Some(operator), env, settings).await?;
                 dashboard::page(operator, &status)
             }
             None => dashboard::sign_in(""),
@@ -62,7 +63,11 @@ pub async fn handle(
         Target::SignIn => access::sign_in(request, &caller, settings).await,
         Target::SignOut => access::sign_out(&caller),
         Target::Status => {
-            let text = status::status(request, operator, env, settings).await?;
+            let only = match query(request, "room").map(|_| steering::room(request, settings)).transpose() {
+                Ok(only) => only,
+                Err(refusal) => return reply::refuse(&refusal),
+            };
+            let text = status::status(only, operator, env, settings).await?;
             reply::json(200, wanted(text).as_deref())
         }
         Target::History => history::history(request, caller.is_head(), env, settings).await,
