@@ -209,7 +209,7 @@ describe("npm run room", () => {
   test("a room's past comes as a table, CSV and JSON", async () => {
     assert.match(await done(["history", "shop"]), /time \(UTC\).*active_users/);
     const csv = await done(["history", "shop", "--format", "csv", "--fields", "active_users,joins"]);
-    assert.match(csv, /^time,active_users,joins\n\d{4}-\d\d-\d\dT/);
+    assert.match(csv, /^time,active_users,joins\r?\n\d{4}-\d\d-\d\dT/);
     const { fields, rows } = await json([
       "history",
       "shop",
