@@ -32,7 +32,7 @@ export function createLog(room) {
   );
   const empty = h("p", { class: "quiet" }, "Nothing has been steered in this room.");
   const trouble = h("p", { class: "problem", hidden: true });
-  const scroller = wide("Audit log", table);
+  const scroller = wide("Entries of the audit log", table);
   const older = h("button", { class: "more", onclick: () => load(true) }, "Older entries");
   const element = section("log", "Audit log", trouble, empty, scroller, older);
 

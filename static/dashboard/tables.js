@@ -172,7 +172,7 @@ export function createColos() {
   const body = h("tbody");
   const table = h("table", {}, h("thead", {}, h("tr", {}, ...heads)), body);
   const empty = h("p", { class: "quiet" }, "No data center has reported users of this room.");
-  const scroller = wide("Data centers", table);
+  const scroller = wide("Table of data centers", table);
   const list = more(() => render());
   const map = createMap();
   const sum = h("p", { class: "quiet" });
