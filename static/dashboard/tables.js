@@ -292,7 +292,7 @@ function createMap() {
     element,
     update(colos) {
       show(element, colos.length > 0);
-      most = Math.max(20, ...colos.map(({ active, waiting }) => active + waiting));
+      most = Math.max(20, ...colos.map(({ active, waiting }) => Math.max(0, active) + waiting));
       render(colos.filter(({ colo }) => KNOWN.has(colo)));
       const unknown = colos.filter(({ colo }) => !KNOWN.has(colo));
       show(beside, unknown.length > 0);

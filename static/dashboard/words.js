@@ -103,7 +103,7 @@ export function situation(room, now) {
       tone: "shut",
       word: "Before an event",
       sentence: `${people} for ${event?.name ?? room.event_id}`,
-      why: event
+      why: event?.start
         ? `It starts at ${moment(event.start, now)}, ${relative(event.start, now)}. ${inside}`
         : `Nobody new enters before it starts. ${inside}`,
     };

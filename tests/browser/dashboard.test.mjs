@@ -68,7 +68,7 @@ describe("the dashboard", { concurrency: 2 }, () => {
   }
 
   test("asks for a token, says when it was wrong, and lets in", async (t) => {
-    const { page } = await open(t, "", { role: undefined });
+    const { page } = await open(t, "", { role: "" });
     await see(page, "dashboard-sign-in");
     await page.getByLabel("Token").fill("a token of somebody else");
     await page.keyboard.press("Enter");
