@@ -66,7 +66,21 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
 
   const switchOutcome = h("p", { class: "outcome", role: "status" });
   const switches = [queueAllSwitch(), suspendedSwitch()];
-  const stage = h("div", { class: "switches" }, ...switches.map((view) => view.element), switchOutcome);
+  const beneath = h("p");
+  const attention = h(
+    "div",
+    { class: "notice changed beneath", hidden: true },
+    beneath,
+    h("button", { type: "button", onclick: () => all.find(isChangedBeneath)?.show() }, "Look at it"),
+  );
+  const stage = h(
+    "div",
+    { class: "switches" },
+    attention,
+    ...switches.map((view) => view.element),
+    switchOutcome,
+  );
+  const isChangedBeneath = ({ field }) => steering?.fields[field]?.override?.deploy_changed ?? false;
   const events = eventList();
 
   /** Loads what is in force, and tells what has changed since. */
@@ -207,6 +221,13 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
     const isKnown = Boolean(steering);
     for (const view of [...all, ...switches]) view.render(isKnown ? steering.fields[view.field] : undefined);
     events.render();
+    // The switches are beside this and say it themselves.
+    const changedBeneath = all.filter(isChangedBeneath);
+    show(attention, changedBeneath.length > 0);
+    write(
+      beneath,
+      `▲ A deploy has changed ${changedBeneath.map(({ field }) => FIELDS[field]).join(", ")} beneath what is steered.`,
+    );
     show(bar, drafts.size > 0);
     write(pending, `${count(drafts.size, "change is", "changes are")} not in force yet.`);
     const { colos_in_force: reached = 0, colos = 0, version } = latest?.steering ?? steering ?? {};
@@ -323,6 +344,10 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
       problem,
       error: tell,
       focus: () => input.focus(),
+      show: () => {
+        from.notice.scrollIntoView({ block: "center" });
+        from.notice.querySelector("button:not(:disabled)")?.focus({ preventScroll: true });
+      },
       onInput,
       render(state) {
         from.update(state);

@@ -251,15 +251,13 @@ function createMap() {
     dots,
   );
   const beside = h("p", { class: "quiet" });
+  const entry = (kind, text) => h("span", { class: "item" }, h("span", { class: `dot ${kind}` }), ` ${text}`);
   const key = h(
     "p",
     { class: "map-key quiet", "aria-hidden": "true" },
-    h("span", { class: "dot" }),
-    " active users ",
-    h("span", { class: "dot waits" }),
-    " and people who wait ",
-    h("span", { class: "dot cut" }),
-    " cut off",
+    entry("calm", "active users"),
+    entry("waits", "and people who wait"),
+    entry("cut", "cut off"),
   );
   const element = h("div", { class: "map-part" }, picture, key, beside);
   const render = keyed(
