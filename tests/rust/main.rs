@@ -18,6 +18,7 @@ mod events;
 mod formats;
 mod guard;
 mod health;
+mod history;
 mod limits;
 mod methods;
 mod metrics;

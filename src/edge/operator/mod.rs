@@ -1,6 +1,7 @@
 //! Our own paths, for operators: each request is let in or refused by one table, then answered.
 
 mod access;
+mod history;
 mod metrics;
 mod reply;
 mod status;
@@ -64,6 +65,7 @@ pub async fn handle(
             let text = status::status(request, operator, env, settings).await?;
             reply::json(200, wanted(text).as_deref())
         }
+        Target::History => history::history(request, caller.is_head(), env, settings).await,
         Target::Events => reply::json(200, wanted(events::list(settings)).as_deref()),
         Target::Draws => draws::handle(request, settings),
         Target::Rehearsal => rehearsal::handle(request, settings),
@@ -87,6 +89,6 @@ pub async fn handle(
             };
             steering::ask(request, &caller, operator, route, env, room).await
         }
-        Target::History | Target::News => reply::refuse(&Refusal::new(501, "This is not there yet")),
+        Target::News => reply::refuse(&Refusal::new(501, "This is not there yet")),
     }
 }

@@ -18,11 +18,13 @@ pub enum Job {
     Live,
     /// Store the colos' reports.
     Store,
+    /// Record the minutes of which everything is known.
+    Record,
 }
 
 impl Job {
     /// All of them, in the order in which they are done.
-    pub const ALL: [Self; 3] = [Self::Spread, Self::Live, Self::Store];
+    pub const ALL: [Self; 4] = [Self::Spread, Self::Live, Self::Store, Self::Record];
 }
 
 /// When each job is to be done, and when the platform rings.

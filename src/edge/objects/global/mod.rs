@@ -1,8 +1,9 @@
 //! `GLOBAL`: the room as all colos see it. Routes: `POST /push`, `POST /state`,
-//! `POST /origin-health`, `POST /origin`, and for operators `POST /look`, `POST /steer`, `POST /audit` and the WebSocket
-//! `/live`. Its one alarm serves several jobs: `Job`.
+//! `POST /origin-health`, `POST /origin`, and for operators `POST /look`, `POST /steer`, `POST /audit`, `POST /history`,
+//! `POST /totals` and the WebSocket `/live`. Its one alarm serves several jobs: `Job`.
 
 mod alarm;
+mod history;
 mod live;
 mod steering;
 
@@ -18,6 +19,7 @@ use super::{Home, load, no_such_route, store, stored_value};
 use crate::edge::calls::{answer, message};
 use crate::edge::clock::now;
 use crate::edge::settings::Settings;
+use crate::history::{HISTORY, HistoryAsk, TOTALS};
 use crate::pipeline::messages::{
     AUDIT, ColoReport, LIVE, LOOK, ORIGIN, ORIGIN_HEALTH, OperatorAnswer, OperatorAsk, OriginHealth, PUSH,
     STATE, STEER, StateAnswer, StateRequest, UNWATCHED, VERSION,
@@ -26,6 +28,7 @@ use crate::pipeline::{self, GlobalMeta, OriginMemory};
 use crate::queue::minute_of;
 use crate::steering::Overrides;
 use alarm::{Alarm, Job};
+use history::History;
 
 /// The storage key of what is not a colo's report.
 const META: &str = "meta";
@@ -47,6 +50,7 @@ pub struct Global {
     looked_at: Cell<u64>,
     /// When the status was last sent to those who look.
     sent_at: Cell<u64>,
+    history: History,
 }
 
 /// A panic in one event leaves at most one report half merged; the colo's next one takes its place.
@@ -58,6 +62,8 @@ impl DurableObject for Global {
         let alarm = Rc::new(Alarm::default());
         let (loaded, storage) = (Rc::clone(&memory), state.storage());
         let pending = Rc::clone(&alarm);
+        let history = History::new(&state);
+        let last = history.last();
         let home = Home::of(&state, &env);
         let _init = state.block_concurrency_while(async move {
             pending.recall(&storage).await?;
@@ -69,8 +75,13 @@ impl DurableObject for Global {
             let origin: Option<OriginMemory> = load(&storage, ORIGIN_KEY).await?;
             if let Ok(home) = home {
                 let room = home.deployed().map(|room| room.steered(&steering.overrides()));
-                let room = room.as_ref().map_or(&home.room, |room| room.at(now()).0);
-                let mut global = pipeline::Global::restore(room, meta, reports, now());
+                let time = now();
+                let room = room.as_ref().map_or(&home.room, |room| room.at(time).0);
+                let mut global = pipeline::Global::restore(room, meta, reports, time);
+                global.recall_history(last);
+                if let Some(at) = global.next_record(room, time) {
+                    pending.plan(Job::Record, at);
+                }
                 global.recall(origin.unwrap_or_default());
                 global.recall_steering(steering);
                 *loaded.borrow_mut() = Some(global);
@@ -78,7 +89,7 @@ impl DurableObject for Global {
             Ok(())
         });
         live::answer_pings(&state);
-        Self { state, env, memory, alarm, looked_at: Cell::new(0), sent_at: Cell::new(0) }
+        Self { state, env, memory, alarm, looked_at: Cell::new(0), sent_at: Cell::new(0), history }
     }
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
@@ -149,6 +160,11 @@ impl DurableObject for Global {
                 let asked: OperatorAsk = message(&mut request).await?;
                 self.audit(&asked)
             }
+            HISTORY => {
+                let asked: HistoryAsk = message(&mut request).await?;
+                self.show_history(&asked)
+            }
+            TOTALS => self.show_totals(),
             LIVE => self.join(&request).await,
             path => no_such_route(path),
         }
@@ -185,10 +201,14 @@ impl DurableObject for Global {
                 Job::Spread => self.spread_again().await?,
                 Job::Live => self.send_status(time),
                 Job::Store => self.store_reports().await?,
+                Job::Record => self.record().await?,
             };
             if let Some(next) = next {
                 self.alarm.plan(job, next);
             }
+        }
+        if let Some(next) = self.next_record() {
+            self.alarm.plan(Job::Record, next);
         }
         self.alarm.set(now(), &self.state.storage()).await?;
         Response::empty()
@@ -257,8 +277,10 @@ impl Global {
     async fn answer(&self, home: &Home, colo: Option<&str>, minute: u32) -> Result<Response> {
         let time = now();
         self.is_watched(time);
-        let key =
-            self.memory.borrow_mut().as_mut().map(|memory| memory.state(&home.room, colo, minute, time));
+        let key = self.memory.borrow_mut().as_mut().map(|memory| {
+            memory.called(time);
+            memory.state(&home.room, colo, minute, time)
+        });
         let Some(key) = key else { return Response::error("not ready", 503) };
         self.store_meta().await?;
         answer(&StateAnswer { v: VERSION, state: Some(key) })
