@@ -1,6 +1,6 @@
 // The audit log: who changed what, and when.
 import { get } from "./api.js";
-import { h, place, show, write } from "./dom.js";
+import { h, place, show } from "./dom.js";
 import { section, wide } from "./tables.js";
 import { FIELDS, moment, value } from "./words.js";
 
@@ -82,6 +82,6 @@ export function createLog(room) {
       ),
     );
   }
-  write(older, "Older entries");
+  render();
   return { element, load };
 }

@@ -373,8 +373,9 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
     };
     const hint = h("p", { class: "hint" });
     let view;
-    const step = (factor, label) =>
-      h(
+    const steppers = [];
+    const step = (factor, label) => {
+      const button = h(
         "button",
         {
           type: "button",
@@ -389,6 +390,9 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
         },
         label,
       );
+      steppers.push(button);
+      return button;
+    };
     view = entry(
       field,
       input,
@@ -402,7 +406,8 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
             ...(steps ? [step(0.5, "½"), step(0.9, "−10 %"), step(1.1, "+10 %")] : []),
           ),
         after: [hint],
-        render() {
+        render(state) {
+          for (const button of steppers) attribute(button, "disabled", !maySteer || !state);
           const draft = drafts.get(field);
           write(hint, draft === undefined || problem(draft) ? following(field) : effect(field, parse(draft)));
         },
@@ -693,13 +698,13 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
     update(room, time) {
       latest = room;
       now = time;
-      if (room.error) return render();
       // Somebody steered, a deploy came, an event went on: what is in force has to be asked for.
       const key = JSON.stringify([
         room.steering?.version,
         room.steering?.overrides,
         room.deployed,
         room.events,
+        room.error,
       ]);
       if (key !== seen) {
         seen = key;

@@ -322,7 +322,7 @@ export function createOrigin() {
     list.append(h("div", {}, h("dt", {}, title), values[name]));
   return {
     element,
-    update({ origin, deployed = {} }, now) {
+    update({ origin }, now) {
       show(list, Boolean(origin));
       if (!origin) {
         attribute(health, "data-tone", "silent");
@@ -344,11 +344,7 @@ export function createOrigin() {
       write(values.p50, ms(origin.first_byte_p50_ms));
       write(values.p95, ms(origin.first_byte_p95_ms));
       const { total_active_users: active, new_users_per_minute: rate } = origin.limits;
-      const isFollowing = active !== deployed.total_active_users || rate !== deployed.new_users_per_minute;
-      write(
-        values.limits,
-        `${number(active)} active, ${number(rate)} a minute${isFollowing ? "" : " (as deployed)"}`,
-      );
+      write(values.limits, `${number(active)} active, ${number(rate)} a minute`);
       for (const name of ["failed", "timed_out", "refused"])
         values[name].classList.toggle("bad", origin[name] > 0);
     },

@@ -76,7 +76,7 @@ export function value(field, content) {
 /**
  * What is going on in a room, and why.
  * @param {object} room its part of the status @param {number} now by the server's clock
- * @returns {{ tone: "open" | "queueing" | "shut" | "off" | "bad" | "silent", word: string, sentence: string, why: string }}
+ * @returns {{ tone: "open" | "queueing" | "event" | "shut" | "off" | "bad" | "silent", word: string, sentence: string, why: string }}
  */
 export function situation(room, now) {
   if (room.error)
@@ -84,7 +84,7 @@ export function situation(room, now) {
       tone: "bad",
       word: "No answer",
       sentence: "What goes on in this room is not known",
-      why: `${room.error}. Visitors are still served: without its objects a room follows what its workers remember. Look at the log (wrangler tail).`,
+      why: `${room.error.charAt(0).toUpperCase()}${room.error.slice(1)}. Visitors are still served: without its objects a room follows what its workers remember. Look at the log (wrangler tail).`,
     };
   const waiting = room.estimated_queued_users;
   const active = room.estimated_total_active_users;
@@ -100,7 +100,7 @@ export function situation(room, now) {
     };
   if (room.status === "event_prequeueing")
     return {
-      tone: "shut",
+      tone: "event",
       word: "Before an event",
       sentence: `${people} for ${event?.name ?? room.event_id}`,
       why: event?.start

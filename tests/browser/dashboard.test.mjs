@@ -151,7 +151,7 @@ describe("the dashboard", { concurrency: 2 }, () => {
     await page.getByRole("button", { name: "Look at it" }).press("Enter");
     await page.keyboard.press("Enter");
     await page.getByText("Active users at once stays 500.").waitFor();
-    await page.getByText("A deploy has changed").waitFor({ state: "hidden" });
+    await page.getByText("A deploy has changed this").waitFor({ state: "hidden" });
     assert.equal(server.rooms.get("deployed").audit.at(-1).kind, "keep");
     const other = await open(t, "deployed");
     await other.page.getByRole("button", { name: "Use the deployed 1,500" }).click();
@@ -190,7 +190,7 @@ describe("the dashboard", { concurrency: 2 }, () => {
   test("lets those who may only view see everything and change nothing", async (t) => {
     const { operator, page } = await open(t, "deployed", { role: "view" });
     await page.getByText("with the role view: you see everything and change nothing").waitFor();
-    await page.getByText("A deploy has changed").waitFor();
+    await page.getByText("A deploy has changed this").waitFor();
     await drawn(page);
     for (const part of [panel(page, "Steering"), panel(page, "Events"), page.locator(".switches")]) {
       for (const control of await part.locator("button:visible, input, textarea").all())
