@@ -9,6 +9,7 @@ use super::messages::{ColoReport, Given, OriginHealth, OriginStatus, VERSION};
 use super::status::ColoView;
 use crate::config::{Limits, QueueingMethod, Room, SlotStrategy};
 use crate::history::{Recorder, Sample, Tallies};
+use crate::news;
 use crate::origin::{Adaptive, Evidence, Hold, OriginCounts, Use};
 use crate::queue::{Level, MinuteShares, Shares, StateKey, minute_of, start_of};
 use crate::steering::{AuditEntry, Order, Overrides, Refusal, Steering};
@@ -289,6 +290,18 @@ impl Global {
             held: self.origin.hold.is_held(),
             unhealthy: unhealthy.map(|(check, since)| (check.to_owned(), since)),
             last_minute: OriginCounts { in_flight, ..self.evidence.since(now.saturating_sub(60_000)) },
+        }
+    }
+
+    /// What is known of the origin, for those who look for news.
+    pub fn origin_news(&self, room: &Room) -> news::Origin {
+        let hold = &self.origin.hold;
+        let unhealthy = hold.unhealthy_checks(room).map(|(check, since)| (check.to_owned(), since));
+        news::Origin {
+            limits: Some(self.origin.adaptive.limits(room)),
+            held: hold.is_held(),
+            down: hold.is_down(),
+            unhealthy: unhealthy.collect(),
         }
     }
 

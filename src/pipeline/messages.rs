@@ -52,6 +52,8 @@ pub const LOOK: &str = "/look";
 pub const UNWATCHED: &str = "unwatched";
 /// Global: what operators have changed, and to change it: the body is an [`Order`](crate::steering::Order), or empty.
 pub const STEER: &str = "/steer";
+/// Global: what is new in the room, and how it stands with the webhooks.
+pub const NEWS: &str = "/news";
 /// Global: the log of what operators have changed.
 pub const AUDIT: &str = "/audit";
 /// Global: a WebSocket that gets the status whenever it changes. An HTTP request with an upgrade.
@@ -283,6 +285,9 @@ pub struct StateRequest {
     /// The colo, when a data center asks; else empty.
     #[serde(default)]
     pub colo: String,
+    /// How often Counters have called Anywhere since it asked last, when Anywhere asks.
+    #[serde(default)]
+    pub leases: u64,
 }
 
 /// The state key, if there is one.

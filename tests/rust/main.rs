@@ -22,6 +22,7 @@ mod history;
 mod limits;
 mod methods;
 mod metrics;
+mod news;
 mod operator;
 mod origin;
 mod places;

@@ -17,7 +17,7 @@ use super::settings::Settings;
 use super::{dashboard, draws, events, health, own, rehearsal};
 use crate::answer;
 use crate::operator::{Admitted, Refusal, Target};
-use crate::pipeline::messages::{AUDIT, STEER};
+use crate::pipeline::messages::{AUDIT, NEWS, STEER};
 
 /// Our own paths begin so, on every host that a room covers.
 pub const ROOT: &str = "/__anteroom/";
@@ -77,7 +77,7 @@ pub async fn handle(
             let (content_type, text) = metrics::metrics(request, env, settings).await;
             reply::answer(200, content_type, wanted(text).as_deref())
         }
-        Target::Steering | Target::Steer | Target::Audit | Target::Live => {
+        Target::Steering | Target::Steer | Target::Audit | Target::News | Target::Live => {
             let room = match steering::room(request, settings) {
                 Ok(room) => room,
                 Err(refusal) => return reply::refuse(&refusal),
@@ -85,10 +85,10 @@ pub async fn handle(
             let route = match target {
                 Target::Live => return steering::live(request, env, room).await,
                 Target::Audit => AUDIT,
+                Target::News => NEWS,
                 _ => STEER,
             };
             steering::ask(request, &caller, operator, route, env, room).await
         }
-        Target::News => reply::refuse(&Refusal::new(501, "This is not there yet")),
     }
 }
