@@ -2,12 +2,12 @@
 import { get } from "./api.js";
 import { h, place, show } from "./dom.js";
 import { section, wide } from "./tables.js";
-import { FIELDS, moment, value } from "./words.js";
+import { moment, title, value } from "./words.js";
 
 const PAGE = 25;
 const KINDS = { set: "set", clear: "back to deployed", keep: "kept", event: "event" };
 
-const isText = (field) => (field === "message" ? "text" : "");
+const isText = (field) => (field === "message" || field.startsWith("events.") ? "text" : "");
 
 /** @param {string} room its name */
 export function createLog(room) {
@@ -72,7 +72,7 @@ export function createLog(room) {
           h(
             "th",
             { scope: "row", class: "what" },
-            kind === "event" ? `event ${field}` : (FIELDS[field] ?? field),
+            title(field),
             h("span", { class: "note" }, ` ${KINDS[kind] ?? kind}`),
           ),
           h("td", { class: isText(field) }, value(field, before)),

@@ -3,7 +3,7 @@
 import { get, post, Refusal } from "./api.js";
 import { attribute, h, newId, place, show, write } from "./dom.js";
 import { eventTime, section } from "./tables.js";
-import { count, FIELDS, moment, number, relative, value } from "./words.js";
+import { count, FIELDS, moment, number, relative, title, value } from "./words.js";
 
 /** What a field may be; the Worker says the last word. */
 const NUMBERS = {
@@ -121,7 +121,9 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
           where,
           error.status === 0
             ? `${error.message}: it is not known whether this was changed.`
-            : `Nothing was changed. ${error.message}`,
+            : error.errors.length > 0
+              ? `Nothing was changed. ${error.errors.map(sentence).join(" ")}`
+              : `Nothing was changed. ${error.message}.`,
         );
       }
       return error;
@@ -667,7 +669,7 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
               : "",
           );
           show(start.element, ["upcoming", "prequeueing"].includes(one.phase));
-          show(end.element, one.phase === "active");
+          show(end.element, ["prequeueing", "active"].includes(one.phase));
           show(clear, one.steered);
         },
       };
@@ -714,6 +716,8 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
   };
 }
 
+/** What the Worker has against a value. */
+const sentence = ({ field, message, fix }) => `${title(field)} ${message}${fix ? `: ${fix}` : ""}.`;
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** What differs between two answers of `GET steering`, as sentences. */

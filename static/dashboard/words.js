@@ -69,6 +69,7 @@ export const FIELDS = {
 export function value(field, content) {
   if (content === null || content === undefined) return "–";
   if (field === "message") return content === "" ? "none" : `“${content}”`;
+  if (typeof content === "object") return `${moment(content.start)} to ${moment(content.end)}`;
   if (typeof content === "boolean") return content ? "on" : "off";
   return typeof content === "number" ? number(content) : String(content);
 }
@@ -155,12 +156,21 @@ function whyQueueing(room) {
   return `${count(room.slots, "slot is", "slots are")} free.`;
 }
 
+/** The event's name in the audit log's field `events.sale`. */
+const eventOf = (field) => field.replace(/^events\./, "");
+/** What a field is called. */
+export const title = (field) =>
+  FIELDS[field] ?? (field.startsWith("events.") ? `Event ${eventOf(field)}` : field);
+
 /** An entry of the audit log as a sentence. */
 export function change({ by, kind, field, before, after, deployed }) {
-  const name = FIELDS[field] ?? field;
+  const name = title(field);
   if (kind === "event") {
-    const acts = { start: "started", end: "ended", clear: "put back on its schedule:" };
-    return `${by} ${acts[after] ?? "changed"} event ${field}`;
+    const event = `event ${eventOf(field)}`;
+    const isPlanned = after?.start === deployed?.start && after?.end === deployed?.end;
+    if (!after || isPlanned) return `${by} put ${event} back on its schedule`;
+    if (after.end !== before?.end) return `${by} ended ${event}`;
+    return `${by} started ${event}`;
   }
   if (kind === "clear") return `${by} put ${name} back to the deployed ${value(field, deployed ?? after)}`;
   if (kind === "keep") return `${by} kept ${name} at ${value(field, after)}`;

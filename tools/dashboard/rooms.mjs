@@ -224,10 +224,14 @@ class Room {
       note("keep", field, this.value(field));
     }
     for (const [name, act] of Object.entries(asked.events ?? {})) {
-      const before = this.eventTimes.get(name);
+      const planned = this.#scenario.events.find((event) => event.name === name);
+      const times = ({ start, end }) => ({ start, end });
+      const current = () => times({ ...planned, ...this.eventTimes.get(name) });
+      const before = current();
       if (act === "clear") this.eventTimes.delete(name);
-      else this.eventTimes.set(name, { ...before, [act]: now, by, at: now });
-      this.#note({ at: now, by, kind: "event", field: name, before: null, after: act, deployed: null });
+      else this.eventTimes.set(name, { ...this.eventTimes.get(name), [act]: now, by, at: now });
+      const entry = { field: `events.${name}`, before, after: current(), deployed: times(planned) };
+      this.#note({ at: now, by, kind: "event", ...entry });
     }
     this.version += 1;
     this.#changed = now;
