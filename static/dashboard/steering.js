@@ -173,6 +173,7 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
     );
     const refusal = await send({ set, if_version: base.version }, outcome, `${said.join(". ")}.`);
     save.disabled = false;
+    render();
     if (!refusal) {
       const text = outcome.textContent;
       forget();
@@ -216,6 +217,7 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
       ),
     ]);
     show(conflict, true);
+    show(bar, false);
     conflict.querySelector("button").focus();
   }
 
@@ -230,7 +232,8 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
       beneath,
       `▲ A deploy has changed ${changedBeneath.map(({ field }) => FIELDS[field]).join(", ")} beneath what is steered.`,
     );
-    show(bar, drafts.size > 0);
+    // What to do about a conflict is asked in its own place.
+    show(bar, drafts.size > 0 && conflict.hidden);
     write(pending, `${count(drafts.size, "change is", "changes are")} not in force yet.`);
     const { colos_in_force: reached = 0, colos = 0, version } = latest?.steering ?? steering ?? {};
     const isAll = reached >= colos;
