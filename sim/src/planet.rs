@@ -719,7 +719,11 @@ impl Planet {
         self.measure.expired(self.clockwork.now());
         let worker = self.rng.usize(0..self.setup.workers) as u16;
         let at = self.worker_time(colo, worker);
-        self.note(colo, worker, CheckIn::Leave { id: ticket.id, from: ticket.last_check_in, at });
+        self.note(
+            colo,
+            worker,
+            CheckIn::Leave { id: ticket.id, from: ticket.last_check_in, at, entered: ticket.accepted_at },
+        );
     }
 
     /// One request, to any worker of a colo. A twin is the second of two at once with one cookie.
@@ -955,7 +959,16 @@ impl Planet {
         let ticket = request.ticket;
         let moved = self.room.at(now).0.moves_on(&ticket, now);
         if moved {
-            self.note(colo, worker, CheckIn::Move { id: ticket.id, from: ticket.last_check_in, at: now });
+            self.note(
+                colo,
+                worker,
+                CheckIn::Move {
+                    id: ticket.id,
+                    from: ticket.last_check_in,
+                    at: now,
+                    entered: ticket.accepted_at,
+                },
+            );
         }
         let true_now = self.now();
         let session = self.room.at(true_now).0.session_ms();

@@ -299,15 +299,14 @@ fn a_plan_says_when_people_wait_for_how_long_and_what_would_help() {
 fn a_recorded_day_of_the_room_is_planned_as_it_was() {
     let place = Place::new("plan_history");
     place.write("wrangler.toml", WRANGLER);
-    let mut day =
+    let minute = |minute: u32| match minute {
+        10 => "2026-11-20T10:10:00Z,40,80,0,70,30,60\n".to_owned(),
+        11 => "2026-11-20T10:11:00Z,40,0,30,0,20,0\n".to_owned(),
+        _ => format!("2026-11-20T10:{minute:02}:00Z,5,0,0,0,0,0\n"),
+    };
+    let header =
         "time,new_users,joins,leavers,waiting_users,rehearsal_new_users,rehearsal_joins\n".to_owned();
-    for minute in 0..30 {
-        day += &match minute {
-            10 => "2026-11-20T10:10:00Z,40,80,0,70,30,60\n".to_owned(),
-            11 => "2026-11-20T10:11:00Z,40,0,30,0,20,0\n".to_owned(),
-            _ => format!("2026-11-20T10:{minute:02}:00Z,5,0,0,0,0,0\n"),
-        };
-    }
+    let day = header + &(0..30).map(minute).collect::<String>();
     place.write("day.csv", &day);
     let plan = |more: &[&str]| {
         place.prints(&[&["plan", "--room", "shop", "--arrivals", "day.csv", "--colos", "2"], more].concat())

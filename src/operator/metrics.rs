@@ -147,11 +147,11 @@ pub fn text(rooms: &[Known], problems: usize, version: &str, format: Format) -> 
         out.sample("up", &[("room", &room.room)], f64::from(u8::from(room.status.is_object())));
     }
     for gauge in GAUGES {
-        out.each(gauge, "gauge", rooms.iter().map(|room| (vec![("room", &*room.room)], &room.status)));
+        out.each(gauge, "gauge", &mut rooms.iter().map(|room| (vec![("room", &*room.room)], &room.status)));
     }
     out.measured(
         ("state_age", "gauge", "seconds", "How old what is counted may be."),
-        rooms.iter().filter_map(|room| {
+        &mut rooms.iter().filter_map(|room| {
             let age = |field| number(&room.status, field);
             let age = age("/age_ms")?.max(age("/late_ms").unwrap_or_default());
             Some((vec![("room", &*room.room)], age / 1_000.0))
@@ -164,23 +164,22 @@ pub fn text(rooms: &[Known], problems: usize, version: &str, format: Format) -> 
             "seconds",
             "The longest estimated wait of those who wait; 0: nobody waits.",
         ),
-        rooms.iter().filter_map(|room| {
+        &mut rooms.iter().filter_map(|room| {
             let buckets = room.status.pointer("/buckets")?.as_array()?;
             let waits = || buckets.iter().filter_map(|bucket| number(bucket, "/wait_seconds"));
             let is_known = buckets.is_empty() || waits().next().is_some();
             is_known.then(|| (vec![("room", &*room.room)], waits().fold(0.0, f64::max)))
         }),
     );
-    out.states("status", "What the room does.", STATUSES, {
-        rooms.iter().map(|room| (vec![("room", &*room.room)], text_of(&room.status, "/status")))
-    });
-    out.states("event_phase", "Where an event is.", PHASES, {
-        rooms.iter().flat_map(|room| {
-            list(&room.status, "/events").iter().map(|event| {
-                (vec![("room", &*room.room), ("event", text_of(event, "/name"))], text_of(event, "/phase"))
-            })
+    let mut statuses =
+        rooms.iter().map(|room| (vec![("room", &*room.room)], text_of(&room.status, "/status")));
+    out.states("status", "What the room does.", STATUSES, &mut statuses);
+    let mut phases = rooms.iter().flat_map(|room| {
+        list(&room.status, "/events").iter().map(|event| {
+            (vec![("room", &*room.room), ("event", text_of(event, "/name"))], text_of(event, "/phase"))
         })
     });
+    out.states("event_phase", "Where an event is.", PHASES, &mut phases);
     out.measured(
         (
             "steering_overrides",
@@ -188,7 +187,7 @@ pub fn text(rooms: &[Known], problems: usize, version: &str, format: Format) -> 
             "",
             "What operators have changed and not given back: fields and events.",
         ),
-        rooms.iter().filter_map(|room| {
+        &mut rooms.iter().filter_map(|room| {
             let fields = room.status.pointer("/steering/overrides")?.as_array()?.len();
             let events = list(&room.status, "/steering/events").len();
             Some((vec![("room", &*room.room)], (fields + events) as f64))
@@ -196,7 +195,7 @@ pub fn text(rooms: &[Known], problems: usize, version: &str, format: Format) -> 
     );
     out.measured(
         ("steering_overrides_outdated", "gauge", "", "Those of them whose deployed value has changed since."),
-        rooms.iter().filter_map(|room| {
+        &mut rooms.iter().filter_map(|room| {
             let fields = room.status.pointer("/steering/overrides")?.as_array()?;
             let changed = fields.iter().filter(|field| number(field, "/deploy_changed") == Some(1.0)).count();
             Some((vec![("room", &*room.room)], changed as f64))
@@ -204,18 +203,22 @@ pub fn text(rooms: &[Known], problems: usize, version: &str, format: Format) -> 
     );
     origin(&mut out, rooms);
     for gauge in COLOS {
-        out.each(gauge, "gauge", colos(rooms));
+        out.each(gauge, "gauge", &mut colos(rooms));
     }
     out.measured(
         ("colo_report_age", "gauge", "seconds", "How old the colo's last report is."),
-        colos(rooms).filter_map(|(labels, colo)| Some((labels, number(colo, "/age_ms")? / 1_000.0))),
+        &mut colos(rooms).filter_map(|(labels, colo)| Some((labels, number(colo, "/age_ms")? / 1_000.0))),
     );
     for counter in COUNTERS {
-        out.each(counter, "counter", rooms.iter().map(|room| (vec![("room", &*room.room)], &room.totals)));
+        out.each(
+            counter,
+            "counter",
+            &mut rooms.iter().map(|room| (vec![("room", &*room.room)], &room.totals)),
+        );
     }
     out.measured(
         ("object_calls", "counter", "", "Calls to objects."),
-        rooms.iter().flat_map(|room| {
+        &mut rooms.iter().flat_map(|room| {
             OBJECTS.iter().filter_map(|(object, field)| {
                 Some((vec![("room", &*room.room), ("object", *object)], number(&room.totals, field)?))
             })
@@ -223,12 +226,12 @@ pub fn text(rooms: &[Known], problems: usize, version: &str, format: Format) -> 
     );
     out.histogram(
         ("wait", "How long users had waited when they entered."),
-        ("/waits", "/waited_seconds"),
+        ("/waits", Some("/waited_seconds")),
         rooms,
     );
     out.histogram(
         ("time_on_origin", "How long users were active, from their entry to their last request."),
-        ("/visits", "/visited_seconds"),
+        ("/visits", None),
         rooms,
     );
     if format == Format::OpenMetrics {
@@ -241,7 +244,7 @@ pub fn text(rooms: &[Known], problems: usize, version: &str, format: Format) -> 
 fn origin(out: &mut Out, rooms: &[Known]) {
     out.measured(
         ("origin_unhealthy", "gauge", "", "1: a health check says that the origin is unhealthy."),
-        rooms.iter().filter_map(|room| {
+        &mut rooms.iter().filter_map(|room| {
             let check = room.status.pointer("/origin/unhealthy_check")?;
             Some((vec![("room", &*room.room)], f64::from(u8::from(!check.is_null()))))
         }),
@@ -253,7 +256,7 @@ fn origin(out: &mut Out, rooms: &[Known]) {
             "",
             "Requests of the last 60 seconds by what they came to; failed ones were answered too.",
         ),
-        rooms.iter().flat_map(|room| {
+        &mut rooms.iter().flat_map(|room| {
             OUTCOMES.iter().filter_map(|(outcome, field)| {
                 Some((vec![("room", &*room.room), ("outcome", *outcome)], number(&room.status, field)?))
             })
@@ -266,7 +269,7 @@ fn origin(out: &mut Out, rooms: &[Known]) {
             "seconds",
             "The time to the first byte that a part stayed below, in the last minute.",
         ),
-        rooms.iter().flat_map(|room| {
+        &mut rooms.iter().flat_map(|room| {
             [("0.5", "/origin/first_byte_p50_ms"), ("0.95", "/origin/first_byte_p95_ms")]
                 .into_iter()
                 .filter_map(|(part, field)| {
@@ -356,29 +359,26 @@ impl Out {
         &mut self,
         Number(name, unit, help, field): &Number,
         kind: &str,
-        of: impl Iterator<Item = (Labels<'a>, &'a Value)>,
+        of: &mut dyn Iterator<Item = (Labels<'a>, &'a Value)>,
     ) {
-        let numbers = of.filter_map(|(labels, value)| Some((labels, number(value, field)?)));
-        self.measured((name, kind, unit, help), numbers);
+        let mut numbers = of.filter_map(|(labels, value)| Some((labels, number(value, field)?)));
+        self.measured((name, kind, unit, help), &mut numbers);
     }
 
     /// A family of numbers; nothing where there are none.
     fn measured<'a>(
         &mut self,
         (name, kind, unit, help): (&str, &str, &str, &str),
-        numbers: impl Iterator<Item = (Labels<'a>, f64)>,
+        numbers: &mut dyn Iterator<Item = (Labels<'a>, f64)>,
     ) {
-        let mut numbers = numbers.peekable();
-        if numbers.peek().is_none() {
-            return;
-        }
+        let Some(first) = numbers.next() else { return };
         self.family(name, kind, unit, help);
         let sample = match (unit, kind) {
             ("", "counter") => format!("{name}_total"),
             ("", _) => name.to_owned(),
             (unit, _) => format!("{name}_{unit}"),
         };
-        for (labels, number) in numbers {
+        for (labels, number) in std::iter::once(first).chain(numbers) {
             self.sample(&sample, &labels, number);
         }
     }
@@ -389,7 +389,7 @@ impl Out {
         name: &str,
         help: &str,
         all: &[&str],
-        of: impl Iterator<Item = (Labels<'a>, &'a str)>,
+        of: &mut dyn Iterator<Item = (Labels<'a>, &'a str)>,
     ) {
         let label = format!("anteroom_{name}");
         let mut of = of.filter(|(_, state)| all.contains(state)).peekable();
@@ -407,12 +407,11 @@ impl Out {
     }
 
     /// A family of times. A room's totals list how many fall between the bounds, each with its upper one; the last has none.
-    fn histogram(&mut self, (name, help): (&str, &str), (field, sum): (&str, &str), rooms: &[Known]) {
+    /// Where the sum is not known, there is no count either: `OpenMetrics` has both or none.
+    fn histogram(&mut self, (name, help): (&str, &str), (field, sum): (&str, Option<&str>), rooms: &[Known]) {
         let mut is_first = true;
         for room in rooms {
-            let (classes, Some(sum)) = (list(&room.totals, field), number(&room.totals, sum)) else {
-                continue;
-            };
+            let classes = list(&room.totals, field);
             if classes.is_empty() {
                 continue;
             }
@@ -431,8 +430,10 @@ impl Out {
             }
             let labels = [("room", &*room.room), ("le", "+Inf")];
             self.sample(&format!("{name}_seconds_bucket"), &labels, users);
-            self.sample(&format!("{name}_seconds_count"), &labels[..1], users);
-            self.sample(&format!("{name}_seconds_sum"), &labels[..1], sum);
+            if let Some(sum) = sum.and_then(|sum| number(&room.totals, sum)) {
+                self.sample(&format!("{name}_seconds_count"), &labels[..1], users);
+                self.sample(&format!("{name}_seconds_sum"), &labels[..1], sum);
+            }
         }
     }
 }

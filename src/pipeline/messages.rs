@@ -7,8 +7,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::wire::nested;
-use super::{Census, CheckIn};
+use super::{Census, CheckIn, SlotCounts};
 use crate::config::Limits;
+use crate::history::Tallies;
 use crate::origin::{OriginCounts, OriginReport};
 #[cfg(doc)]
 use crate::queue::LeaseAnswer;
@@ -191,6 +192,9 @@ pub struct WorkerReport {
     /// What the worker has seen of the origin since it started; `None`: no news.
     #[serde(default)]
     pub origin: Option<OriginCounts>,
+    /// What the worker has counted since it started, by [`Count`](crate::history::Count). Each number only grows.
+    #[serde(default)]
+    pub counts: SlotCounts,
 }
 
 /// A data center's answer to a worker.
@@ -236,6 +240,9 @@ pub struct ColoReport {
     /// The version of what operators have changed that is in force in the colo.
     #[serde(default)]
     pub steering: u32,
+    /// What happened in the colo in the last minutes.
+    #[serde(default)]
+    pub tallies: Tallies,
 }
 
 /// What a health check says of an origin.

@@ -106,7 +106,11 @@ impl DurableObject for DataCenter {
                 if asks {
                     self.ask_global(&home).await;
                 }
-                let state = self.memory.borrow().as_ref().and_then(|memory| memory.state(now()));
+                let time = now();
+                let state = self.memory.borrow_mut().as_mut().and_then(|memory| {
+                    memory.asked(time);
+                    memory.state(time)
+                });
                 answer(&StateAnswer { v: VERSION, state })
             }
             HEAR => {

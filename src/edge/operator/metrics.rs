@@ -6,11 +6,15 @@ use worker::{Env, Result};
 use super::status::look;
 use crate::config::Room;
 use crate::edge::asked::header;
-use crate::edge::calls::{Local, all};
+use crate::edge::calls::{GLOBAL, Local, all, call};
 use crate::edge::platform::log_error;
 use crate::edge::settings::Settings;
+use crate::history::TOTALS;
 use crate::operator::metrics::{Format, Known, text};
-use crate::pipeline::messages::UNWATCHED;
+use crate::pipeline::messages::{OperatorAnswer, UNWATCHED};
+
+/// An operator waits longer than a visitor, in milliseconds.
+const DEADLINE_MS: u64 = 5_000;
 
 /// The text, and its type.
 pub async fn metrics(request: &web_sys::Request, env: &Env, settings: &Settings) -> (&'static str, String) {
@@ -24,7 +28,8 @@ pub async fn metrics(request: &web_sys::Request, env: &Env, settings: &Settings)
 async fn of_room(room: &Room, env: &Env) -> Known {
     // Who scrapes all day is not looking: the room need not hurry.
     let status = json(look(room, env, UNWATCHED).await);
-    Known { room: room.name.clone(), status, totals: Value::Null }
+    let totals: Result<OperatorAnswer> = call(env, GLOBAL, &room.name, TOTALS, &(), DEADLINE_MS).await;
+    Known { room: room.name.clone(), status, totals: json(totals.map(|told| told.body)) }
 }
 
 fn json(told: Result<String>) -> Value {

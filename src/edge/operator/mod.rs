@@ -1,8 +1,8 @@
 //! Our own paths, for operators: each request is let in or refused by one table, then answered.
 
 mod access;
+mod history;
 mod metrics;
-mod page;
 mod reply;
 mod status;
 mod steering;
@@ -47,11 +47,17 @@ pub async fn handle(
     };
     let wanted = |text: String| (!caller.is_head()).then_some(text);
     match target {
-        Target::Page => page::show(request, operator, env, settings).await,
-        Target::Preview => page::preview(request, env, settings).await,
-        Target::Asset => match dashboard::asset(request, path) {
-            Some(answer) => answer,
-            None => own::page(&answer::not_found(), None),
+        Target::Page => match operator {
+            Some(operator) => {
+                let status = status::status(request, Some(operator), env, settings).await?;
+                dashboard::page(operator, &status)
+            }
+            None => dashboard::sign_in(""),
+        },
+        Target::Asset => dashboard::asset(request, path),
+        Target::Preview => match steering::room(request, settings) {
+            Ok(room) => dashboard::preview(request, room, &status::look(room, env, "").await?),
+            Err(refusal) => reply::refuse(&refusal),
         },
         Target::SignIn => access::sign_in(request, &caller, settings).await,
         Target::SignOut => access::sign_out(&caller),
@@ -59,6 +65,7 @@ pub async fn handle(
             let text = status::status(request, operator, env, settings).await?;
             reply::json(200, wanted(text).as_deref())
         }
+        Target::History => history::history(request, caller.is_head(), env, settings).await,
         Target::Events => reply::json(200, wanted(events::list(settings)).as_deref()),
         Target::Draws => draws::handle(request, settings),
         Target::Rehearsal => rehearsal::handle(request, settings),
@@ -83,6 +90,5 @@ pub async fn handle(
             };
             steering::ask(request, &caller, operator, route, env, room).await
         }
-        Target::History => reply::refuse(&Refusal::new(501, "This is not there yet")),
     }
 }

@@ -18,6 +18,8 @@ pub enum Job {
     Live,
     /// Store the colos' reports.
     Store,
+    /// Record the minutes of which everything is known.
+    Record,
     /// Look for news though nothing is reported.
     News,
     /// Send news to webhooks.
@@ -26,7 +28,8 @@ pub enum Job {
 
 impl Job {
     /// All of them, in the order in which they are done.
-    pub const ALL: [Self; 5] = [Self::Spread, Self::Live, Self::Store, Self::News, Self::Deliver];
+    pub const ALL: [Self; 6] =
+        [Self::Spread, Self::Live, Self::Store, Self::Record, Self::News, Self::Deliver];
 }
 
 /// When each job is to be done, and when the platform rings.

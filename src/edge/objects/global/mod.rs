@@ -1,9 +1,10 @@
 //! `GLOBAL`: the room as all colos see it. Routes: `POST /push`, `POST /state`,
-//! `POST /origin-health`, `POST /origin`, and for operators `POST /look`, `POST /steer`, `POST /audit`, `POST /news` and the
-//! WebSocket `/live`. Its one alarm serves several jobs: `Job`.
+//! `POST /origin-health`, `POST /origin`, and for operators `POST /look`, `POST /steer`, `POST /audit`, `POST /news`,
+//! `POST /history`, `POST /totals` and the WebSocket `/live`. Its one alarm serves several jobs: `Job`.
 
 mod alarm;
 mod deliveries;
+mod history;
 mod live;
 mod steering;
 
@@ -19,6 +20,7 @@ use super::{Home, load, no_such_route, store, stored_value};
 use crate::edge::calls::{answer, message};
 use crate::edge::clock::now;
 use crate::edge::settings::Settings;
+use crate::history::{HISTORY, HistoryAsk, TOTALS};
 use crate::news::Look;
 use crate::pipeline::messages::{
     AUDIT, ColoReport, LIVE, LOOK, NEWS, ORIGIN, ORIGIN_HEALTH, OperatorAnswer, OperatorAsk, OriginHealth,
@@ -29,6 +31,7 @@ use crate::queue::{StateKey, minute_of};
 use crate::steering::Overrides;
 use alarm::{Alarm, Job};
 use deliveries::Newsroom;
+use history::History;
 
 /// The storage key of what is not a colo's report.
 const META: &str = "meta";
@@ -51,6 +54,7 @@ pub struct Global {
     looked_at: Cell<u64>,
     /// When the status was last sent to those who look.
     sent_at: Cell<u64>,
+    history: History,
 }
 
 /// A panic in one event leaves at most one report half merged; the colo's next one takes its place.
@@ -63,6 +67,8 @@ impl DurableObject for Global {
         let (loaded, storage) = (Rc::clone(&memory), state.storage());
         let pending = Rc::clone(&alarm);
         let newsroom = Newsroom::restore(&state, &env, &alarm);
+        let history = History::new(&state);
+        let last = history.last();
         let home = Home::of(&state, &env);
         let _init = state.block_concurrency_while(async move {
             pending.recall(&storage).await?;
@@ -74,8 +80,13 @@ impl DurableObject for Global {
             let origin: Option<OriginMemory> = load(&storage, ORIGIN_KEY).await?;
             if let Ok(home) = home {
                 let room = home.deployed().map(|room| room.steered(&steering.overrides()));
-                let room = room.as_ref().map_or(&home.room, |room| room.at(now()).0);
-                let mut global = pipeline::Global::restore(room, meta, reports, now());
+                let time = now();
+                let room = room.as_ref().map_or(&home.room, |room| room.at(time).0);
+                let mut global = pipeline::Global::restore(room, meta, reports, time);
+                global.recall_history(last);
+                if let Some(at) = global.next_record(room, time) {
+                    pending.plan(Job::Record, at);
+                }
                 global.recall(origin.unwrap_or_default());
                 global.recall_steering(steering);
                 *loaded.borrow_mut() = Some(global);
@@ -86,7 +97,7 @@ impl DurableObject for Global {
             Ok(())
         });
         live::answer_pings(&state);
-        Self { state, env, memory, alarm, newsroom, looked_at: Cell::new(0), sent_at: Cell::new(0) }
+        Self { state, env, memory, alarm, newsroom, looked_at: Cell::new(0), sent_at: Cell::new(0), history }
     }
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
@@ -163,6 +174,11 @@ impl DurableObject for Global {
                 let (status, body) = self.newsroom.show(&asked.query)?;
                 operator_answer(status, body)
             }
+            HISTORY => {
+                let asked: HistoryAsk = message(&mut request).await?;
+                self.show_history(&asked)
+            }
+            TOTALS => self.show_totals(),
             LIVE => self.join(&request).await,
             path => no_such_route(path),
         }
@@ -201,10 +217,14 @@ impl DurableObject for Global {
                 Job::Store => self.store_reports().await?,
                 Job::News => self.look_without_reports(time).await?,
                 Job::Deliver => self.deliver(time)?,
+                Job::Record => self.record().await?,
             };
             if let Some(next) = next {
                 self.alarm.plan(job, next);
             }
+        }
+        if let Some(next) = self.next_record() {
+            self.alarm.plan(Job::Record, next);
         }
         self.alarm.set(now(), &self.state.storage()).await?;
         Response::empty()
@@ -317,8 +337,10 @@ impl Global {
     async fn answer(&self, home: &Home, colo: Option<&str>, minute: u32) -> Result<Response> {
         let time = now();
         self.is_watched(time);
-        let key =
-            self.memory.borrow_mut().as_mut().map(|memory| memory.state(&home.room, colo, minute, time));
+        let key = self.memory.borrow_mut().as_mut().map(|memory| {
+            memory.called(time);
+            memory.state(&home.room, colo, minute, time)
+        });
         let Some(key) = key else { return Response::error("not ready", 503) };
         self.store_meta().await?;
         if self.newsroom.is_due(time) {
