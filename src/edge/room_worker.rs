@@ -268,7 +268,13 @@ impl Place {
     /// answered.
     async fn ask_data_center(&self, deadline_ms: u64) -> bool {
         let name = colo_object(&self.room.name, &self.colo);
-        let request = StateRequest { v: VERSION, minute: minute_of(now()), given: None, colo: String::new() };
+        let request = StateRequest {
+            v: VERSION,
+            minute: minute_of(now()),
+            given: None,
+            colo: String::new(),
+            leases: 0,
+        };
         let answer: Result<StateAnswer> =
             call(&self.env, DATA_CENTER, &name, STATE, &request, deadline_ms).await;
         match answer {

@@ -38,9 +38,9 @@ pub enum Count {
     Bypassed = 7,
     /// Users who entered without a number, because no object answered.
     Fallbacks = 8,
-    /// Workers' calls to the Counter.
+    /// Calls to the Counter.
     CounterCalls = 9,
-    /// Workers' calls to Anywhere.
+    /// Calls to Anywhere.
     AnywhereCalls = 10,
     /// Calls to the data center.
     DataCenterCalls = 11,

@@ -226,12 +226,12 @@ pub fn text(rooms: &[Known], problems: usize, version: &str, format: Format) -> 
     );
     out.histogram(
         ("wait", "How long users had waited when they entered."),
-        ("/waits", Some("/waited_seconds")),
+        ("/waits", "/waited_seconds"),
         rooms,
     );
     out.histogram(
         ("time_on_origin", "How long users were active, from their entry to their last request."),
-        ("/visits", None),
+        ("/visits", "/visited_seconds"),
         rooms,
     );
     if format == Format::OpenMetrics {
@@ -408,7 +408,7 @@ impl Out {
 
     /// A family of times. A room's totals list how many fall between the bounds, each with its upper one; the last has none.
     /// Where the sum is not known, there is no count either: `OpenMetrics` has both or none.
-    fn histogram(&mut self, (name, help): (&str, &str), (field, sum): (&str, Option<&str>), rooms: &[Known]) {
+    fn histogram(&mut self, (name, help): (&str, &str), (field, sum): (&str, &str), rooms: &[Known]) {
         let mut is_first = true;
         for room in rooms {
             let classes = list(&room.totals, field);
@@ -430,7 +430,7 @@ impl Out {
             }
             let labels = [("room", &*room.room), ("le", "+Inf")];
             self.sample(&format!("{name}_seconds_bucket"), &labels, users);
-            if let Some(sum) = sum.and_then(|sum| number(&room.totals, sum)) {
+            if let Some(sum) = number(&room.totals, sum) {
                 self.sample(&format!("{name}_seconds_count"), &labels[..1], users);
                 self.sample(&format!("{name}_seconds_sum"), &labels[..1], sum);
             }

@@ -285,6 +285,9 @@ pub struct StateRequest {
     /// The colo, when a data center asks; else empty.
     #[serde(default)]
     pub colo: String,
+    /// How often Counters have called Anywhere since it asked last, when Anywhere asks.
+    #[serde(default)]
+    pub leases: u64,
 }
 
 /// The state key, if there is one.

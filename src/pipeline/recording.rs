@@ -28,9 +28,10 @@ impl Global {
         self.recorder.recall(last);
     }
 
-    /// Somebody has called, with a report or for the state key.
-    pub fn called(&mut self, now: u64) {
+    /// Somebody has called, with a report or for the state key; or Anywhere, which was called so often since by Counters.
+    pub fn called(&mut self, leases: u64, now: u64) {
         self.recorder.tallies.add(minute_of(now), Count::GlobalCalls, 1);
+        self.recorder.tallies.add(minute_of(now), Count::AnywhereCalls, leases);
     }
 
     /// When the next minute may be recorded, in milliseconds since the epoch; `None`: there is nobody, and nothing to record

@@ -386,13 +386,17 @@ fn the_state_key() {
         &StateAnswer { v: 1, state: Some(state) },
         "010101b0aab8bef23080feac0d0004fa0101000000020002640d0180feac0d010280feac0d010002415181feac0d0202416702415100c0843d010202848fb8bef2300000820d010100000000",
     );
-    pinned(&StateRequest { v: 1, minute: 28_000_000, given: None, colo: String::new() }, "0180feac0d0000");
+    pinned(
+        &StateRequest { v: 1, minute: 28_000_000, given: None, colo: String::new(), leases: 300 },
+        "0180feac0d0000ac02",
+    );
 }
 
 #[test]
 fn what_newer_code_adds_is_ignored_and_what_older_code_leaves_out_is_zero() {
     let mut newer =
-        encode(&StateRequest { v: 2, minute: 28_000_000, given: None, colo: String::new() }).unwrap();
+        encode(&StateRequest { v: 2, minute: 28_000_000, given: None, colo: String::new(), leases: 0 })
+            .unwrap();
     newer.extend([7, 8, 9]);
     assert_eq!(decode::<StateRequest>(&newer).unwrap().minute, 28_000_000);
     let report = ColoReport { next_in: 0, late: 0, origin: None, ..report() };

@@ -173,7 +173,7 @@ impl DataCenter {
             return;
         }
         let colo = home.colo.clone();
-        let request = StateRequest { v: VERSION, minute: minute_of(now()), given: None, colo };
+        let request = StateRequest { v: VERSION, minute: minute_of(now()), given: None, colo, leases: 0 };
         let answer: Result<StateAnswer> =
             call(&self.env, GLOBAL, &home.room.name, STATE, &request, ASK_DEADLINE_MS).await;
         self.asking.set(false);

@@ -4,6 +4,8 @@ use wasm_bindgen::JsValue;
 use worker::{Env, Result};
 
 use super::reply;
+use super::status::DEADLINE_MS;
+use super::steering::room;
 use crate::edge::asked;
 use crate::edge::calls::{GLOBAL, call};
 use crate::edge::clock::now;
@@ -12,9 +14,6 @@ use crate::history::{BadQuery, Format, HISTORY, Query};
 use crate::operator::Refusal;
 use crate::pipeline::messages::OperatorAnswer;
 
-/// An operator waits longer than a visitor, in milliseconds.
-const DEADLINE_MS: u64 = 5_000;
-
 /// Answers a question for a part of a room's history. `head`: for its headers alone.
 pub async fn history(
     request: &web_sys::Request,
@@ -22,16 +21,11 @@ pub async fn history(
     env: &Env,
     settings: &Settings,
 ) -> Result<JsValue> {
-    let asked = |name: &str| asked::query(request, name);
-    let wanted = asked("room").unwrap_or_default().to_ascii_lowercase();
-    let mut rooms = settings.rooms.iter();
-    let only = rooms.next().filter(|_| rooms.next().is_none() && wanted.is_empty());
-    let Some(room) = only.or_else(|| settings.rooms.get(&wanted)) else {
-        let names: Vec<&str> = settings.rooms.iter().map(|room| room.name.as_str()).collect();
-        let message = format!("`room` must name a room. Fix: use one of {}", names.join(", "));
-        return reply::refuse(&Refusal::new(if wanted.is_empty() { 400 } else { 404 }, message));
+    let room = match room(request, settings) {
+        Ok(room) => room,
+        Err(refusal) => return reply::refuse(&refusal),
     };
-    let query = match Query::read(asked, now()) {
+    let query = match Query::read(|name| asked::query(request, name), now()) {
         Ok(query) => query,
         Err(BadQuery(message)) => return reply::refuse(&Refusal::new(400, message)),
     };

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use worker::{Env, Result};
 
-use super::status::look;
+use super::status::{DEADLINE_MS, look};
 use crate::config::Room;
 use crate::edge::asked::header;
 use crate::edge::calls::{GLOBAL, Local, all, call};
@@ -12,9 +12,6 @@ use crate::edge::settings::Settings;
 use crate::history::TOTALS;
 use crate::operator::metrics::{Format, Known, text};
 use crate::pipeline::messages::{OperatorAnswer, UNWATCHED};
-
-/// An operator waits longer than a visitor, in milliseconds.
-const DEADLINE_MS: u64 = 5_000;
 
 /// The text, and its type.
 pub async fn metrics(request: &web_sys::Request, env: &Env, settings: &Settings) -> (&'static str, String) {

@@ -26,7 +26,10 @@ pub fn room<'a>(
         return only.ok_or_else(|| Refusal::new(400, "Say which room. Fix: add ?room=NAME to the address"));
     };
     let room = settings.rooms.get(&name.to_ascii_lowercase());
-    room.ok_or_else(|| Refusal::new(404, "There is no room of this name. Fix: status lists the rooms"))
+    room.ok_or_else(|| {
+        let names: Vec<&str> = settings.rooms.iter().map(|room| room.name.as_str()).collect();
+        Refusal::new(404, format!("There is no room of this name. Fix: use one of {}", names.join(", ")))
+    })
 }
 
 /// Asks a room's Global, and hands on its answer.

@@ -127,7 +127,8 @@ impl Global {
     pub(super) async fn record(&self) -> Result<Option<u64>> {
         // What is recorded must be in storage: else it would be counted once more after a restart.
         self.store_reports().await?;
-        let (home, time) = (self.home()?, now());
+        // A room that is no longer configured has no history.
+        let (Ok(home), time) = (self.home(), now()) else { return Ok(None) };
         let next = || self.memory.borrow().as_ref().and_then(|memory| memory.record(&home.room, time));
         while let Some(made) = next() {
             self.history.add(&made)?;

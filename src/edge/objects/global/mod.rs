@@ -66,9 +66,9 @@ impl DurableObject for Global {
         let alarm = Rc::new(Alarm::default());
         let (loaded, storage) = (Rc::clone(&memory), state.storage());
         let pending = Rc::clone(&alarm);
-        let newsroom = Newsroom::restore(&state, &env, &alarm);
         let history = History::new(&state);
         let last = history.last();
+        let newsroom = Newsroom::restore(&state, &env, &alarm);
         let home = Home::of(&state, &env);
         let _init = state.block_concurrency_while(async move {
             pending.recall(&storage).await?;
@@ -97,7 +97,8 @@ impl DurableObject for Global {
             Ok(())
         });
         live::answer_pings(&state);
-        Self { state, env, memory, alarm, newsroom, looked_at: Cell::new(0), sent_at: Cell::new(0), history }
+        let (looked_at, sent_at) = (Cell::new(0), Cell::new(0));
+        Self { state, env, memory, alarm, newsroom, looked_at, sent_at, history }
     }
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
@@ -117,7 +118,7 @@ impl DurableObject for Global {
                 }
                 self.alarm.wake(Job::Store, time + STORE_MS, time, &self.state.storage()).await?;
                 self.changed(time).await?;
-                self.answer(&home, Some(&colo), minute_of(time)).await
+                self.answer(&home, Some(&colo), minute_of(time), 0).await
             }
             STATE => {
                 let asked: StateRequest = message(&mut request).await?;
@@ -131,7 +132,7 @@ impl DurableObject for Global {
                         memory.answered(colo, now());
                     }
                 }
-                self.answer(&home, colo, asked.minute).await
+                self.answer(&home, colo, asked.minute, asked.leases).await
             }
             ORIGIN_HEALTH => {
                 let told: OriginHealth = message(&mut request).await?;
@@ -169,16 +170,16 @@ impl DurableObject for Global {
                 let asked: OperatorAsk = message(&mut request).await?;
                 self.audit(&asked)
             }
-            NEWS => {
-                let asked: OperatorAsk = message(&mut request).await?;
-                let (status, body) = self.newsroom.show(&asked.query)?;
-                operator_answer(status, body)
-            }
             HISTORY => {
                 let asked: HistoryAsk = message(&mut request).await?;
                 self.show_history(&asked)
             }
             TOTALS => self.show_totals(),
+            NEWS => {
+                let asked: OperatorAsk = message(&mut request).await?;
+                let (status, body) = self.newsroom.show(&asked.query)?;
+                operator_answer(status, body)
+            }
             LIVE => self.join(&request).await,
             path => no_such_route(path),
         }
@@ -215,9 +216,9 @@ impl DurableObject for Global {
                 Job::Spread => self.spread_again().await?,
                 Job::Live => self.send_status(time),
                 Job::Store => self.store_reports().await?,
+                Job::Record => self.record().await?,
                 Job::News => self.look_without_reports(time).await?,
                 Job::Deliver => self.deliver(time)?,
-                Job::Record => self.record().await?,
             };
             if let Some(next) = next {
                 self.alarm.plan(job, next);
@@ -333,12 +334,12 @@ impl Global {
         Ok(())
     }
 
-    /// The state key for a colo, or for Anywhere and operators.
-    async fn answer(&self, home: &Home, colo: Option<&str>, minute: u32) -> Result<Response> {
+    /// The state key for a colo, or for Anywhere and operators. `leases`: Anywhere was called so often.
+    async fn answer(&self, home: &Home, colo: Option<&str>, minute: u32, leases: u64) -> Result<Response> {
         let time = now();
         self.is_watched(time);
         let key = self.memory.borrow_mut().as_mut().map(|memory| {
-            memory.called(time);
+            memory.called(leases, time);
             memory.state(&home.room, colo, minute, time)
         });
         let Some(key) = key else { return Response::error("not ready", 503) };
