@@ -62,7 +62,8 @@ describe("npm run room", () => {
     const out = await done(["status"]);
     assert.match(out, /shop .* open .* of 10 /);
     assert.match(out, /other .* open .* of 1000 /);
-    const { rooms, operator } = await json(["status"]);
+    const before = await run(["--url", url, "--json", "status"]);
+    const { rooms, operator } = JSON.parse(before.out);
     assert.deepEqual([rooms.length, operator.name], [2, "anna"]);
     const shown = await call(["show", "SHOP"], { token: VIEW });
     assert.equal(shown.code, 0, shown.err);
