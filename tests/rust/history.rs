@@ -1,8 +1,8 @@
 //! The history: what is recorded of a minute is what visitors did in it, whatever gets lost, comes twice or restarts.
 
 use anteroom::history::{
-    BadQuery, CLASSES, Count, Minute, Part, Query, Record, Resolution, Totals, bound_ms, class_of, hours,
-    quantile_ms,
+    BadQuery, CLASSES, Cells, Count, ENDED, Minute, Part, Query, Record, Resolution, Totals, WAITS, bound_ms,
+    class_of, hours, quantile_ms,
 };
 use anteroom::pipeline::messages::{VERSION, WorkerReport};
 use anteroom::pipeline::{CheckIn, DataCenter, Global, Outbox, Recorded, SlotCounts};
@@ -14,9 +14,6 @@ use crate::world::{Breakdown, Findings, Setup, World};
 
 const MINUTE: u32 = 28_000_000;
 const START: u64 = MINUTE as u64 * 60_000;
-/// In a record, times waited and times inside stand behind these.
-const WAITS: u64 = 64;
-const ENDED: u64 = 128;
 
 fn crowd(seed: u64) -> Setup {
     Setup {
@@ -388,6 +385,10 @@ fn a_question_is_read_or_refused_by_name() {
     }
 }
 
+fn row(rows: &[(u32, Record)]) -> Vec<(u32, &dyn Cells)> {
+    rows.iter().map(|(minute, record)| (*minute, record as &dyn Cells)).collect()
+}
+
 #[test]
 fn silent_minutes_are_zeros_and_what_is_not_known_is_null() {
     let now = start_of(MINUTE + 3);
@@ -401,7 +402,8 @@ fn silent_minutes_are_zeros_and_what_is_not_known_is_null() {
     let parameters = [("from", from.as_str()), ("to", to.as_str()), ("fields", fields)];
     let query = Query::read(ask(&parameters), now).unwrap();
     let json: serde_json::Value =
-        serde_json::from_str(&query.answer("shop", &rows, Some(MINUTE), start_of(MINUTE + 2), now)).unwrap();
+        serde_json::from_str(&query.answer("shop", &row(&rows), Some(MINUTE), start_of(MINUTE + 2), now))
+            .unwrap();
     let start = start_of(MINUTE);
     assert_eq!(
         json,
@@ -420,7 +422,7 @@ fn silent_minutes_are_zeros_and_what_is_not_known_is_null() {
     let csv = Query::read(ask(&[("from", &from), ("to", &to), ("fields", fields), ("format", "csv")]), now)
         .unwrap();
     assert_eq!(
-        csv.answer("shop", &rows, Some(MINUTE), start, now),
+        csv.answer("shop", &row(&rows), Some(MINUTE), start, now),
         "time,active_users,total_active_users,joins,wait_seconds_p50,slots\r\n\
          2023-03-28T10:39:00Z,,,,,\r\n2023-03-28T10:40:00Z,7,20,4,1.1,13\r\n\
          2023-03-28T10:41:00Z,0,,0,,\r\n2023-03-28T10:42:00Z,0,,0,,\r\n"
@@ -428,7 +430,7 @@ fn silent_minutes_are_zeros_and_what_is_not_known_is_null() {
     let colo =
         Query::read(ask(&[("from", &from), ("to", &to), ("colo", "ams"), ("format", "csv")]), now).unwrap();
     let part = Part { colo: "AMS".to_owned(), active: 3, workers: 2, ..Part::default() };
-    let told = colo.answer("shop", &[(MINUTE + 1, part)], Some(MINUTE + 1), start, now);
+    let told = colo.answer("shop", &[(MINUTE + 1, &part)], Some(MINUTE + 1), start, now);
     assert_eq!(told.lines().nth(3), Some("2023-03-28T10:41:00Z,3,0,0,0,0,0,0,2"));
     assert_eq!(Minute::default().parts, []);
 }
