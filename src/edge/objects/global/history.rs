@@ -22,6 +22,8 @@ const TABLES: [&str; 3] = [
     "CREATE TABLE IF NOT EXISTS hours (hour INTEGER PRIMARY KEY, detail BLOB NOT NULL)",
 ];
 const HOUR: u32 = 60;
+/// A minute that could not be recorded in time is tried again so often, in milliseconds.
+const AGAIN_MS: u64 = 15_000;
 const HOUR_MS: u64 = 3_600_000;
 
 pub(super) struct History {
@@ -39,7 +41,9 @@ impl History {
     /// The last minute that is recorded. Before there is one, there is no table either.
     pub(super) fn last(&self) -> Option<Minute> {
         let found = self.rows("SELECT minute, detail FROM parts ORDER BY minute DESC LIMIT 1", vec![]);
-        found.ok()?.pop().map(|(_, minute)| minute)
+        let last = found.ok()?.pop().map(|(_, minute)| minute);
+        self.tables_made.set(self.tables_made.get() || last.is_some());
+        last
     }
 
     /// Stores a minute. The platform stores both rows together, or none.
@@ -66,6 +70,9 @@ impl History {
             return Ok(());
         }
         let first = self.bound("SELECT max(hour) FROM hours")?.map_or(0, |last| last + 1);
+        if first >= hour {
+            return Ok(());
+        }
         for (hour, sum) in hours(&self.minutes(first * HOUR, hour * HOUR)?) {
             let detail = wire::encode(&sum).map_err(unreadable)?;
             self.sql.exec("INSERT OR REPLACE INTO hours VALUES (?, ?)", vec![number(hour), detail.into()])?;
@@ -119,8 +126,9 @@ impl History {
 impl Global {
     /// When the next minute is to be recorded.
     pub(super) fn next_record(&self) -> Option<u64> {
-        let home = self.home().ok()?;
-        self.memory.borrow().as_ref()?.next_record(&home.room, now())
+        let (home, time) = (self.home().ok()?, now());
+        let due = self.memory.borrow().as_ref()?.next_record(&home.room, time)?;
+        Some(if due <= time { time + AGAIN_MS } else { due })
     }
 
     /// Records the minutes of which everything is known.
