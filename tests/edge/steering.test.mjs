@@ -33,6 +33,14 @@ async function steer(world, name, order) {
 const newcomers = (world, path) =>
   Promise.all(WORKERS.map((where) => world.visitor({ ...where, path }).get()));
 
+/**
+ * Visitors at every worker all the time. Those of a room that is switched off wait for nothing, so its workers hear what
+ * is new behind their backs.
+ */
+async function traffic(world, path, ms) {
+  for (const end = Date.now() + ms; Date.now() < end; await sleep(300)) await newcomers(world, path);
+}
+
 describe("steering", { concurrency: true }, () => {
   let world;
   const start = Math.ceil(Date.now() / MINUTE) * MINUTE + 20 * MINUTE;
@@ -120,17 +128,14 @@ describe("steering", { concurrency: true }, () => {
     }
     assert.equal((await world.status("off")).status, "suspended");
     await steer(world, "off", { set: { suspended: false } });
-    // While nobody reports, workers hear by asking: with the visitors that they have.
-    await newcomers(world, "/off");
-    await sleep(IN_FORCE);
+    await traffic(world, "/off", IN_FORCE);
     for (const answer of await newcomers(world, "/off")) assert.ok(answer.waiting, "the room is full");
   });
 
   test("a room that is deployed as suspended can be switched on", async () => {
     for (const answer of await newcomers(world, "/dark")) assert.deepEqual(answer.setCookie, []);
     await steer(world, "dark", { set: { suspended: false, queue_all: true } });
-    await newcomers(world, "/dark");
-    await sleep(IN_FORCE);
+    await traffic(world, "/dark", IN_FORCE);
     for (const answer of await newcomers(world, "/dark")) assert.ok(answer.waiting);
   });
 
