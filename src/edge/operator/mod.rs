@@ -14,7 +14,7 @@ use access::Caller;
 pub use access::knows;
 
 use super::settings::Settings;
-use super::{dashboard, draws, events, health, own, rehearsal};
+use super::{asked, dashboard, draws, events, health, own, rehearsal};
 use crate::answer;
 use crate::operator::{Admitted, Refusal, Target};
 use crate::pipeline::messages::{AUDIT, NEWS, STEER};
@@ -49,7 +49,11 @@ pub async fn handle(
     match target {
         Target::Page => match operator {
             Some(operator) => {
-                let status = status::status(request, Some(operator), env, settings).await?;
+                // The dashboard asks for it itself, and nobody has to wait for a room that does not answer.
+                let status = match asked::query(request, "figures") {
+                    Some(_) => status::status(request, Some(operator), env, settings).await?,
+                    None => String::new(),
+                };
                 dashboard::page(operator, &status)
             }
             None => dashboard::sign_in(""),
