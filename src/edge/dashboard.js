@@ -55,7 +55,8 @@ export function createDashboard(assets, wait) {
     /**
      * @param {string} name of the operator
      * @param {"view" | "steer"} role
-     * @param {string} status the answer of `GET /__anteroom/status`, for browsers without JavaScript; may be empty
+     * @param {string} status the answer of `GET /__anteroom/status`, for browsers without JavaScript; empty: these are sent
+     *   on to `?figures`, so that nobody else waits for it
      */
     page: (name, role, status) => {
       const { rooms = [], problems = [] } = status ? JSON.parse(status) : {};
@@ -67,6 +68,7 @@ export function createDashboard(assets, wait) {
       return html(200, {
         operator: { name, role },
         facts,
+        figures: status !== "",
         problems,
         languages: languages.join(" "),
       });

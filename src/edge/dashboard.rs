@@ -17,7 +17,7 @@ pub fn sign_in(problem: &str) -> Result<JsValue> {
 }
 
 /// The dashboard, for an operator who has signed in. `status` is the answer of `GET /__anteroom/status`, for browsers
-/// without JavaScript.
+/// without JavaScript; empty: these are sent to `?figures`, where it is asked for.
 pub fn page(operator: &Operator, status: &str) -> Result<JsValue> {
     call("page", &[operator.name.as_str().into(), operator.role.name().into(), status.into()])
 }

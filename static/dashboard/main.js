@@ -89,7 +89,9 @@ function renderProblems(problems) {
     h(
       "p",
       { class: "quiet" },
-      "A room that is broken is left out: its visitors go straight to the origin. `npm run check` says how to mend it.",
+      "A room that is broken is left out: its visitors go straight to the origin. ",
+      h("code", {}, "npm run check"),
+      " says how to mend it.",
     ),
   ];
   if (!box) {

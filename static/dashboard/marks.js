@@ -14,6 +14,8 @@ const KINDS = {
   limit: ["!", "Limit exceeded"],
   rehearsal: ["R", "Rehearsal"],
 };
+/** What is told of a change is told so near to it. */
+const SAME_MS = 5_000;
 const LATER = { upcoming: "is to start", prequeueing: "is to start" };
 
 const kindOf = (kind) => (kind === "limit_exceeded" ? "limit" : kind.split("_", 1)[0]);
@@ -32,10 +34,11 @@ export function marksOf({ news, audit, events, rows, from, to }) {
     const [letter, name] = KINDS[kind] ?? ["•", kind];
     if (at >= from && at <= to) marks.push({ key, at, kind, letter, name, text });
   };
+  const logged = Math.min(...audit.map((entry) => entry.at)) - SAME_MS;
   for (const entry of audit) add(`audit-${entry.id}`, entry.at, "steered", change(entry));
   for (const { id, at, kind, text } of news) {
-    // The audit log says it better.
-    if (kind === "steered" && audit.length > 0) continue;
+    // The audit log says it better, as far as it is loaded.
+    if (kind === "steered" && at >= logged) continue;
     add(`news-${id}`, at, kindOf(kind), text);
   }
   const isTold = (kind) => news.some((one) => one.kind === kind);

@@ -154,7 +154,8 @@ export function summary({ levels, rates }, number) {
     return least === most ? number(most) : `${number(least)} to ${number(most)}`;
   };
   const sentences = [
-    `Active users: ${range(active)}, limit ${range(limit)}.`,
+    // By the hour, the line is a mean: the most were more.
+    `Active users: ${range([...active, ...known(levels[5])])}, limit ${range(limit)}.`,
     Math.max(...waiting, 0) > 0
       ? `Up to ${number(Math.max(...waiting))} waited, at the end ${number(waiting.at(-1))}.`
       : "Nobody waited.",

@@ -129,15 +129,12 @@ export function situation(room, now) {
       sentence: `${people}${room.max_estimated_time_minutes > 0 ? `, up to ${duration(room.max_estimated_time_minutes * MINUTE)}` : ""}`,
       why: whyQueueing(room),
     };
-  if (active === 0 && (room.colos?.length ?? 0) === 0)
+  if (active === 0 && room.new_users_this_minute === 0 && room.new_users_last_minute === 0)
     return {
       tone: "silent",
       word: "Silent",
       sentence: "Nobody is here",
-      why:
-        room.taken_at > 0
-          ? `The last visit was counted at ${moment(room.taken_at, now)}.`
-          : "Nobody has come yet.",
+      why: "Nobody has come lately. A silent room costs nothing.",
     };
   return {
     tone: "open",

@@ -414,6 +414,7 @@ describe("the dashboard", { concurrency: 2 }, () => {
   test("shows the figures of all rooms where no script runs", async (t) => {
     const { page } = await open(t, "", { javaScriptEnabled: false });
     const row = page.getByRole("row", { name: /^sale queueing/ });
+    await row.waitFor();
     const cells = await row.locator("td").allTextContents();
     assert.ok(Number(cells[1]) > 900 && cells[2] === "1000", cells.join());
     await page.getByRole("row", { name: /unreachable the room's Global object did not answer/ }).waitFor();

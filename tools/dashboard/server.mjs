@@ -133,7 +133,9 @@ export async function startDashboard({ port = 0, rooms = makeRooms(), problems =
     const operator = TOKENS[token];
     if (name === "") {
       if (!operator) return dashboard.signIn("");
-      const status = await read.status(operator, new URLSearchParams()).text();
+      const status = parameters.has("figures")
+        ? await read.status(operator, new URLSearchParams()).text()
+        : "";
       return dashboard.page(operator.name, operator.role, status);
     }
     if (!operator) return json(401, { error: "Send a token as a bearer token, or sign in" });
