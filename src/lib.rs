@@ -14,7 +14,9 @@
 //! 10. [`rehearsal`]: whether a visitor was sent by the owner, to try the room.
 //! 11. [`steering`]: what operators change of a room at run time.
 //! 12. [`operator`]: who may see and steer the rooms.
-//! 13. `edge`: the only code that knows Workers. It gathers what the others need, and does what they decide.
+//! 13. [`history`]: what is remembered of every minute, for operators.
+//! 14. [`news`]: what is new in a room, for whoever runs it.
+//! 15. `edge`: the only code that knows Workers. It gathers what the others need, and does what they decide.
 //!
 //! Everything but `edge` is pure: time and random values come in as arguments, nothing in it reads a clock,
 //! draws random numbers or does I/O. So the Worker, the objects and the tests all run the same code.
@@ -25,6 +27,8 @@ pub mod config;
 #[cfg(target_arch = "wasm32")]
 mod edge;
 pub mod health;
+pub mod history;
+pub mod news;
 pub mod operator;
 pub mod origin;
 pub mod pipeline;

@@ -11,7 +11,7 @@ import { setup } from "./setup.mjs";
 import { Failure, main, ROOT, seconds, underNode22 } from "./toolchain.mjs";
 
 /** In bytes; what tools/build.mjs allows. */
-const LARGEST_GZIP = 560_000;
+const LARGEST_GZIP = 640_000;
 
 main(import.meta.url, async () => {
   const begin = performance.now();

@@ -25,7 +25,7 @@ import {
  * Far below every limit of the platform; it is there so that growth is noticed. In bytes, gzip -9. docs/decisions.md says
  * what it was before, and for what it grew.
  */
-const LARGEST_GZIP = 560_000;
+const LARGEST_GZIP = 640_000;
 
 /** What the Worker is made of. Cargo.lock stands for the dependencies and for wasm-bindgen's command. */
 const SOURCES = [

@@ -1,6 +1,6 @@
 /**
  * Installs what is missing: npm packages, two pinned Rust toolchains, the tools that build the Worker, and for the tests
- * an HTTP client of another language.
+ * an HTTP client and parsers of another language.
  *
  * It looks at files, not at the answers of slow programs, so that a run with nothing to do takes no time;
  * hence every other tool starts with it.
@@ -25,7 +25,7 @@ import {
   NIGHTLY,
   node22,
   PYTHON_PACKAGES,
-  REQUESTS,
+  PYTHON_REQUIRED,
   ROOT,
   run,
   SHIMS,
@@ -47,7 +47,7 @@ export async function setup({ tests = false } = {}) {
   await rust(tests);
   await buildTools();
   shims();
-  if (tests) await pythonRequests();
+  if (tests) await pythonPackages();
 }
 
 /** @param {string} text */
@@ -184,11 +184,15 @@ async function buildTool(program, crate, version, download) {
     throw new Failure(`${file} does not answer as ${version}: remove .tools, then run this again`);
 }
 
-/** Python's most used HTTP client, for the test of clients that are no browsers. */
-async function pythonRequests() {
-  if (existsSync(join(PYTHON_PACKAGES, `requests-${REQUESTS}.dist-info`))) return;
+/** What the tests use of Python: its most used HTTP client, the parser of Prometheus's own library, one of YAML. */
+async function pythonPackages() {
+  const wanted = Object.entries(PYTHON_REQUIRED).filter(
+    ([name, version]) => !existsSync(join(PYTHON_PACKAGES, `${name}-${version}.dist-info`)),
+  );
+  if (wanted.length === 0) return;
   if (!which("python3")) throw new Failure("python3 is missing: install Python 3.9 or newer with pip");
-  say(`requests ${REQUESTS} for Python (pip)`);
+  const packages = wanted.map(([name, version]) => `${name}==${version}`);
+  say(`${packages.join(", ")} for Python (pip)`);
   const pip = [
     "-m",
     "pip",
@@ -196,11 +200,12 @@ async function pythonRequests() {
     "--quiet",
     "--disable-pip-version-check",
     "--root-user-action=ignore",
+    "--upgrade",
     "--target",
     PYTHON_PACKAGES,
   ];
-  await run("python3", [...pip, `requests==${REQUESTS}`], {
-    failure: "pip could not install requests: see above (Debian: apt-get install python3-pip)",
+  await run("python3", [...pip, ...packages], {
+    failure: "pip could not install them: see above (Debian: apt-get install python3-pip)",
   });
 }
 

@@ -26,8 +26,9 @@ export const NIGHTLY = "nightly-2026-05-20";
 export const STABLE = "1.95.0";
 export const WASM_TARGET = "wasm32-unknown-unknown";
 export const WORKER_BUILD = "0.8.7";
-/** Of Python's HTTP client; and where it is. */
-export const REQUESTS = "2.34.2";
+/** Python's packages that the tests use, by the names that they have on disk: an HTTP client, a parser of metrics and one of YAML. */
+export const PYTHON_REQUIRED = { requests: "2.34.2", prometheus_client: "0.26.0", pyyaml: "6.0.3" };
+/** Where they are. */
 export const PYTHON_PACKAGES = join(TOOLS, "python");
 
 /** wrangler, Miniflare and undici want this Node; npm brings it (the package `node`). */

@@ -1,4 +1,4 @@
-//! Validates the rooms and checks of a wrangler.toml and says what each will do.
+//! Validates the rooms, checks and webhooks of a wrangler.toml and says what each will do.
 
 // All fields of a room stand in one `json!`.
 #![recursion_limit = "256"]
@@ -14,7 +14,7 @@ use clap::Parser;
 
 use crate::project::Project;
 
-/// Validates the waiting rooms and health checks of a wrangler.toml and says in plain words what each will do.
+/// Validates the waiting rooms, health checks and webhooks of a wrangler.toml and says in plain words what each will do.
 ///
 /// A room is one table of vars; its name is what follows ROOM_, in lower case. Run this before every deploy: a room
 /// with an error is switched off at run time, and its visitors go to the origin without waiting.
@@ -140,6 +140,22 @@ A check of the origin's health:
   suspended = false                 true: nothing is asked
   description = ""
 
+Who is told what is new, docs/webhooks.md:
+
+  [vars.WEBHOOK_CHAT]
+  url = "https://hooks.example.com/anteroom"
+                                    https; left out: the secret WEBHOOK_URL_CHAT says it
+  rooms = ["shop"]                  left out: all
+  news = ["queueing_started", "queueing_ended"]
+                                    left out: all. queueing_started, queueing_ended, wait_above, wait_below,
+                                    event_prequeue_started, event_started, event_ended, origin_unhealthy,
+                                    origin_healthy, limits_changed, steered, fallback_in_use, fallback_ended,
+                                    limit_exceeded
+  wait_minutes = 10                 of wait_above and wait_below, 1 to 1440
+  format = "standard"               or "slack", "discord", "teams", "google_chat"
+  description = ""
+                                    its messages are signed with the secret WEBHOOK_SECRET_CHAT, whsec_ and base64
+
 Exit status: 0 when everything is valid (there may be warnings), 1 when there are errors, 2 for wrong arguments.
 
 Examples:
@@ -171,6 +187,14 @@ fn print_sentences(project: &Project) -> std::io::Result<()> {
     }
     for check in project.checks.iter() {
         let mut sentences = sentences::of_check(check).into_iter();
+        writeln!(out, "{}", sentences.next().unwrap_or_default())?;
+        for sentence in sentences {
+            writeln!(out, "  {sentence}")?;
+        }
+        writeln!(out)?;
+    }
+    for webhook in project.webhooks.iter() {
+        let mut sentences = sentences::of_webhook(webhook).into_iter();
         writeln!(out, "{}", sentences.next().unwrap_or_default())?;
         for sentence in sentences {
             writeln!(out, "  {sentence}")?;
@@ -215,6 +239,7 @@ fn print_json(project: &Project) -> std::io::Result<()> {
         "search_engine_crawler_bypass": project.crawlers_bypass,
         "rooms": rooms,
         "checks": project.checks.iter().map(sentences::check_as_json).collect::<Vec<_>>(),
+        "webhooks": project.webhooks.iter().map(sentences::webhook_as_json).collect::<Vec<_>>(),
         "warnings": project.warnings,
         "errors": errors,
     });

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use anteroom::config::{ConfigError, Part, Room, Rooms, Secure, SlotStrategy};
+use anteroom::config::{
+    ConfigError, Part, Room, Rooms, Secure, SlotStrategy, Webhook, WebhookFormat, Webhooks, is_webhook_secret,
+};
 use anteroom::health::check::{Check, Checks, Target};
 use serde_json::{Number, Value as Json};
 use toml::{Table, Value as Toml};
@@ -33,6 +35,8 @@ pub struct Project {
     pub rooms: Rooms,
     /// The checks that work.
     pub checks: Checks,
+    /// The webhooks that work.
+    pub webhooks: Webhooks,
     /// `ORIGIN`, if it is valid.
     pub origin: Option<String>,
     /// `SEARCH_ENGINE_CRAWLER_BYPASS`.
@@ -43,10 +47,10 @@ pub struct Project {
     pub problems: Vec<Problem>,
 }
 
-/// One error: of a room or a check, or of the configuration around them.
+/// One error: of a room, a check, an event or a webhook, or of the configuration around them.
 #[derive(Debug)]
 pub enum Problem {
-    /// A room's or a check's.
+    /// A room's, a check's, an event's or a webhook's.
     Part(ConfigError),
     /// Anything else's.
     File {
@@ -94,6 +98,7 @@ impl Problem {
             "room": of(Part::Room),
             "check": of(Part::Check),
             "event": of(Part::Event),
+            "webhook": of(Part::Webhook),
             "field": field,
             "value": value,
             "message": message,
@@ -207,8 +212,8 @@ impl Project {
                 self.judge_health_days(prefix, value);
             } else if name == "SEARCH_ENGINE_CRAWLER_BYPASS" {
                 self.judge_crawlers(prefix, value);
-            } else if ["COOKIE_KEYS", "ADMIN_TOKEN", "OPERATOR_TOKENS", "WEBHOOK_SECRET", "DRAW_KEY"]
-                .contains(&name.as_str())
+            } else if ["COOKIE_KEYS", "ADMIN_TOKEN", "OPERATOR_TOKENS", "DRAW_KEY"].contains(&name.as_str())
+                || value.is_string() && is_webhook_secret(name)
             {
                 self.warn(format!(
                     "{name} is a secret, and vars are not: anyone who reads this file has it. Remove it here and \
@@ -233,8 +238,14 @@ impl Project {
         }
         let (checks, errors) = Checks::from_vars(values.iter().cloned());
         self.problems.extend(errors.into_iter().map(Problem::Part));
-        let (rooms, errors) = Rooms::from_vars(values.into_iter());
+        let (rooms, errors) = Rooms::from_vars(values.iter().cloned());
         self.problems.extend(errors.into_iter().map(Problem::Part));
+        let (webhooks, errors) = Webhooks::from_vars(values.into_iter(), &rooms);
+        self.problems.extend(errors.into_iter().map(Problem::Part));
+        for webhook in webhooks.iter() {
+            self.warnings.extend(warnings_of_webhook(webhook));
+        }
+        self.webhooks = webhooks;
         if rooms.is_empty() && rooms.broken().is_empty() {
             self.warn(format!(
                 "There are no rooms: every request goes to the origin. Write [{prefix}vars.ROOM_SHOP]."
@@ -424,6 +435,30 @@ fn warnings_of(room: &Room) -> Vec<String> {
     warnings
 }
 
+/// What is valid in a webhook but probably not meant.
+fn warnings_of_webhook(webhook: &Webhook) -> Vec<String> {
+    let (name, mut warnings) = (&webhook.name, Vec::new());
+    let url = webhook.url.as_deref().unwrap_or_default();
+    if webhook.format != WebhookFormat::Standard && !url.is_empty() {
+        warnings.push(format!(
+            "Webhook {name} has its url here: whoever has the address of a chat's webhook may write there. Remove it and \
+             run `npx wrangler secret put {}`.",
+            webhook.url_secret_name()
+        ));
+    }
+    let chats = [
+        ("https://hooks.slack.com/", WebhookFormat::Slack, "slack"),
+        ("https://discord.com/", WebhookFormat::Discord, "discord"),
+        ("https://chat.googleapis.com/", WebhookFormat::GoogleChat, "google_chat"),
+    ];
+    for (start, format, word) in chats {
+        if url.starts_with(start) && webhook.format != format {
+            warnings.push(format!("Webhook {name} is one of {start}, which needs format = \"{word}\"."));
+        }
+    }
+    warnings
+}
+
 /// What is valid in a check but probably not meant.
 fn warnings_of_check(check: &Check, rooms: &Rooms) -> Vec<String> {
     let name = &check.name;
@@ -484,7 +519,7 @@ fn is_private(host: &str) -> bool {
 
 /// What a name looks like the name of: `ROOM_SHOP`, `room_shop`, `Room-Shop`, `check_origin`.
 fn looks_like(name: &str) -> Option<Part> {
-    [Part::Room, Part::Check, Part::Event].into_iter().find(|part| {
+    [Part::Room, Part::Check, Part::Event, Part::Webhook].into_iter().find(|part| {
         let prefix = part.var_prefix();
         name.get(..prefix.len()).is_some_and(|start| start.replace('-', "_").eq_ignore_ascii_case(prefix))
     })

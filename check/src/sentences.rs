@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use anteroom::bypass::BypassRule;
 use anteroom::config::{
     BindTicket, Count, Event, OnError, OnUnhealthy, OriginGuard, PageSettings, QueueingMethod, RateWindow,
-    Room, SameSite, Secure, SlotStrategy, TurnstileAction, TurnstileMode, WhenFull, rfc3339,
+    Room, SameSite, Secure, SlotStrategy, TurnstileAction, TurnstileMode, Webhook, WebhookFormat, WhenFull,
+    rfc3339,
 };
 use anteroom::health::check::{Check, OBSERVERS, SEARCHED_BODY, Target};
 use anteroom::origin::GuardStrategy;
@@ -415,6 +416,70 @@ pub fn check_as_json(check: &Check) -> serde_json::Value {
         "regions": check.regions.iter().map(|region| region.name).collect::<Vec<_>>(),
         "suspended": check.suspended,
         "sentences": of_check(check),
+    })
+}
+
+/// What a webhook will send: one headline and the sentences below it.
+pub fn of_webhook(webhook: &Webhook) -> Vec<String> {
+    let name = &webhook.name;
+    let to = match &webhook.url {
+        Some(url) => url.clone(),
+        None => format!("the address in the secret {}", webhook.url_secret_name()),
+    };
+    let rooms = match webhook.rooms.as_slice() {
+        [] => "every room".to_owned(),
+        [room] => format!("room {room}"),
+        rooms => format!("the rooms {}", rooms.join(", ")),
+    };
+    let news: Vec<&str> = webhook.news.iter().map(|kind| kind.name()).collect();
+    let mut sentences = vec![
+        format!("Webhook {name} sends to {to} what is new in {rooms}."),
+        format!("It sends: {}.", news.join(", ")),
+    ];
+    if let Some(minutes) = webhook.wait_minutes {
+        let minutes = count(minutes.into(), "minute", "minutes");
+        sentences.push(format!(
+            "A wait is news when the estimate is at least {minutes}, and when it is well below again."
+        ));
+    }
+    sentences.push(match webhook.format {
+        WebhookFormat::Standard => format!(
+            "Messages are signed with the secret {}; without it nothing is sent.",
+            webhook.secret_name()
+        ),
+        format => format!("Messages are written as {} wants them.", format_words(format)),
+    });
+    sentences.push("What is not answered with 2xx within 10 seconds is sent again, for a day.".to_owned());
+    sentences
+}
+
+fn format_words(format: WebhookFormat) -> &'static str {
+    match format {
+        WebhookFormat::Standard => "Standard Webhooks",
+        WebhookFormat::Slack => "Slack",
+        WebhookFormat::Discord => "Discord",
+        WebhookFormat::Teams => "Microsoft Teams",
+        WebhookFormat::GoogleChat => "Google Chat",
+    }
+}
+
+/// The webhook's settings under the names of its fields, and its sentences.
+pub fn webhook_as_json(webhook: &Webhook) -> serde_json::Value {
+    serde_json::json!({
+        "name": webhook.name,
+        "url": webhook.url,
+        "rooms": webhook.rooms,
+        "news": webhook.news,
+        "wait_minutes": webhook.wait_minutes,
+        "format": match webhook.format {
+            WebhookFormat::Standard => "standard",
+            WebhookFormat::Slack => "slack",
+            WebhookFormat::Discord => "discord",
+            WebhookFormat::Teams => "teams",
+            WebhookFormat::GoogleChat => "google_chat",
+        },
+        "description": webhook.description,
+        "sentences": of_webhook(webhook),
     })
 }
 

@@ -13,6 +13,7 @@ mod rooms;
 mod routes;
 mod rules;
 mod visit;
+mod webhook;
 
 pub use event::{Event, Phase, rfc3339};
 pub use page::{LANGUAGES, PageSettings};
@@ -26,3 +27,5 @@ pub use room::{
 pub(crate) use rooms::bare_host;
 pub use rooms::{BrokenRoom, Coverage, MAX_ROOMS, Rooms};
 pub use routes::Route;
+pub use webhook::{MAX_WEBHOOKS, WEBHOOK_FIELDS, Webhook, WebhookFormat, Webhooks};
+pub use webhook::{is_address as is_webhook_address, is_secret as is_webhook_secret};

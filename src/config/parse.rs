@@ -110,6 +110,8 @@ pub enum Part {
     Check,
     /// An event of a room, `[vars.EVENT_<NAME>]`.
     Event,
+    /// Who is told what is new, `[vars.WEBHOOK_<NAME>]`.
+    Webhook,
 }
 
 impl Part {
@@ -119,6 +121,7 @@ impl Part {
             Self::Room => VAR_PREFIX,
             Self::Check => "CHECK_",
             Self::Event => "EVENT_",
+            Self::Webhook => "WEBHOOK_",
         }
     }
 
@@ -128,6 +131,7 @@ impl Part {
             Self::Room => "room",
             Self::Check => "check",
             Self::Event => "event",
+            Self::Webhook => "webhook",
         }
     }
 }
@@ -325,6 +329,7 @@ impl<'a> Table<'a> {
                 Part::Room => "ROOM_SHOP",
                 Part::Check => "CHECK_ORIGIN",
                 Part::Event => "EVENT_SALE",
+                Part::Webhook => "WEBHOOK_CHAT",
             };
             table.refuse(
                 "name",

@@ -133,7 +133,9 @@ const policy = (nonce) =>
  */
 export function previewFacts(page, room) {
   const now = room.taken_at || Date.now();
-  const waits = (room.buckets ?? []).map((bucket) => bucket.wait_seconds).filter((seconds) => seconds !== null);
+  const waits = (room.buckets ?? [])
+    .map((bucket) => bucket.wait_seconds)
+    .filter((seconds) => seconds !== null);
   const seconds = room.status === "queueing" && waits.length > 0 ? Math.max(...waits) : null;
   const percent = (part) => (seconds === null ? null : Math.floor((seconds * part) / 100));
   const event = (room.events ?? []).find(({ phase }) => phase === "prequeueing" || phase === "active");

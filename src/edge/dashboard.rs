@@ -8,39 +8,29 @@ use worker::{Error, Result};
 
 use super::asked::query;
 use crate::config::{PageSettings, Room, SameSite};
+use crate::operator::Operator;
 
-/// The page on which operators sign in, with status 401. `problem`: a sentence about what they have just tried; empty
-/// when they have tried nothing.
-///
-/// # Errors
-/// When the platform breaks its word.
+/// The page on which operators sign in, with status 401. `problem`: a sentence about what somebody has just tried; empty
+/// when nothing was tried.
 pub fn sign_in(problem: &str) -> Result<JsValue> {
     call("signIn", &[problem.into()])
 }
 
-/// The dashboard, for an operator who is signed in. `status` is the answer of `GET /__anteroom/status`, for browsers
-/// without JavaScript; empty: these see no figures.
-///
-/// # Errors
-/// When the platform breaks its word.
-pub fn page(name: &str, role: &str, status: &str) -> Result<JsValue> {
-    call("page", &[name.into(), role.into(), status.into()])
+/// The dashboard, for an operator who has signed in. `status` is the answer of `GET /__anteroom/status`, for browsers
+/// without JavaScript.
+pub fn page(operator: &Operator, status: &str) -> Result<JsValue> {
+    call("page", &[operator.name.as_str().into(), operator.role.name().into(), status.into()])
 }
 
-/// The dashboard's script or style. They are the same for everybody and need no token. `None`: the path is neither's.
-pub fn asset(request: &web_sys::Request, path: &str) -> Option<Result<JsValue>> {
-    let is_file = matches!(path, "/__anteroom/dashboard.js" | "/__anteroom/dashboard.css");
-    let version = || query(request, "v").unwrap_or_default();
-    is_file.then(|| call("asset", &[path.into(), version().into()]))
+/// The dashboard's script or style. They are the same for everybody and need no token.
+pub fn asset(request: &web_sys::Request, path: &str) -> Result<JsValue> {
+    call("asset", &[path.into(), query(request, "v").unwrap_or_default().into()])
 }
 
 /// The page that somebody sees who comes to the room now and must wait, in the language that the address asks for
 /// (`language`). `status` is the room's part of `GET /__anteroom/status`.
-///
-/// # Errors
-/// When the platform breaks its word.
 pub fn preview(request: &web_sys::Request, room: &Room, status: &str) -> Result<JsValue> {
-    let page = serde_json::to_string(&Chosen::from(room))?;
+    let page = serde_json::to_string(&Page::from(room))?;
     let language = query(request, "language").unwrap_or_default();
     call("preview", &[page.into(), status.into(), language.into(), request.into()])
 }
@@ -49,7 +39,8 @@ pub fn preview(request: &web_sys::Request, room: &Room, status: &str) -> Result<
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 #[allow(clippy::struct_excessive_bools, reason = "the owner's switches, each of its own")]
-struct Chosen<'a> {
+#[allow(clippy::struct_field_names, reason = "the names of the facts")]
+struct Page<'a> {
     language: &'a str,
     visitor_languages: bool,
     custom_page: &'a str,
@@ -61,7 +52,7 @@ struct Chosen<'a> {
     kept_seconds: u32,
 }
 
-impl<'a> From<&'a Room> for Chosen<'a> {
+impl<'a> From<&'a Room> for Page<'a> {
     fn from(room: &'a Room) -> Self {
         let page: &PageSettings = &room.page;
         Self {

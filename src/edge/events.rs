@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::clock::now;
 use super::settings::Settings;
-use crate::config::{Event, Phase, Room, rfc3339};
+use crate::config::{Event, Room, rfc3339};
 
 #[derive(Serialize)]
 struct EventStatus<'a> {
@@ -23,19 +23,6 @@ struct EventStatus<'a> {
     overrides: &'a Map<String, Value>,
     /// The room's fields as they are while the event is active.
     effective: Map<String, Value>,
-}
-
-/// Where a room is in its events, for its status.
-#[derive(Serialize)]
-pub struct RoomPhase {
-    /// `prequeueing` or `active`; `null`: in no event.
-    pub event_phase: Option<&'static str>,
-    /// The event, from its prequeue until its end; empty: none.
-    pub event_id: String,
-    /// When the next event starts.
-    pub next_event_start_time: Option<String>,
-    /// When its prequeue begins.
-    pub next_event_prequeue_start_time: Option<String>,
 }
 
 /// The events of all rooms, as JSON.
@@ -73,22 +60,5 @@ fn status<'a>(room: &'a Room, event: &'a Event, time: u64) -> EventStatus<'a> {
         description: &event.description,
         overrides: &event.overrides,
         effective: event.effective(),
-    }
-}
-
-/// Where a room is in its events.
-pub fn of_room(room: &Room) -> RoomPhase {
-    let time = now();
-    let (event_phase, event) = match room.at(time).1 {
-        Phase::None => (None, None),
-        Phase::Prequeue { event, .. } => (Some("prequeueing"), Some(event)),
-        Phase::Active { event, .. } => (Some("active"), Some(event)),
-    };
-    let next = room.next_event(time);
-    RoomPhase {
-        event_phase,
-        event_id: event.map(|event| event.name.clone()).unwrap_or_default(),
-        next_event_start_time: next.map(|event| rfc3339(event.start)),
-        next_event_prequeue_start_time: next.and_then(|event| event.prequeue).map(rfc3339),
     }
 }

@@ -13,9 +13,9 @@ use super::passport::{
     Carrier, HeaderLine, Passport, Revocable, TICKET_HEADER, is_revoked, remember_revoked,
 };
 use super::platform::{colo, likely_colo};
-use super::room_worker::{Place, is_due_to_hear, steered, time_in};
+use super::room_worker::{Place, is_due_to_hear, note_bypassed, steered, time_in};
 use super::settings::Settings;
-use super::{bypass, health, operator, own, turnstile};
+use super::{bypass, health, operator, own, rehearsal, turnstile};
 use crate::answer::{self, DrawFacts, Estimate, EventView, WaitingView};
 use crate::bypass::Concern;
 use crate::config::{BindTicket, Coverage, QueueingMethod, Room};
@@ -77,6 +77,8 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     }
     let may_bypass = settings.crawlers_bypass || !room.bypass_rules.is_empty();
     if may_bypass && bypass::is_bypassed(&settings, room, &request) {
+        let place = |colo| Place::new(deployed, colo, host, &env, &settings);
+        note_bypassed(room, &request.inner, place, &context);
         return not_ours(&request);
     }
     let bound_to = bound_to(room, &request.inner);
@@ -126,8 +128,13 @@ pub fn end_session(
     let url = request.url();
     let (https, host, _) = parts(&url);
     let place = Place::new(room, likely_colo(request), host, env, &settings);
-    let left = CheckIn::Leave { id: session.id, from: session.last_check_in, at: place.time() };
-    place.note(left, context);
+    let left = CheckIn::Leave {
+        id: session.id,
+        from: session.last_check_in,
+        at: place.time(),
+        entered: session.entered,
+    };
+    place.note(left, false, context);
     remember_revoked(session.id, now());
     Some(match session.carrier {
         Carrier::Cookie => ("set-cookie", set_cookie(room, "", 0, https)),
@@ -341,7 +348,7 @@ impl Visit {
         {
             let (id, bucket, at) = (ticket.id, self.bucket(ticket), self.place.time());
             let from = Seen::of(ticket, room);
-            self.place.note(CheckIn::GiveUp { id, bucket, from, at }, &self.context);
+            self.place.note(CheckIn::GiveUp { id, bucket, from, at }, false, &self.context);
         }
         own::response(204, &[], None)
     }
@@ -352,8 +359,13 @@ impl Visit {
         if !self.place.room.moves_on(&ticket, time) {
             return self.admit(&ticket, None);
         }
-        let check_in = CheckIn::Move { id: ticket.id, from: ticket.last_check_in, at: time };
-        self.place.note(check_in, &self.context);
+        let check_in = CheckIn::Move {
+            id: ticket.id,
+            from: ticket.last_check_in,
+            at: time,
+            entered: ticket.accepted_at,
+        };
+        self.place.note(check_in, false, &self.context);
         self.place.listen(&self.context);
         let moved = ticket.checked_in(time);
         let line = self.ticket_line(&moved)?;
@@ -366,7 +378,8 @@ impl Visit {
         let from = waited.then(|| Seen::of(&ticket, &self.place.room));
         let check_in =
             CheckIn::Enter { id: ticket.id, bucket: self.bucket(&ticket), from, at: time, minute, numbered };
-        self.place.note(check_in, &self.context);
+        let rehearsal = rehearsal::is_marked(&self.request.inner, &self.settings);
+        self.place.note(check_in, rehearsal, &self.context);
         let admitted = ticket.admitted(time);
         let line = self.ticket_line(&admitted)?;
         self.admit(&admitted, Some(line))
@@ -430,7 +443,11 @@ impl Visit {
         if self.is_counted(&ticket) && !ticket.uncounted {
             let from = counted.then(|| Seen::of(&ticket, room));
             let at = Seen::of(&waiting, room);
-            self.place.note(CheckIn::Wait { id: ticket.id, bucket, from, at }, &self.context);
+            self.place.note(
+                CheckIn::Wait { id: ticket.id, bucket, from, at },
+                from.is_none() && rehearsal::is_marked(&self.request.inner, &self.settings),
+                &self.context,
+            );
         }
         let turnstile = self
             .settings

@@ -79,6 +79,8 @@ pub struct Revocable<'a> {
     pub id: u64,
     /// The ticket's last check-in.
     pub last_check_in: u64,
+    /// When the user entered.
+    pub entered: Option<u64>,
     /// How the ticket travels.
     pub carrier: Carrier,
 }
@@ -87,16 +89,19 @@ impl<'a> Revocable<'a> {
     /// The text that [`Revocable::read`] reads.
     pub fn text(room: &Room, ticket: &Ticket, carrier: Carrier) -> String {
         let by = if carrier == Carrier::Cookie { 'c' } else { 'h' };
-        format!("{} {} {by} {}", ticket.id, ticket.last_check_in, room.name)
+        let inside = ticket.last_check_in.saturating_sub(ticket.accepted_at.unwrap_or(ticket.last_check_in));
+        format!("{} {} {inside} {by} {}", ticket.id, ticket.last_check_in, room.name)
     }
 
     /// What was handed out with the passport.
     pub fn read(text: &'a str) -> Option<Self> {
-        let mut parts = text.splitn(4, ' ');
+        let mut parts = text.splitn(5, ' ');
         let id = parts.next()?.parse().ok()?;
-        let last_check_in = parts.next()?.parse().ok()?;
+        let last_check_in: u64 = parts.next()?.parse().ok()?;
+        let inside: u64 = parts.next()?.parse().ok()?;
+        let entered = last_check_in.checked_sub(inside);
         let carrier = if parts.next()? == "c" { Carrier::Cookie } else { Carrier::Header };
-        Some(Self { room: parts.next()?, id, last_check_in, carrier })
+        Some(Self { room: parts.next()?, id, last_check_in, entered, carrier })
     }
 }
 

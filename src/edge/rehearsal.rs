@@ -44,6 +44,11 @@ pub fn handle(request: &web_sys::Request, settings: &Settings) -> Result<JsValue
     own::response(status, &headers, Some(&body))
 }
 
+/// Whether a request's visitor is one of a rehearsal.
+pub fn is_marked(request: &web_sys::Request, settings: &Settings) -> bool {
+    value(request).is_some_and(|value| read(&value, settings).is_ok())
+}
+
 fn value(request: &web_sys::Request) -> Option<String> {
     request.headers().get(HEADER).ok().flatten()
 }

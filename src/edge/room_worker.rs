@@ -9,9 +9,10 @@ use worker::{Cache, Context, Env, Headers, Response, Result};
 use super::calls::{ANYWHERE, COUNTER, DATA_CENTER, LocalBoxFuture, call, unreadable};
 use super::clock::{now, pause, random_id, within};
 use super::passages;
-use super::platform::log_error;
+use super::platform::{likely_colo, log_error};
 use super::settings::Settings;
 use crate::config::{Room, SlotStrategy};
+use crate::history::Count;
 use crate::pipeline::messages::{
     HOLD, HoldSessions, REPORT, STATE, StateAnswer, StateRequest, TAKE, Take, Taken, VERSION, WorkerAnswer,
     WorkerReport, colo_object,
@@ -39,8 +40,9 @@ const KEPT_AT: &str = "anteroom-kept-at";
 const CACHE_SECONDS: u32 = 10;
 /// Visitors who wait for a colleague's call look for its answer so often, in milliseconds.
 const LOOK_MS: u64 = 4;
-/// What is new must be heard within so long, in milliseconds: visitors wait for it.
-const HEAR_DEADLINE_MS: u64 = 250;
+/// What is new must be heard within so long, in milliseconds: visitors wait for it. A data center that sleeps has to ask
+/// Global, up to 300 ms away: with less, its first visitor would enter a closed room.
+const HEAR_DEADLINE_MS: u64 = 500;
 /// A report is tried so often by one request: every second, while the platform lets it go on.
 const REPORT_TRIES: usize = 25;
 /// A report may take so long; visitors do not wait for it, in milliseconds.
@@ -110,6 +112,38 @@ pub fn is_due_to_hear(room: &str) -> bool {
     })
 }
 
+/// A request has gone past a room. When a report must tell of it, `place` is asked where.
+pub fn note_bypassed(
+    room: &Room,
+    request: &web_sys::Request,
+    place: impl FnOnce(String) -> Place,
+    context: &Context,
+) {
+    let (colo, time) = (likely_colo(request), now());
+    let known = WORKERS.with_borrow_mut(|workers| {
+        let (_, worker) = workers.iter_mut().find(|((name, here), _)| *name == room.name && *here == colo)?;
+        worker.outbox.note_bypassed(time);
+        Some(worker.outbox.announce(time))
+    });
+    if known == Some(None) {
+        return;
+    }
+    let place = place(colo);
+    let wait = match known.flatten() {
+        Some(wait) => Some(wait),
+        None => place
+            .with(|worker| {
+                worker.outbox.note_bypassed(time);
+                worker.outbox.announce(time)
+            })
+            .ok()
+            .flatten(),
+    };
+    if let Some(wait) = wait {
+        context.wait_until(async move { place.report(wait).await });
+    }
+}
+
 /// The time to go by in a room, as [`Place::time`], by what is known of the room in any colo: all of it comes from one
 /// Global. It is for requests whose colo need not be known.
 pub fn time_in(room: &str) -> u64 {
@@ -148,9 +182,17 @@ impl Place {
         self.with(|worker| worker.keeper.hears(time)).unwrap_or(false)
     }
 
-    /// Asks the data center what is new.
+    /// Asks the data center what is new, for a visitor who waits for it.
     pub async fn hear(&self) {
-        let heard = self.ask_data_center(self.deadline_ms.min(HEAR_DEADLINE_MS)).await;
+        // Where nothing is known the data center may have to be made first.
+        let knows = self.known().is_some();
+        let deadline_ms =
+            if knows { self.deadline_ms.min(HEAR_DEADLINE_MS) } else { WAKING * self.deadline_ms };
+        self.hear_within(deadline_ms).await;
+    }
+
+    async fn hear_within(&self, deadline_ms: u64) {
+        let heard = self.ask_data_center(deadline_ms).await;
         let _ = self.with(|worker| worker.keeper.heard(heard, now()));
     }
 
@@ -159,7 +201,7 @@ impl Place {
         if self.hears() {
             let here = self.clone();
             context.wait_until(async move {
-                here.hear().await;
+                here.hear_within(REPORT_DEADLINE_MS).await;
                 here.report_what_is_due().await;
             });
         }
@@ -227,7 +269,13 @@ impl Place {
     /// answered.
     async fn ask_data_center(&self, deadline_ms: u64) -> bool {
         let name = colo_object(&self.room.name, &self.colo);
-        let request = StateRequest { v: VERSION, minute: minute_of(now()), given: None, colo: String::new() };
+        let request = StateRequest {
+            v: VERSION,
+            minute: minute_of(now()),
+            given: None,
+            colo: String::new(),
+            leases: 0,
+        };
         let answer: Result<StateAnswer> =
             call(&self.env, DATA_CENTER, &name, STATE, &request, deadline_ms).await;
         match answer {
@@ -362,6 +410,7 @@ impl Place {
         let addresses = if self.room.one_place_per_address { addresses } else { Vec::new() };
         let steering = self.with(|worker| worker.keeper.overrides().clone()).unwrap_or_default();
         let message = Take { v: VERSION, asks, loan, addresses, steering };
+        self.count(if binding == COUNTER { Count::CounterCalls } else { Count::AnywhereCalls });
         let taken: Result<Taken> = call(&self.env, binding, name, TAKE, &message, deadline_ms).await;
         let taken = taken.map_err(|error| log_error(&error.to_string())).ok();
         if lends {
@@ -406,10 +455,20 @@ impl Place {
         }
     }
 
-    /// Notes a check-in and sees to its report after the response.
-    pub fn note(&self, check_in: CheckIn, context: &Context) {
+    /// Counts what goes along with the next report.
+    fn count(&self, count: Count) {
+        let _ = self.with(|worker| worker.outbox.count(count));
+    }
+
+    /// Notes a check-in and sees to its report after the response. `rehearsal`: the visitor is one of a rehearsal.
+    pub fn note(&self, check_in: CheckIn, rehearsal: bool, context: &Context) {
         let time = self.time();
         let noted = self.with(|worker| {
+            match check_in {
+                CheckIn::Enter { .. } if rehearsal => worker.outbox.count(Count::RehearsalNewUsers),
+                CheckIn::Wait { from: None, .. } if rehearsal => worker.outbox.count(Count::RehearsalJoins),
+                _ => {}
+            }
             let calm = worker.keeper.level() == Level::Calm && worker.keeper.watched();
             let level = if calm { Level::Busy } else { worker.keeper.level() };
             worker.outbox.note(&self.room, check_in, level, time);
@@ -424,6 +483,7 @@ impl Place {
             context.wait_until(async move {
                 let hold = HoldSessions { v: VERSION, sessions: 1 };
                 for _ in 0..HOLD_TRIES {
+                    place.count(Count::AnywhereCalls);
                     let answer: Result<()> =
                         call(&place.env, ANYWHERE, &place.room.name, HOLD, &hold, place.deadline_ms).await;
                     match answer {

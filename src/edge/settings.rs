@@ -9,8 +9,9 @@ use wasm_bindgen::JsValue;
 use worker::Env;
 
 use super::platform::log_error;
-use crate::config::{Room, Rooms};
+use crate::config::{Room, Rooms, WebhookFormat, Webhooks, is_webhook_address};
 use crate::health::check::Checks;
+use crate::news::delivery::SigningSecrets;
 use crate::operator::Operators;
 use crate::queue::DrawKey;
 use crate::ticket::{AdmissionKey, KeyRing, MIN_ADMISSION_KEY};
@@ -31,6 +32,14 @@ pub enum HealthPage {
     Token,
     /// Nobody.
     Off,
+}
+
+/// Where a webhook's messages are sent.
+pub struct Receiver {
+    /// The address.
+    pub url: String,
+    /// What they are signed with; `None`: chat tools do not look at it.
+    pub secrets: Option<SigningSecrets>,
 }
 
 /// What the owner deployed.
@@ -57,6 +66,10 @@ pub struct Settings {
     pub operators: Operators,
     /// The secret of the health checks' webhook; `None`: it is closed.
     pub webhook_secret: Option<String>,
+    /// Who is told what is new.
+    pub webhooks: Webhooks,
+    /// Where their messages are sent, by name. A webhook that is not among them is sent nothing.
+    pub receivers: LiteMap<String, Receiver>,
     /// Who may see the origin's health.
     pub health_page: HealthPage,
     /// How many days of it are kept (`HEALTH_DAYS`).
@@ -104,6 +117,8 @@ impl Settings {
         let (rooms, mut errors) = Rooms::from_vars(vars("ROOM_").chain(vars("EVENT_")));
         let (checks, errors_of_checks) = Checks::from_vars(vars("CHECK_"));
         errors.extend(errors_of_checks);
+        let (webhooks, errors_of_webhooks) = Webhooks::from_vars(vars("WEBHOOK_"), &rooms);
+        errors.extend(errors_of_webhooks);
         let mut problems: Vec<String> = errors.iter().map(ToString::to_string).collect();
         let cookie_keys = text_var(env, "COOKIE_KEYS").unwrap_or_default();
         let draw_key = secret(env, "DRAW_KEY");
@@ -115,6 +130,7 @@ impl Settings {
             }
         };
         let admission = admission_key(env, &mut problems);
+        let receivers = receivers(env, &webhooks, &mut problems);
         let (operators, wrong) = Operators::parse(
             secret(env, "ADMIN_TOKEN").as_deref(),
             secret(env, "OPERATOR_TOKENS").as_deref(),
@@ -176,6 +192,8 @@ impl Settings {
             keys,
             draw_key: DrawKey::new(draw_key.as_deref(), &cookie_keys),
             webhook_secret: secret(env, "WEBHOOK_SECRET"),
+            webhooks,
+            receivers,
             health_page,
             health_days,
             origin: text_var(env, "ORIGIN")
@@ -191,6 +209,38 @@ impl Settings {
             problems,
         }
     }
+}
+
+/// Where the webhooks' messages are sent, for those that can be sent any.
+fn receivers(env: &Env, webhooks: &Webhooks, problems: &mut Vec<String>) -> LiteMap<String, Receiver> {
+    let mut receivers = LiteMap::new();
+    for webhook in webhooks.iter() {
+        let secret_name = webhook.secret_name();
+        let text = secret(env, &secret_name);
+        let secrets = text.as_deref().and_then(SigningSecrets::parse);
+        // A secret that is there but wrong is a mistake, whatever the format.
+        if secrets.is_none() && (text.is_some() || webhook.format == WebhookFormat::Standard) {
+            problems.push(format!(
+                "webhook {}: the secret {secret_name} must be whsec_ and 24 to 64 random bytes in base64; until then \
+                 nothing is sent. Fix: echo \"whsec_$(openssl rand -base64 32)\" | npx wrangler secret put {secret_name}",
+                webhook.name
+            ));
+            continue;
+        }
+        let url_name = webhook.url_secret_name();
+        let url = webhook.url.clone().or_else(|| secret(env, &url_name).map(|url| url.trim().to_owned()));
+        match url.filter(|url| is_webhook_address(url)) {
+            Some(url) => {
+                receivers.insert(webhook.name.clone(), Receiver { url, secrets });
+            }
+            None => problems.push(format!(
+                "webhook {}: there is no url, and the secret {url_name} is no https URL; until then nothing is sent. \
+                 Fix: npx wrangler secret put {url_name}",
+                webhook.name
+            )),
+        }
+    }
+    receivers
 }
 
 /// Signs what the origin is told, if the owner wants that.

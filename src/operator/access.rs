@@ -17,6 +17,10 @@ pub enum Needs {
 pub enum Target {
     /// The dashboard; the sign-in page for whoever has not signed in.
     Page,
+    /// The dashboard's script or style.
+    Asset,
+    /// The page that visitors of a room see now.
+    Preview,
     /// A token for a session.
     SignIn,
     /// The end of a session.
@@ -43,10 +47,6 @@ pub enum Target {
     Draws,
     /// Whether a mark of a rehearsal is good.
     Rehearsal,
-    /// The dashboard's script or style.
-    Asset,
-    /// The page that visitors of a room see right now.
-    Preview,
     /// The origin's health; `edge/health.rs` has its rules.
     Health,
 }

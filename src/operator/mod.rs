@@ -3,8 +3,11 @@
 //! 1. [`Operators`] are the named tokens of the deployment, each with a [`Role`].
 //! 2. [`Session`] is what a browser gets for a token: a sealed cookie that ends with the token, or after 12 hours.
 //! 3. [`ENDPOINTS`] says what there is, and what it needs. [`admit`] lets a request in, or says why not.
+//!
+//! [`metrics`] writes what rooms do for Prometheus.
 
 mod access;
+pub mod metrics;
 mod session;
 mod tokens;
 

@@ -77,14 +77,23 @@ impl Hold {
         news
     }
 
-    /// A check that says that the origin is unhealthy, and since when.
+    /// The check that has said for longest that the origin is unhealthy, and since when.
     pub fn unhealthy_check(&self, room: &Room) -> Option<(&str, u64)> {
+        self.unhealthy_checks(room).min_by_key(|(_, since)| *since)
+    }
+
+    /// The checks that say that the origin is unhealthy, and since when.
+    pub fn unhealthy_checks(&self, room: &Room) -> impl Iterator<Item = (&str, u64)> {
         // A check that the owner has taken from the room has nothing to say any more.
         self.checks
             .iter()
             .filter(|(name, healthy, _)| !healthy && room.listens_to(name))
             .map(|(name, _, since)| (name.as_str(), *since))
-            .min_by_key(|(_, since)| *since)
+    }
+
+    /// Whether new users wait because what passes through the room says that the origin is down.
+    pub fn is_down(&self) -> bool {
+        self.held && self.is_down
     }
 
     /// Whether new users wait.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::trail::{Origin, Step, Trail};
 use super::{CheckIn, Seen, SlotCounts, WAITING_SLOT_MS};
 use crate::config::Room;
+use crate::history::Change;
 use crate::queue::{Remembered, minute_of, start_of};
 
 /// At most so many minute-buckets wait apart; one more is counted with its younger neighbour, or with the youngest.
@@ -48,58 +49,73 @@ impl Census {
 
     /// Counts a check-in. Where the ticket's trail leads on from the moment that its cookie names, the check-in
     /// starts from there, so that parallel requests and retries with one cookie count once.
-    pub fn apply(&mut self, check_in: &CheckIn, trails: &mut Remembered<Trail>) {
+    pub fn apply(&mut self, check_in: &CheckIn, trails: &mut Remembered<Trail>) -> Change {
         match *check_in {
             CheckIn::Wait { id, bucket, from, at } => {
                 if let Some(from) = from {
                     let trail = trails.get(id).unwrap_or_default();
                     let origin = trail.follow(from);
                     if origin.entered || at.at <= origin.at() {
-                        return;
+                        return Change::Nothing;
                     }
                     self.move_waiting(bucket, origin.counted(), Some(at));
                     trails.put(id, trail.with(origin.at(), at, Step::Goes), at.at);
+                    self.count_try(Some(from), at.at);
+                    Change::Waits { from: origin.counted(), at: at.at }
                 } else {
                     self.move_waiting(bucket, None, Some(at));
+                    self.count_try(None, at.at);
+                    Change::Joined { at: at.at }
                 }
-                self.count_try(from, at.at);
             }
             CheckIn::Enter { id, bucket, from, at, minute, numbered } => {
+                let mut waited = None;
                 if let Some(from) = from {
                     let trail = trails.get(id).unwrap_or_default();
                     let origin = trail.follow(from);
                     if origin.entered {
+                        // The visit began with the one that came first.
                         self.move_active(id, origin, at, trail, trails);
-                        return;
+                        return Change::Nothing;
                     }
                     self.move_waiting(bucket, origin.counted(), None);
                     trails.put(id, trail.with(origin.at(), at, Step::Enters), at);
+                    waited = Some((trail.since(origin.at()).unwrap_or(from.at), bucket, origin.counted()));
                 }
                 self.count_try(from, at);
                 let slot = self.slot_of(at);
                 self.active.add(slot, 1);
                 let admitted = if numbered { &mut self.admitted } else { &mut self.unnumbered };
                 admitted.add(u64::from(minute), 1);
+                Change::Entered { at, minute, numbered, waited }
             }
-            CheckIn::Move { id, from, at } => {
-                let trail = trails.get(id).unwrap_or_default();
-                self.move_active(id, trail.follow(from), at, trail, trails);
-            }
-            CheckIn::Leave { id, from, at } => {
+            CheckIn::Move { id, from, at, entered } => {
                 let trail = trails.get(id).unwrap_or_default();
                 let origin = trail.follow(from);
-                let Some(at) = leaving(from, &origin, at) else { return };
+                if !self.move_active(id, origin, at, trail, trails) {
+                    return Change::Nothing;
+                }
+                Change::Moved { from: origin.counted().map(|seen| seen.at), at, entered }
+            }
+            CheckIn::Leave { id, from, at, entered } => {
+                let trail = trails.get(id).unwrap_or_default();
+                let origin = trail.follow(from);
+                let Some(at) = leaving(from, &origin, at) else { return Change::Nothing };
                 let slot = self.slot_of(origin.at());
                 self.active.add(slot, -1);
                 trails.put(id, trail.with(origin.at(), at, Step::Leaves), at);
+                Change::Left { from: origin.at(), at, entered }
             }
             CheckIn::GiveUp { id, bucket, from, at } => {
                 let trail = trails.get(id).unwrap_or_default();
                 let origin = trail.follow(from);
                 // Who has entered does not wait: there is nothing to give up.
-                let Some(at) = leaving(from.at, &origin, at).filter(|_| !origin.entered) else { return };
+                let Some(at) = leaving(from.at, &origin, at).filter(|_| !origin.entered) else {
+                    return Change::Nothing;
+                };
                 self.move_waiting(bucket, origin.counted(), None);
                 trails.put(id, trail.with(origin.at(), at, Step::Leaves), at);
+                Change::GaveUp { at }
             }
         }
     }
@@ -111,6 +127,7 @@ impl Census {
         }
     }
 
+    /// Returns whether somebody moved.
     fn move_active(
         &mut self,
         id: u64,
@@ -118,9 +135,9 @@ impl Census {
         at: u64,
         trail: Trail,
         trails: &mut Remembered<Trail>,
-    ) {
+    ) -> bool {
         if at <= origin.at() {
-            return;
+            return false;
         }
         if let Some(from) = origin.counted() {
             let old = self.slot_of(from.at);
@@ -129,17 +146,17 @@ impl Census {
         let new = self.slot_of(at);
         self.active.add(new, 1);
         trails.put(id, trail.with(origin.at(), at, Step::Goes), at);
+        true
     }
 
     fn move_waiting(&mut self, bucket: u32, from: Option<Seen>, to: Option<Seen>) {
-        let slot = |seen: Seen| seen.at / WAITING_SLOT_MS + u64::from(seen.later);
         let bucket = self.bounded_bucket(bucket);
         let mut slots = self.waiting.remove(&bucket).unwrap_or_default();
         if let Some(from) = from {
-            slots.add(slot(from), -1);
+            slots.add(from.slot(), -1);
         }
         if let Some(to) = to {
-            slots.add(slot(to), 1);
+            slots.add(to.slot(), 1);
         }
         if !slots.is_empty() {
             self.waiting.insert(bucket, slots);

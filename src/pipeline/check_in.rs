@@ -30,6 +30,11 @@ impl Seen {
         let later = told_ms.saturating_sub(room.refresh_ms() * 11 / 10).div_ceil(WAITING_SLOT_MS);
         Self { at: ticket.last_check_in, later: later.min(u64::from(Self::LATEST)) as u8 }
     }
+
+    /// The waiting slot in which the visitor is counted.
+    pub fn slot(&self) -> u64 {
+        self.at / WAITING_SLOT_MS + u64::from(self.later)
+    }
 }
 
 /// As long as usual.
@@ -78,6 +83,8 @@ pub enum CheckIn {
         from: u64,
         /// Now.
         at: u64,
+        /// When the user entered; `None`: not known, an older version does not say it.
+        entered: Option<u64>,
     },
     /// An active user's session ends before its time: the slot is free. With a later request of the same ticket, which
     /// was under way, the user is active again.
@@ -88,6 +95,8 @@ pub enum CheckIn {
         from: u64,
         /// Now.
         at: u64,
+        /// When the user entered; `None`: not known.
+        entered: Option<u64>,
     },
     /// A visitor does not wait any longer, and is not counted. Whoever comes back with the same ticket is counted again.
     GiveUp {
@@ -113,8 +122,16 @@ impl CheckIn {
 
 /// On the wire: kind, ticket id, bucket, from (0: none), at, minute, whether numbered. What a kind does not have is 0.
 /// How much later than usual a waiting visitor is counted stands where it can be left aside: in the minute of those who
-/// wait and give up (`at`'s in the lowest eight bits, then `from`'s), and above the lowest bit of who enters.
+/// wait and give up (`at`'s in the lowest eight bits, then `from`'s), and above the lowest bit of who enters. When an
+/// active user entered stands in the place of the bucket: one more than the milliseconds until `from`; 0: not known.
 type Wire = (u8, u64, u32, u64, u64, u32, u8);
+
+/// How long a user had been inside at `from`, plus one; 0: not known.
+fn inside(from: u64, entered: Option<u64>) -> u32 {
+    entered.map_or(0, |entered| {
+        u32::try_from(from.saturating_sub(entered)).unwrap_or(u32::MAX).saturating_add(1)
+    })
+}
 
 fn laters(from: Seen, at: Seen) -> u32 {
     u32::from(at.later) | u32::from(from.later) << 8
@@ -131,8 +148,8 @@ impl From<CheckIn> for Wire {
                 let from = from.unwrap_or_default();
                 (1, id, bucket, from.at, at, minute, u8::from(numbered) | from.later << 1)
             }
-            CheckIn::Move { id, from, at } => (2, id, 0, from, at, 0, 0),
-            CheckIn::Leave { id, from, at } => (3, id, 0, from, at, 0, 0),
+            CheckIn::Move { id, from, at, entered } => (2, id, inside(from, entered), from, at, 0, 0),
+            CheckIn::Leave { id, from, at, entered } => (3, id, inside(from, entered), from, at, 0, 0),
             CheckIn::GiveUp { id, bucket, from, at } => {
                 (4, id, bucket, from.at, at, laters(from, Seen::default()), 0)
             }
@@ -145,6 +162,7 @@ impl TryFrom<Wire> for CheckIn {
 
     fn try_from((kind, id, bucket, from, at, minute, numbered): Wire) -> Result<Self, Self::Error> {
         let seen = |at: u64, later: u32| Seen { at, later: later as u8 & Seen::LATEST };
+        let entered = bucket.checked_sub(1).map(|inside| from.saturating_sub(inside.into()));
         let earlier = |later: u32| (from != 0).then(|| seen(from, later));
         match kind {
             0 => Ok(Self::Wait { id, bucket, from: earlier(minute >> 8), at: seen(at, minute) }),
@@ -156,8 +174,8 @@ impl TryFrom<Wire> for CheckIn {
                 minute,
                 numbered: numbered & 1 != 0,
             }),
-            2 => Ok(Self::Move { id, from, at }),
-            3 => Ok(Self::Leave { id, from, at }),
+            2 => Ok(Self::Move { id, from, at, entered }),
+            3 => Ok(Self::Leave { id, from, at, entered }),
             4 => Ok(Self::GiveUp { id, bucket, from: seen(from, minute >> 8), at }),
             _ => Err("a check-in of a kind that this version does not know"),
         }

@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use super::census::Census;
 use super::messages::{ColoReport, Given, VERSION, WorkerAnswer, WorkerReport};
-use super::{CALM_REPORT_MS, CheckIn, LATE_RENEWAL_MS, Trail};
+use super::{CALM_REPORT_MS, CheckIn, LATE_RENEWAL_MS, SlotCounts, Trail};
 use crate::config::Room;
+use crate::history::{Count, Tallies};
 use crate::origin::{OriginCounts, OriginReport};
-use crate::queue::{Clocked, Level, Remembered, StateKey};
+use crate::queue::{Clocked, Level, Remembered, StateKey, minute_of};
 use crate::steering::Overrides;
 
 /// Pushes to Global are so far apart while there is traffic.
@@ -32,6 +33,8 @@ const WORKER_MS: u64 = 10_000;
 pub const MAX_WORKERS: usize = 512;
 /// Tickets remembered against double counting, per generation: 100,000 active users in all, about 7 MB.
 const REMEMBERED_TICKETS: usize = 50_000;
+/// Of a worker's counts so many kinds are believed.
+const MAX_COUNTS: u64 = 64;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Worker {
@@ -40,6 +43,8 @@ struct Worker {
     reported_at: u64,
     /// What it has seen of the origin; `None`: not known, after a restart of the data center.
     origin: Option<OriginCounts>,
+    /// What it has counted, as far as that is in the tallies.
+    counts: SlotCounts,
 }
 
 /// What a data center keeps in storage.
@@ -53,6 +58,12 @@ pub struct SavedDataCenter {
     pub sequence: u64,
     /// Per worker: the last check-in that is in the counts.
     pub workers: Vec<(u64, u64)>,
+    /// What happened in the colo in the last minutes.
+    #[serde(default)]
+    pub tallies: Tallies,
+    /// Per worker: what it has counted, as far as that is in the tallies.
+    #[serde(default)]
+    pub counts: Vec<(u64, SlotCounts)>,
 }
 
 /// How soon the next push must leave.
@@ -74,6 +85,7 @@ pub struct DataCenter {
     instance: u64,
     census: Census,
     trails: Remembered<Trail>,
+    tallies: Tallies,
     workers: LiteMap<u64, Worker>,
     sequence: u64,
     state: Option<Clocked>,
@@ -103,6 +115,7 @@ impl DataCenter {
             census: Census::new(room),
             // Parallel requests come together within seconds; a session is long enough for every retry.
             trails: Remembered::new(room.session_ms(), REMEMBERED_TICKETS),
+            tallies: Tallies::default(),
             workers: LiteMap::new(),
             sequence: 0,
             state: None,
@@ -122,10 +135,16 @@ impl DataCenter {
             data_center.census.adapt(room);
             data_center.census.forget(room, now);
             data_center.sequence = saved.sequence;
+            data_center.tallies = saved.tallies;
             // Global still waits for the next push of the instance that has gone.
             data_center.dirty = true;
             for (worker, applied) in saved.workers {
                 data_center.workers.insert(worker, Worker { applied, durable: applied, ..Worker::default() });
+            }
+            for (worker, counts) in saved.counts {
+                if let Some(worker) = data_center.workers.get_mut(&worker) {
+                    worker.counts = counts;
+                }
             }
         }
         data_center
@@ -143,9 +162,22 @@ impl DataCenter {
         }
         // Of a worker that has just started nothing is missing; of another one, what it told before a restart.
         let known = (report.first == 1).then(OriginCounts::default);
-        let worker =
-            self.workers.entry(report.worker).or_insert(Worker { origin: known, ..Worker::default() });
+        // One that this start has answered before, and had to forget since, has told what it counted.
+        let is_known = report.instance == self.instance;
+        let counts = if is_known { report.counts.clone() } else { SlotCounts::default() };
+        let new = || Worker { origin: known, counts, ..Worker::default() };
+        let worker = self.workers.entry(report.worker).or_insert_with(new);
         worker.reported_at = now;
+        self.tallies.add(minute_of(now), Count::DataCenterCalls, 1);
+        for (code, count) in report.counts.range_from(0).filter(|(code, _)| *code < MAX_COUNTS) {
+            let more = count - worker.counts.get(code);
+            if more > 0 {
+                worker.counts.add(code, more);
+                self.tallies.add_code(minute_of(now), code, more as u64);
+                // All else comes with check-ins.
+                self.dirty |= code == Count::Bypassed.code();
+            }
+        }
         // A report that was overtaken has nothing to say.
         let told = |seen: &&OriginCounts| {
             seen.is_sound() && worker.origin.as_ref().is_none_or(|known| !seen.is_before(known))
@@ -162,7 +194,8 @@ impl DataCenter {
         let check_ins = if gap { &[] } else { report.check_ins.as_slice() };
         for (sequence, check_in) in (report.first..).zip(check_ins) {
             if sequence > worker.applied {
-                self.census.apply(check_in, &mut self.trails);
+                let change = self.census.apply(check_in, &mut self.trails);
+                self.tallies.note(room, change);
                 worker.applied = sequence;
                 self.dirty = true;
                 if matches!(check_in, CheckIn::Leave { .. }) {
@@ -252,16 +285,25 @@ impl DataCenter {
         }
     }
 
+    /// Somebody has asked for the state key.
+    pub fn asked(&mut self, now: u64) {
+        self.tallies.add(minute_of(now), Count::DataCenterCalls, 1);
+    }
+
     /// What to write to storage before a push.
     pub fn save(&mut self, room: &Room, now: u64) -> SavedDataCenter {
         self.census.adapt(room);
         self.census.forget(room, now);
+        self.tallies.forget(room, self.failures == 0, now);
         self.sequence = (self.sequence + 1).max(now);
+        let counts = self.workers.iter().filter(|(_, worker)| !worker.counts.is_empty());
         SavedDataCenter {
             v: VERSION,
             census: self.census.clone(),
             sequence: self.sequence,
             workers: self.workers.iter().map(|(id, worker)| (*id, worker.applied)).collect(),
+            tallies: self.tallies.clone(),
+            counts: counts.map(|(id, worker)| (*id, worker.counts.clone())).collect(),
         }
     }
 
@@ -308,6 +350,7 @@ impl DataCenter {
             late: self.late(room, now),
             origin: self.origin_report(now),
             steering: self.overrides().version,
+            tallies: saved.tallies.clone(),
         }
     }
 

@@ -8,6 +8,8 @@ use super::flow::Flow;
 use super::messages::{ColoReport, Given, OriginHealth, OriginStatus, VERSION};
 use super::status::ColoView;
 use crate::config::{Limits, QueueingMethod, Room, SlotStrategy};
+use crate::history::{Recorder, Sample, Tallies};
+use crate::news;
 use crate::origin::{Adaptive, Evidence, Hold, OriginCounts, Use};
 use crate::queue::{Level, MinuteShares, Shares, StateKey, minute_of, start_of};
 use crate::steering::{AuditEntry, Order, Overrides, Refusal, Steering};
@@ -57,9 +59,9 @@ pub struct GlobalMeta {
 }
 
 #[derive(Debug, Clone)]
-struct Colo {
-    report: ColoReport,
-    received_at: u64,
+pub(super) struct Colo {
+    pub(super) report: ColoReport,
+    pub(super) received_at: u64,
     answered_at: u64,
     stored: bool,
     /// When it came back after it had been cut off, and when it had reported before.
@@ -99,8 +101,8 @@ impl Colo {
 /// A room, as all colos together see it.
 #[derive(Debug)]
 pub struct Global {
-    colos: LiteMap<String, Colo>,
-    merged: Census,
+    pub(super) colos: LiteMap<String, Colo>,
+    pub(super) merged: Census,
     shares: LiteMap<u32, Shares>,
     /// Per ended minute: numbers that their owners say they gave.
     told: LiteMap<u32, i64>,
@@ -113,12 +115,16 @@ pub struct Global {
     meta_stored: bool,
     /// What passed through the room lately.
     evidence: Evidence,
-    origin: OriginMemory,
+    pub(super) origin: OriginMemory,
     origin_stored: bool,
     steering: Steering,
     /// What of it travels.
     overrides: Overrides,
     watched: bool,
+    /// What becomes history.
+    pub(super) recorder: Recorder,
+    /// The minute of the last report.
+    pub(super) minute: u32,
 }
 
 /// What Global knows of the origin and keeps in storage.
@@ -151,6 +157,8 @@ impl Global {
             steering: Steering::default(),
             overrides: Overrides::default(),
             watched: false,
+            recorder: Recorder::default(),
+            minute: minute_of(now),
         };
         let meta = meta.unwrap_or_default();
         for (minute, shares) in meta.shares {
@@ -162,12 +170,14 @@ impl Global {
         for mut report in reports {
             let colo = report.colo.clone();
             report.census.forget(room, now);
+            report.tallies.forget(room, false, now);
             // What was stored long ago, or is one too many, has nothing to say any more.
-            if report.census.is_empty() || global.colos.len() >= MAX_COLOS {
+            if report.census.is_empty() && report.tallies.is_empty() || global.colos.len() >= MAX_COLOS {
                 global.forgotten.push(colo);
                 continue;
             }
             global.merged.merge(&report.census, 1);
+            global.recorder.tallies.replace(&Tallies::default(), &report.tallies);
             // Whether a colo was answered just before the restart is not known: assume that it was.
             // A sequence number is the time of the report, by the data center's clock.
             let received_at = report.sequence.min(now);
@@ -283,6 +293,18 @@ impl Global {
         }
     }
 
+    /// What is known of the origin, for those who look for news.
+    pub fn origin_news(&self, room: &Room) -> news::Origin {
+        let hold = &self.origin.hold;
+        let unhealthy = hold.unhealthy_checks(room).map(|(check, since)| (check.to_owned(), since));
+        news::Origin {
+            limits: Some(self.origin.adaptive.limits(room)),
+            held: hold.is_held(),
+            down: hold.is_down(),
+            unhealthy: unhealthy.collect(),
+        }
+    }
+
     /// An event may change the session duration, and with it the width of slots: everything is added up anew.
     fn adapt(&mut self, room: &Room, now: u64) {
         if self.merged.is_as_wide(room) {
@@ -299,6 +321,7 @@ impl Global {
     /// report was not taken because there is no room for another colo.
     pub fn receive(&mut self, room: &Room, report: ColoReport, now: u64) -> bool {
         self.adapt(room, now);
+        self.note_endings(room, now);
         if let Some(colo) = self.colos.get_mut(&report.colo) {
             colo.answered_at = now;
             if report.sequence <= colo.report.sequence {
@@ -312,6 +335,7 @@ impl Global {
             }
             // Costs the size of one report, however many colos there are.
             self.merged.replace(&colo.report.census, &report.census);
+            self.recorder.tallies.replace(&colo.report.tallies, &report.tallies);
             if let Some((minute, tried)) = &mut self.tried {
                 let (was, is) = (colo.report.census.tried_in(*minute), report.census.tried_in(*minute));
                 *tried += is.max(0) - was.max(0);
@@ -325,6 +349,7 @@ impl Global {
                 return false;
             }
             self.merged.merge(&report.census, 1);
+            self.recorder.tallies.replace(&Tallies::default(), &report.tallies);
             if let Some(origin) = &report.origin {
                 self.evidence.add(&origin.counts, now);
             }
@@ -333,6 +358,7 @@ impl Global {
             self.colos.insert(name, Colo::new(report, now, now));
         }
         self.merged.forget(room, now);
+        self.recorder.tallies.forget(room, false, now);
         true
     }
 
@@ -348,6 +374,7 @@ impl Global {
         self.forgotten.push(colo.report.colo.clone());
         self.tried = None;
         self.merged.merge(&colo.report.census, -1);
+        self.recorder.tallies.replace(&colo.report.tallies, &Tallies::default());
         self.merged.forget(room, now);
         true
     }
@@ -465,6 +492,14 @@ impl Global {
         let nobody_waits = present.iter().all(|users| *users == 0);
         let used = Use { active, entering: f64::from(entering) / 10.0, waiting: !nobody_waits };
         let limits = self.limits(room, used, now);
+        self.recorder.sample(
+            here,
+            Sample {
+                active: active.max(0) as u64,
+                waiting: waiting.iter().map(|(_, users)| u64::from(*users)).sum(),
+                limits,
+            },
+        );
         let merged = &self.merged;
         let level = level(room, limits, active, entering, nobody_waits);
         let pools = room.slot_strategy == SlotStrategy::Leases && colo.is_none();
@@ -518,7 +553,7 @@ impl Global {
     }
 
     /// Everything before this time is in the counts, unless a colo lies about how late its reports are.
-    fn covered(&self, now: u64) -> u64 {
+    pub(super) fn covered(&self, now: u64) -> u64 {
         let covered = self.colos.values().filter(|colo| !colo.report.census.is_empty()).map(|colo| {
             // A colo whose next report has not come, or was forgotten in a restart, has said nothing since.
             let until = match colo.report.next_in {

@@ -7,8 +7,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::wire::nested;
-use super::{Census, CheckIn};
+use super::{Census, CheckIn, SlotCounts};
 use crate::config::Limits;
+use crate::history::Tallies;
 use crate::origin::{OriginCounts, OriginReport};
 #[cfg(doc)]
 use crate::queue::LeaseAnswer;
@@ -45,10 +46,14 @@ pub const ORIGIN: &str = "/origin";
 /// [`StateAnswer`] → empty.
 pub const HEAR: &str = "/hear";
 
-/// Global: the room's status. [`OperatorAsk`] → [`OperatorAnswer`], as the routes below.
+/// Global: the room's status; somebody looks, unless the query is [`UNWATCHED`]. [`OperatorAsk`] → [`OperatorAnswer`], as the routes below.
 pub const LOOK: &str = "/look";
+/// A program asks that comes all day: the room need not hurry for it.
+pub const UNWATCHED: &str = "unwatched";
 /// Global: what operators have changed, and to change it: the body is an [`Order`](crate::steering::Order), or empty.
 pub const STEER: &str = "/steer";
+/// Global: what is new in the room, and how it stands with the webhooks.
+pub const NEWS: &str = "/news";
 /// Global: the log of what operators have changed.
 pub const AUDIT: &str = "/audit";
 /// Global: a WebSocket that gets the status whenever it changes. An HTTP request with an upgrade.
@@ -187,6 +192,9 @@ pub struct WorkerReport {
     /// What the worker has seen of the origin since it started; `None`: no news.
     #[serde(default)]
     pub origin: Option<OriginCounts>,
+    /// What the worker has counted since it started, by [`Count`](crate::history::Count). Each number only grows.
+    #[serde(default)]
+    pub counts: SlotCounts,
 }
 
 /// A data center's answer to a worker.
@@ -232,6 +240,9 @@ pub struct ColoReport {
     /// The version of what operators have changed that is in force in the colo.
     #[serde(default)]
     pub steering: u32,
+    /// What happened in the colo in the last minutes.
+    #[serde(default)]
+    pub tallies: Tallies,
 }
 
 /// What a health check says of an origin.
@@ -274,6 +285,9 @@ pub struct StateRequest {
     /// The colo, when a data center asks; else empty.
     #[serde(default)]
     pub colo: String,
+    /// How often Counters have called Anywhere since it asked last, when Anywhere asks.
+    #[serde(default)]
+    pub leases: u64,
 }
 
 /// The state key, if there is one.

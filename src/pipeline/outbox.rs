@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 
 use super::messages::{VERSION, WorkerAnswer, WorkerReport};
-use super::{CALM_REPORT_MS, CheckIn, LATE_RENEWAL_MS};
+use super::{CALM_REPORT_MS, CheckIn, LATE_RENEWAL_MS, SlotCounts};
 use crate::config::Room;
+use crate::history::Count;
 use crate::queue::Level;
 
 /// Reports leave at most so often, but for urgent ones, in milliseconds.
@@ -43,6 +44,10 @@ pub struct Outbox {
     dropped: u64,
     /// The origin is in trouble, and that is not reported yet.
     trouble: bool,
+    /// What was counted since the start, by [`Count`].
+    counts: SlotCounts,
+    /// Somebody went past the room, and that is not reported yet.
+    bypassed: bool,
 }
 
 impl Outbox {
@@ -60,6 +65,8 @@ impl Outbox {
             announced: None,
             dropped: 0,
             trouble: false,
+            counts: SlotCounts::default(),
+            bypassed: false,
         }
     }
 
@@ -112,6 +119,19 @@ impl Outbox {
         self.due = self.due.map(|later| later.min(due));
     }
 
+    /// Counts what goes along with the next report, whenever it leaves.
+    pub fn count(&mut self, count: Count) {
+        self.counts.add(count.code(), 1);
+    }
+
+    /// Counts somebody who went past the room. However many there are, one report tells of those of a while.
+    pub fn note_bypassed(&mut self, now: u64) {
+        self.count(Count::Bypassed);
+        self.bypassed = true;
+        let due = now + CALM_REPORT_MS;
+        self.due = Some(self.due.map_or(due, |earlier| earlier.min(due)));
+    }
+
     /// The number of the last check-in.
     fn last(&self) -> u64 {
         self.first + self.check_ins.len() as u64 - 1
@@ -120,7 +140,7 @@ impl Outbox {
     /// Whether a request must see to the next report, and in how many milliseconds it must leave. One request at a
     /// time takes it upon itself; when it vanishes, another does.
     pub fn announce(&mut self, now: u64) -> Option<u64> {
-        let due = if self.last() > self.applied || self.trouble {
+        let due = if self.last() > self.applied || self.trouble || self.bypassed {
             // What was reported before and is not counted yet goes again.
             let again = if self.urgent > self.applied { URGENT_AGAIN_MS } else { REPORT_MS };
             self.due.unwrap_or(self.reported_at + again).max(now)
@@ -138,7 +158,7 @@ impl Outbox {
 
     /// Whether the announced report is due. An earlier one may have taken its check-ins along.
     pub fn is_due(&self, now: u64) -> bool {
-        (self.trouble || !self.is_empty())
+        (self.trouble || self.bypassed || !self.is_empty())
             && self.announced.is_some_and(|announced| announced <= now + EARLY_MS)
     }
 
@@ -148,6 +168,7 @@ impl Outbox {
         self.reported_at = now;
         self.announced = None;
         self.due = None;
+        self.bypassed = false;
         let skip = (self.applied + 1).saturating_sub(self.first) as usize;
         WorkerReport {
             v: VERSION,
@@ -157,6 +178,7 @@ impl Outbox {
             check_ins: self.check_ins.iter().skip(skip).take(REPORT_CAPACITY).copied().collect(),
             urgent: std::mem::take(&mut self.trouble) || self.urgent > self.applied,
             origin: None,
+            counts: self.counts.clone(),
         }
     }
 

@@ -89,6 +89,14 @@ impl Trail {
         origin
     }
 
+    /// Since when the steps that end at a moment have led on from each other; `None`: none ends there.
+    pub fn since(&self, at: u64) -> Option<u64> {
+        let moment = short(at);
+        let stretch =
+            self.stretches.iter().find(|stretch| stretch.to != stretch.from && stretch.to == moment)?;
+        Some(at.saturating_sub(stretch.to.wrapping_sub(stretch.from).into()))
+    }
+
     /// The trail with one step more, which starts where [`Trail::follow`] has led; the oldest stretch is forgotten
     /// when there is no room for another.
     #[must_use]

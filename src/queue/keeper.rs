@@ -73,6 +73,9 @@ impl Keeper {
     /// Keeps the newer of two state keys.
     pub fn learn(&mut self, state: Clocked) {
         if self.state.as_ref().is_none_or(|mine| mine.key.taken_at <= state.key.taken_at) {
+            if self.overrides().version != state.key.steering.version {
+                self.stock.give_back();
+            }
             self.stock.learn(state.key.level);
             self.state = Some(state);
         }

@@ -51,7 +51,10 @@ impl Order {
     /// # Errors
     /// When it is no such order.
     pub fn read(body: &str) -> Result<Self, Refusal> {
-        serde_json::from_str(body).map_err(|error| Refusal {
+        // A list would be read as the fields in their order.
+        let fields: serde_json::Result<Map<String, Value>> = serde_json::from_str(body);
+        let order = fields.and_then(|fields| serde_json::from_value(Value::Object(fields)));
+        order.map_err(|error| Refusal {
             status: 400,
             error: format!(
                 "The body must be JSON such as {{\"set\":{{\"queue_all\":true}}}}, with set, clear, keep, events and \

@@ -33,7 +33,9 @@ async function send(url, options) {
   try {
     response = await fetch(url, { cache: "no-store", signal: AbortSignal.timeout(LONGEST_MS), ...options });
   } catch (error) {
-    throw new Refusal(0, { error: error.name === "TimeoutError" ? "No answer within 15 s" : "The network does not answer" });
+    throw new Refusal(0, {
+      error: error.name === "TimeoutError" ? "No answer within 15 s" : "The network does not answer",
+    });
   }
   const body = await response.json().catch(() => ({}));
   if (response.status === 401) dispatchEvent(new Event("anteroom-signed-out"));
@@ -41,7 +43,8 @@ async function send(url, options) {
   return body;
 }
 
-export const get = (route, parameters) => send(address(route, parameters), { headers: { accept: "application/json" } });
+export const get = (route, parameters) =>
+  send(address(route, parameters), { headers: { accept: "application/json" } });
 
 export const post = (route, parameters, body) =>
   send(address(route, parameters), {

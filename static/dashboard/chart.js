@@ -86,7 +86,10 @@ export function createCharts(told) {
   });
   element.append(...parts.map(({ figure }) => figure));
 
-  const dataOf = ({ data, series }) => [state.data[data][0], ...series.map(({ column }) => state.data[data][column])];
+  const dataOf = ({ data, series }) => [
+    state.data[data][0],
+    ...series.map(({ column }) => state.data[data][column]),
+  ];
 
   /** Says the values under the cursor, or the last ones. */
   function say(part, plot) {
@@ -124,7 +127,10 @@ export function createCharts(told) {
             x: { time: true, range: () => [state.from / 1000, state.to / 1000] },
             y: { range: (_plot, _least, most) => [0, Math.max(4, (most ?? 0) * 1.08)] },
           },
-          axes: [axis(color, { size: 26, space: 64, show: true }), axis(color, { size: 46, space: 32, values: (_plot, splits) => splits.map(short), incrs: WHOLE })],
+          axes: [
+            axis(color, { size: 26, space: 64, values: times }),
+            axis(color, { size: 46, space: 32, values: (_plot, splits) => splits.map(short), incrs: WHOLE }),
+          ],
           series: [{}, ...chart.series.map((one) => seriesOf(one, color))],
           hooks: {
             drawClear: [(plot) => shade(plot, color)],
@@ -229,10 +235,18 @@ export function createCharts(told) {
 }
 
 /** People come in whole numbers. */
-const WHOLE = [1, 2, 5].flatMap((digit) => Array.from({ length: 9 }, (_, power) => digit * 10 ** power)).sort((one, other) => one - other);
+const WHOLE = [1, 2, 5]
+  .flatMap((digit) => Array.from({ length: 9 }, (_, power) => digit * 10 ** power))
+  .sort((one, other) => one - other);
 
 const stamp = (seconds) =>
-  new Date(seconds * 1000).toLocaleString("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit" });
+  new Date(seconds * 1000).toLocaleString("en-GB", {
+    day: "numeric",
+    month: "short",
+    hour: "2-digit",
+    minute: "2-digit",
+    second: "2-digit",
+  });
 
 function axis(color, more) {
   return {
@@ -241,17 +255,24 @@ function axis(color, more) {
     ticks: { show: false },
     font: "12px system-ui, sans-serif",
     ...more,
-    ...(more.values ? {} : { values: TIMES }),
   };
 }
 
-/** uPlot's times in 24 hours: least distance of two, text, and what is added where a day begins. */
-const TIMES = [
-  [86_400, "{D} {MMM}", null, null, null, null, null, null, 1],
-  [3_600, "{HH}:{mm}", "\n{D} {MMM}", null, null, null, null, null, 1],
-  [60, "{HH}:{mm}", "\n{D} {MMM}", null, null, null, null, null, 1],
-  [1, "{HH}:{mm}:{ss}", "\n{D} {MMM}", null, null, null, null, null, 1],
-];
+/** Times of day, or days where more than two of them are shown. */
+function times(plot, splits) {
+  const { min, max } = plot.scales.x;
+  const isLong = max - min > 2 * 86_400;
+  const isExact = max - min < 5 * 60;
+  return splits.map((seconds) => {
+    const date = new Date(seconds * 1000);
+    const atMidnight = date.getHours() === 0 && date.getMinutes() === 0;
+    if (isLong || (atMidnight && !isExact)) return DAYS.format(date);
+    return (isExact ? SECONDS : MINUTES).format(date);
+  });
+}
+const DAYS = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
+const MINUTES = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
+const SECONDS = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 
 function seriesOf({ label, color: name, dash, area, bars, step, thin }, color) {
   return {

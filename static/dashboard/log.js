@@ -7,6 +7,8 @@ import { FIELDS, moment, value } from "./words.js";
 const PAGE = 25;
 const KINDS = { set: "set", clear: "back to deployed", keep: "kept", event: "event" };
 
+const isText = (field) => (field === "message" ? "text" : "");
+
 /** @param {string} room its name */
 export function createLog(room) {
   let entries = [];
@@ -14,8 +16,18 @@ export function createLog(room) {
   const body = h("tbody");
   const table = h(
     "table",
-    {},
-    h("thead", {}, h("tr", {}, ...["When", "Who", "What", "Before", "After", "Deployed then"].map((title) => h("th", { scope: "col" }, title)))),
+    { class: "log" },
+    h(
+      "thead",
+      {},
+      h(
+        "tr",
+        {},
+        ...["When", "Who", "What", "Before", "After", "Deployed then"].map((title) =>
+          h("th", { scope: "col" }, title),
+        ),
+      ),
+    ),
     body,
   );
   const empty = h("p", { class: "quiet" }, "Nothing has been steered in this room.");
@@ -30,11 +42,16 @@ export function createLog(room) {
       const answer = await get("audit", { room, limit: PAGE, before });
       isMore = answer.entries.length === PAGE;
       const known = new Set(answer.entries.map(({ id }) => id));
-      entries = isOlder ? [...entries, ...answer.entries] : [...answer.entries, ...entries.filter(({ id }) => !known.has(id))];
+      entries = isOlder
+        ? [...entries, ...answer.entries]
+        : [...answer.entries, ...entries.filter(({ id }) => !known.has(id))];
       show(trouble, false);
     } catch ({ message }) {
       show(trouble, true);
-      place(trouble, [`The audit log could not be loaded: ${message}. `, h("button", { onclick: () => load() }, "Try again")]);
+      place(trouble, [
+        `The audit log could not be loaded: ${message}. `,
+        h("button", { onclick: () => load() }, "Try again"),
+      ]);
     }
     render();
     return entries;
@@ -52,9 +69,14 @@ export function createLog(room) {
           {},
           h("td", { class: "when" }, moment(at)),
           h("td", {}, by),
-          h("th", { scope: "row" }, kind === "event" ? `event ${field}` : (FIELDS[field] ?? field), h("span", { class: "note" }, ` ${KINDS[kind] ?? kind}`)),
-          h("td", {}, value(field, before)),
-          h("td", {}, value(field, after)),
+          h(
+            "th",
+            { scope: "row", class: "what" },
+            kind === "event" ? `event ${field}` : (FIELDS[field] ?? field),
+            h("span", { class: "note" }, ` ${KINDS[kind] ?? kind}`),
+          ),
+          h("td", { class: isText(field) }, value(field, before)),
+          h("td", { class: isText(field) }, value(field, after)),
           h("td", {}, value(field, deployed)),
         ),
       ),

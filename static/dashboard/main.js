@@ -49,7 +49,7 @@ function renderPicker() {
     const texts = rooms.map((room) => `${room.name} – ${brief(room)}`);
     if (select.options.length !== rooms.length)
       select.replaceChildren(...rooms.map((room) => h("option", { value: room.name })));
-    texts.forEach((text, index) => write(select.options[index], text));
+    for (const [index, text] of texts.entries()) write(select.options[index], text);
     select.value = chosen.room;
     place(picker, [select]);
     return;
@@ -57,7 +57,10 @@ function renderPicker() {
   const links = rooms.map((room) =>
     h(
       "a",
-      { href: writePlace({ room: room.name, range: chosen.range }), "aria-current": room.name === chosen.room ? "page" : false },
+      {
+        href: writePlace({ room: room.name, range: chosen.range }),
+        "aria-current": room.name === chosen.room ? "page" : false,
+      },
       h("b", {}, room.name),
       " ",
       h("small", {}, brief(room)),
@@ -75,12 +78,26 @@ function renderProblems(problems) {
   let box = document.getElementById("problems");
   if (problems.length === 0) return box?.remove();
   const parts = [
-    h("h2", {}, problems.length === 1 ? "The configuration has a problem" : `The configuration has ${problems.length} problems`),
+    h(
+      "h2",
+      {},
+      problems.length === 1
+        ? "The configuration has a problem"
+        : `The configuration has ${problems.length} problems`,
+    ),
     h("ul", {}, ...problems.map((text) => h("li", {}, text))),
-    h("p", { class: "quiet" }, "A room that is broken is left out: its visitors go straight to the origin. `npm run check` says how to mend it."),
+    h(
+      "p",
+      { class: "quiet" },
+      "A room that is broken is left out: its visitors go straight to the origin. `npm run check` says how to mend it.",
+    ),
   ];
   if (!box) {
-    box = h("section", { id: "problems", class: "notice bad", "aria-label": "Problems of the configuration" });
+    box = h("section", {
+      id: "problems",
+      class: "notice bad",
+      "aria-label": "Problems of the configuration",
+    });
     main.before(box);
   }
   if (box.dataset.key === problems.join()) return;
@@ -119,7 +136,17 @@ function openRoom(name) {
   };
   arrange();
   WIDE.addEventListener("change", arrange);
-  place(main, [now.element, columns]);
+  const parts = h(
+    "nav",
+    { class: "parts", "aria-label": "Parts of the page" },
+    ...left
+      .flatMap((part, index) => [part, right[index]])
+      .map((part) => {
+        const heading = part.querySelector("h2");
+        return h("button", { type: "button", onclick: () => goTo(heading) }, heading.textContent);
+      }),
+  );
+  place(main, [now.element, parts, columns]);
 
   const line = createConnection();
   let version;
@@ -160,6 +187,13 @@ function openRoom(name) {
   };
 }
 
+/** To a heading, for eye and keyboard. The address has other things to say than where the page stands. */
+function goTo(heading) {
+  heading.tabIndex = -1;
+  heading.focus({ preventScroll: true });
+  heading.scrollIntoView();
+}
+
 function titleOf(room) {
   const { word } = situation(room, Date.now());
   const waiting = room.error ? 0 : room.estimated_queued_users;
@@ -180,13 +214,17 @@ function createConnection() {
     const now = Date.now();
     const age = takenAt ? now - takenAt : 0;
     const isLost = mode === "lost" && now - lostAt > PATIENCE_MS;
-    const isStale = isLost || mode === "paused" || (mode !== "connecting" && heardAt > 0 && now - heardAt > FRESH_MS && mode !== "live");
+    const isStale =
+      isLost ||
+      mode === "paused" ||
+      (mode !== "connecting" && heardAt > 0 && now - heardAt > FRESH_MS && mode !== "live");
     attribute(connection, "data-mode", isLost ? "lost" : mode);
     document.body.classList.toggle("stale", isStale && heardAt > 0);
     const old = `${duration(age)} old`;
     const words = {
       connecting: heardAt ? `Connecting …, ${old}` : "Connecting …",
-      live: now - heardAt > FRESH_MS ? `● Live, nothing new for ${duration(now - heardAt)}` : `● Live, ${old}`,
+      live:
+        now - heardAt > FRESH_MS ? `● Live, nothing new for ${duration(now - heardAt)}` : `● Live, ${old}`,
       polling: `● By asking every 2 s, ${old}`,
       paused: `Paused while nobody looked, ${old}`,
       lost: isLost ? "" : `Connecting …, ${old}`,
@@ -219,7 +257,9 @@ function follow() {
   if (!isKnown) {
     if (rooms.length === 0) return;
     // Those in trouble first: that is what somebody wants to see.
-    const most = rooms.toSorted((one, other) => (other.estimated_queued_users ?? 0) - (one.estimated_queued_users ?? 0));
+    const most = rooms.toSorted(
+      (one, other) => (other.estimated_queued_users ?? 0) - (one.estimated_queued_users ?? 0),
+    );
     const room = wanted.room === "" ? most[0].name : rooms[0].name;
     history.replaceState(null, "", writePlace({ room, range: wanted.range }));
     chosen = { room, range: wanted.range };
@@ -245,7 +285,13 @@ async function loadRooms() {
       place(picker, []);
       place(main, [
         h("h1", {}, "There is no room"),
-        h("p", {}, "No room is configured that works. Add one to wrangler.toml, a table ", h("code", {}, "[vars.ROOM_SALE]"), ", and deploy; README.md shows how."),
+        h(
+          "p",
+          {},
+          "No room is configured that works. Add one to wrangler.toml, a table ",
+          h("code", {}, "[vars.ROOM_SALE]"),
+          ", and deploy; README.md shows how.",
+        ),
       ]);
     } else if (rooms.map(({ name }) => name).join() !== before || !shown) follow();
     else renderPicker();
@@ -258,11 +304,18 @@ async function loadRooms() {
       ]);
   }
   clearTimeout(others);
-  others = setTimeout(() => (document.hidden ? undefined : loadRooms()), rooms.length === 1 ? 4 * OTHERS_MS : OTHERS_MS);
+  others = setTimeout(
+    () => (document.hidden ? undefined : loadRooms()),
+    rooms.length === 1 ? 4 * OTHERS_MS : OTHERS_MS,
+  );
 }
 let others = 0;
 
 addEventListener("hashchange", follow);
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  main.focus();
+});
 document.addEventListener("visibilitychange", () => document.hidden || loadRooms());
 addEventListener("anteroom-signed-out", () => {
   shown?.end();

@@ -1,6 +1,6 @@
 // What happened: events, the origin's health, steering, queueing, rehearsals. A letter and a line on the time line, a
 // sentence in the list below it.
-import { MINUTE, change } from "./words.js";
+import { change, MINUTE } from "./words.js";
 
 /** The first letter of a kind of news, and what it stands for. */
 const KINDS = {
@@ -41,12 +41,23 @@ export function marksOf({ news, audit, events, rows, from, to }) {
   const isTold = (kind) => news.some((one) => one.kind === kind);
   for (const event of events) {
     const starts = LATER[event.phase] ?? "started";
-    if (!isTold("event_started")) add(`start-${event.name}`, event.start, "event", `Event ${event.name} ${starts}`);
+    if (!isTold("event_started"))
+      add(`start-${event.name}`, event.start, "event", `Event ${event.name} ${starts}`);
     if (!isTold("event_ended"))
-      add(`end-${event.name}`, event.end, "event", `Event ${event.name} ${event.phase === "over" ? "ended" : "is to end"}`);
+      add(
+        `end-${event.name}`,
+        event.end,
+        "event",
+        `Event ${event.name} ${event.phase === "over" ? "ended" : "is to end"}`,
+      );
   }
   for (const { at, until } of rehearsals(rows)) {
-    add(`rehearsal-${at}`, at, "rehearsal", `A rehearsal's visitors came for ${Math.round((until - at) / MINUTE)} min`);
+    add(
+      `rehearsal-${at}`,
+      at,
+      "rehearsal",
+      `A rehearsal's visitors came for ${Math.round((until - at) / MINUTE)} min`,
+    );
   }
   return marks.sort((one, other) => one.at - other.at);
 }

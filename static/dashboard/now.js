@@ -1,6 +1,6 @@
 // What goes on in the room now: its state in words and the five figures.
 import { attribute, h, show, write } from "./dom.js";
-import { MINUTE, count, duration, number, situation } from "./words.js";
+import { count, duration, MINUTE, number, situation } from "./words.js";
 
 /** Not by colour alone: each state has a shape too. */
 const SHAPES = { open: "○", queueing: "◐", shut: "■", off: "–", bad: "▲", silent: "·" };
@@ -45,7 +45,11 @@ export function createNow() {
       meter.firstChild.style.width = `${part.toFixed(1)}%`;
       figures.slots.set(
         number(room.slots),
-        room.queue_all || room.held ? "nobody new enters" : room.slots === 0 ? "none free" : "may enter at once",
+        room.queue_all || room.held
+          ? "nobody new enters"
+          : room.slots === 0
+            ? "none free"
+            : "may enter at once",
       );
       const people = (room.buckets ?? []).reduce((sum, { present }) => sum + present, 0);
       figures.waiting.set(

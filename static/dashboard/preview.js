@@ -11,7 +11,7 @@ export function createPreview(room, languages) {
   const id = newId("language");
   const select = h(
     "select",
-    { id, onchange: () => load() },
+    { id, class: "language", onchange: () => load() },
     h("option", { value: USUAL }, "the room's own"),
     ...languages
       .map((tag) => [tag, names.of(tag)])
@@ -19,12 +19,24 @@ export function createPreview(room, languages) {
       .map(([tag, name]) => h("option", { value: tag }, name)),
   );
   const note = h("p", { class: "quiet" });
-  const frame = h("iframe", { title: "The waiting page as visitors see it", sandbox: "", loading: "lazy", tabindex: 0 });
+  const frame = h("iframe", {
+    title: "The waiting page as visitors see it",
+    sandbox: "",
+    loading: "lazy",
+    tabindex: 0,
+  });
   const element = section(
     "preview",
     "What visitors see",
     note,
-    h("p", { class: "controls" }, h("label", { for: id }, "Language "), select, " ", h("button", { onclick: () => load() }, "Load again")),
+    h(
+      "p",
+      { class: "controls" },
+      h("label", { for: id }, "Language "),
+      select,
+      " ",
+      h("button", { onclick: () => load() }, "Load again"),
+    ),
     frame,
   );
   let seen = "";
@@ -38,7 +50,8 @@ export function createPreview(room, languages) {
     element,
     update(found) {
       if (found.error) return;
-      const waits = found.status === "queueing" || found.status === "event_prequeueing" || found.queue_all || found.held;
+      const waits =
+        found.status === "queueing" || found.status === "event_prequeueing" || found.queue_all || found.held;
       write(
         note,
         found.suspended
@@ -47,7 +60,14 @@ export function createPreview(room, languages) {
             ? "Somebody who comes now gets this page, with a door that opens at their turn."
             : "Everybody enters at once now. If they had to wait, they would see this.",
       );
-      const key = JSON.stringify([found.status, found.queue_all, found.held, found.message, found.suspended, found.event_phase]);
+      const key = JSON.stringify([
+        found.status,
+        found.queue_all,
+        found.held,
+        found.message,
+        found.suspended,
+        found.event_phase,
+      ]);
       if (key === seen) return;
       seen = key;
       load();

@@ -55,7 +55,14 @@ export function recorded(history) {
   }));
 }
 
-const line = (at, point) => [at / 1000, point.active, point.limit, point.slots, point.waiting, point.peak ?? null];
+const line = (at, point) => [
+  at / 1000,
+  point.active,
+  point.limit,
+  point.slots,
+  point.waiting,
+  point.peak ?? null,
+];
 
 /**
  * Two sets of columns for uPlot: `levels` (time, active users, their limit, slots, waiting users, most active users) and
@@ -148,8 +155,12 @@ export function summary({ levels, rates }, number) {
   };
   const sentences = [
     `Active users: ${range(active)}, limit ${range(limit)}.`,
-    Math.max(...waiting, 0) > 0 ? `Up to ${number(Math.max(...waiting))} waited, at the end ${number(waiting.at(-1))}.` : "Nobody waited.",
-    entered.length > 0 ? `New users per minute: up to ${number(Math.max(...entered))}, limit ${range(rate)}.` : "",
+    Math.max(...waiting, 0) > 0
+      ? `Up to ${number(Math.max(...waiting))} waited, at the end ${number(waiting.at(-1))}.`
+      : "Nobody waited.",
+    entered.length > 0
+      ? `New users per minute: up to ${number(Math.max(...entered))}, limit ${range(rate)}.`
+      : "",
   ];
   return sentences.filter(Boolean).join(" ");
 }

@@ -3,7 +3,7 @@
 import { get, post, Refusal } from "./api.js";
 import { attribute, h, newId, place, show, write } from "./dom.js";
 import { eventTime, section } from "./tables.js";
-import { FIELDS, count, moment, number, relative, value } from "./words.js";
+import { count, FIELDS, moment, number, relative, value } from "./words.js";
 
 /** What a field may be; the Worker says the last word. */
 const NUMBERS = {
@@ -57,7 +57,11 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
   );
   const locked = maySteer
     ? null
-    : h("p", { class: "notice", id: "view-only" }, `You are signed in as ${operator} with the role view: you see everything and change nothing. A token with the role steer may.`);
+    : h(
+        "p",
+        { class: "notice", id: "view-only" },
+        `You are signed in as ${operator} with the role view: you see everything and change nothing. A token with the role steer may.`,
+      );
   const panel = section("steering", "Steering", locked, inForce, trouble, form, outcome);
 
   const switchOutcome = h("p", { class: "outcome", role: "status" });
@@ -72,7 +76,10 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
       show(trouble, false);
     } catch ({ message: text }) {
       show(trouble, true);
-      place(trouble, [`What is in force could not be loaded: ${text}. `, h("button", { type: "button", onclick: load }, "Try again")]);
+      place(trouble, [
+        `What is in force could not be loaded: ${text}. `,
+        h("button", { type: "button", onclick: load }, "Try again"),
+      ]);
     }
     render();
   }
@@ -96,7 +103,12 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
       if (!(error instanceof Refusal)) throw error;
       if (error.status !== 409) {
         where.classList.add("bad");
-        write(where, error.status === 0 ? `${error.message}: it is not known whether this was changed.` : `Nothing was changed. ${error.message}`);
+        write(
+          where,
+          error.status === 0
+            ? `${error.message}: it is not known whether this was changed.`
+            : `Nothing was changed. ${error.message}`,
+        );
       }
       return error;
     }
@@ -140,7 +152,9 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
     const set = values();
     if (!set || Object.keys(set).length === 0) return;
     save.disabled = true;
-    const said = Object.entries(set).map(([field, content]) => `${FIELDS[field]} is now ${value(field, content)}`);
+    const said = Object.entries(set).map(
+      ([field, content]) => `${FIELDS[field]} is now ${value(field, content)}`,
+    );
     const refusal = await send({ set, if_version: base.version }, outcome, `${said.join(". ")}.`);
     save.disabled = false;
     if (!refusal) {
@@ -169,7 +183,18 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
       h(
         "p",
         {},
-        h("button", { type: "button", class: "primary", onclick: () => { show(conflict, false); submit(); } }, "Put mine in force all the same"),
+        h(
+          "button",
+          {
+            type: "button",
+            class: "primary",
+            onclick: () => {
+              show(conflict, false);
+              submit();
+            },
+          },
+          "Put mine in force all the same",
+        ),
         " ",
         h("button", { type: "button", onclick: forget }, "Discard mine"),
       ),
@@ -202,7 +227,12 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
   /** What a field's value was deployed as, and what to do about it. */
   function origins(field) {
     const text = h("span");
-    const clear = h("button", { type: "button", class: "link", disabled: !maySteer, onclick: () => send({ clear: [field] }, outcome, `${FIELDS[field]} is as deployed again.`) });
+    const clear = h("button", {
+      type: "button",
+      class: "link",
+      disabled: !maySteer,
+      onclick: () => send({ clear: [field] }, outcome, `${FIELDS[field]} is as deployed again.`),
+    });
     const meta = h("p", { class: "meta", id: newId("meta") }, text, " ", clear);
     const notice = h("div", { class: "notice changed", hidden: true });
     return {
@@ -213,10 +243,14 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
         const deployed = value(field, state?.deployed);
         write(
           text,
-          !state ? "" : override ? `Deployed: ${deployed}. Steered by ${override.by}, ${relative(override.at, now)}.` : "As deployed.",
+          !state
+            ? ""
+            : override
+              ? `Deployed: ${deployed}. Steered by ${override.by}, ${relative(override.at, now)}.`
+              : "As deployed.",
         );
         show(clear, Boolean(override) && !override.deploy_changed);
-        write(clear, `Back to ${field === "message" ? "the deployed one" : deployed}`);
+        write(clear, `Back to the deployed ${field === "message" ? "one" : deployed}`);
         const isChanged = Boolean(override?.deploy_changed);
         show(notice, isChanged);
         const key = JSON.stringify(override ?? null);
@@ -224,10 +258,30 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
         notice.dataset.key = key;
         const steered = value(field, override.value);
         place(notice, [
-          h("p", {}, `▲ A deploy has changed this from ${value(field, override.deployed_then)} to ${deployed} beneath. In force is still ${steered}, by ${override.by}.`),
-          h("button", { type: "button", disabled: !maySteer, onclick: () => send({ keep: [field] }, outcome, `${FIELDS[field]} stays ${steered}.`) }, `Keep ${steered}`),
+          h(
+            "p",
+            {},
+            `▲ A deploy has changed this from ${value(field, override.deployed_then)} to ${deployed} beneath. In force is still ${steered}, by ${override.by}.`,
+          ),
+          h(
+            "button",
+            {
+              type: "button",
+              disabled: !maySteer,
+              onclick: () => send({ keep: [field] }, outcome, `${FIELDS[field]} stays ${steered}.`),
+            },
+            `Keep ${steered}`,
+          ),
           " ",
-          h("button", { type: "button", disabled: !maySteer, onclick: () => send({ clear: [field] }, outcome, `${FIELDS[field]} is as deployed again.`) }, `Use the deployed ${deployed}`),
+          h(
+            "button",
+            {
+              type: "button",
+              disabled: !maySteer,
+              onclick: () => send({ clear: [field] }, outcome, `${FIELDS[field]} is as deployed again.`),
+            },
+            `Use the deployed ${deployed}`,
+          ),
         ]);
       },
     };
@@ -240,7 +294,7 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
     attribute(input, "id", id);
     attribute(input, "disabled", !maySteer);
     attribute(input, "aria-describedby", `${from.meta.id} ${error.id}${maySteer ? "" : " view-only"}`);
-    const show_ = (text) => {
+    const tell = (text) => {
       write(error, text);
       show(error, text !== "");
       attribute(input, "aria-invalid", text === "" ? false : "true");
@@ -248,21 +302,32 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
     const onInput = () => {
       const current = steering?.fields[field]?.value;
       edit(field, input.value === textOf(current) ? undefined : input.value);
-      show_(drafts.has(field) ? problem(input.value) : "");
+      tell(drafts.has(field) ? problem(input.value) : "");
     };
     input.addEventListener("input", onInput);
-    const element = h("div", { class: "field" }, h("label", { for: id }, FIELDS[field]), ...(extras.before ?? []), extras.around?.(input) ?? input, error, from.meta, from.notice, ...(extras.after ?? []));
+    const element = h(
+      "div",
+      { class: "field" },
+      h("label", { for: id }, FIELDS[field]),
+      ...(extras.before ?? []),
+      extras.around?.(input) ?? input,
+      error,
+      from.meta,
+      from.notice,
+      ...(extras.after ?? []),
+    );
     return {
       field,
       element,
       parse,
       problem,
-      error: show_,
+      error: tell,
       focus: () => input.focus(),
       onInput,
       render(state) {
         from.update(state);
-        if (!drafts.has(field) && state && input.value !== textOf(state.value)) input.value = textOf(state.value);
+        if (!drafts.has(field) && state && input.value !== textOf(state.value))
+          input.value = textOf(state.value);
         element.classList.toggle("draft", drafts.has(field));
         element.classList.toggle("steered", Boolean(state?.override));
         attribute(input, "disabled", !maySteer || !state);
@@ -304,7 +369,13 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
       input,
       { parse, problem, textOf: (content) => (content === undefined ? "" : String(content)) },
       {
-        around: (content) => h("div", { class: "entry" }, content, ...(steps ? [step(0.5, "½"), step(0.9, "−10 %"), step(1.1, "+10 %")] : [])),
+        around: (content) =>
+          h(
+            "div",
+            { class: "entry" },
+            content,
+            ...(steps ? [step(0.5, "½"), step(0.9, "−10 %"), step(1.1, "+10 %")] : []),
+          ),
         after: [hint],
         render() {
           const draft = drafts.get(field);
@@ -319,7 +390,9 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
   function following(field) {
     const limit = latest?.limits?.[field];
     const set = steering?.fields[field]?.value;
-    return limit !== undefined && set !== undefined && limit !== set ? `In force is ${number(limit)} now: the limits follow the origin.` : "";
+    return limit !== undefined && set !== undefined && limit !== set
+      ? `In force is ${number(limit)} now: the limits follow the origin.`
+      : "";
   }
 
   /** What a limit would do. */
@@ -330,7 +403,9 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
       return `${number(active)} are active. Nobody is thrown out: new users enter when ${number(active - content + 1)} have left.`;
     const waiting = latest.estimated_queued_users;
     const free = content - active;
-    return waiting > 0 ? `Makes room for ${number(Math.min(free, waiting))} of ${number(waiting)} who wait, at the rate of the room.` : "";
+    return waiting > 0
+      ? `Makes room for ${number(Math.min(free, waiting))} of ${number(waiting)} who wait, at the rate of the room.`
+      : "";
   }
 
   function messageField() {
@@ -340,7 +415,12 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
     const parse = (text) => text.replace(/\s+/g, " ").trim();
     const problem = (text) =>
       [...parse(text)].length > LONGEST_MESSAGE ? `Must have at most ${LONGEST_MESSAGE} characters.` : "";
-    const preview = h("div", { class: "as-seen", hidden: true }, h("p", { class: "meta" }, "Visitors will read:"), seenAs);
+    const preview = h(
+      "div",
+      { class: "as-seen", hidden: true },
+      h("p", { class: "meta" }, "Visitors will read:"),
+      seenAs,
+    );
     return entry(
       "message",
       input,
@@ -349,7 +429,12 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
         after: [left, preview],
         render() {
           const draft = drafts.get("message");
-          write(left, draft === undefined ? "" : `${[...parse(draft)].length} of ${LONGEST_MESSAGE} characters, one line`);
+          write(
+            left,
+            draft === undefined
+              ? ""
+              : `${[...parse(draft)].length} of ${LONGEST_MESSAGE} characters, one line`,
+          );
           show(preview, draft !== undefined);
           write(seenAs, draft === undefined ? "" : parse(draft) || "(no message)");
         },
@@ -359,11 +444,27 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
 
   /** A button that asks once more, in place. The question takes the focus; Escape takes it back. */
   function asking({ label, question, yes, act, danger = false, describe }) {
-    const button = h("button", { type: "button", class: danger ? "danger" : "", disabled: !maySteer, "aria-describedby": maySteer ? (describe ?? false) : "view-only" }, label);
+    const button = h(
+      "button",
+      {
+        type: "button",
+        class: danger ? "danger" : "",
+        disabled: !maySteer,
+        "aria-describedby": maySteer ? (describe ?? false) : "view-only",
+      },
+      label,
+    );
     const ask = h("p");
     const agree = h("button", { type: "button", class: danger ? "primary danger" : "primary" }, yes);
     const cancel = h("button", { type: "button" }, "Cancel");
-    const box = h("div", { class: "confirm", role: "group", "aria-label": "Are you sure?", hidden: true }, ask, agree, " ", cancel);
+    const box = h(
+      "div",
+      { class: "confirm", role: "group", "aria-label": "Are you sure?", hidden: true },
+      ask,
+      agree,
+      " ",
+      cancel,
+    );
     const close = () => {
       show(box, false);
       show(button, true);
@@ -390,10 +491,15 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
   function flip(field, { on, off, note }) {
     const from = origins(field);
     const state = h("p", { class: "state" });
-    const set = (content) => act(content);
     const act = async (content) => {
       const refusal = await send(
-        { set: { [field]: content }, if_version: steering?.version },
+        // Where it was deployed so, nothing has to stand above it.
+        {
+          ...(steering?.fields[field].deployed === content
+            ? { clear: [field] }
+            : { set: { [field]: content } }),
+          if_version: steering?.version,
+        },
         switchOutcome,
         content ? on.done : off.done,
       );
@@ -401,11 +507,28 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
       const before = steering;
       await load();
       switchOutcome.classList.add("bad");
-      write(switchOutcome, `Nothing was changed: somebody else was faster. ${differencesOf(before, steering, now).join(". ")}. Look, and try again.`);
+      write(
+        switchOutcome,
+        `Nothing was changed: somebody else was faster. ${differencesOf(before, steering, now).join(". ")}. Look, and try again.`,
+      );
     };
-    const turnOn = asking({ label: on.label, question: on.question, yes: on.yes, act: () => set(true), danger: true });
-    const turnOff = asking({ label: off.label, question: off.question, yes: off.yes, act: () => set(false) });
-    const element = h("div", { class: "switch" }, state, turnOn.element, turnOff.element, from.meta, from.notice);
+    const turnOn = asking({
+      label: on.label,
+      question: on.question,
+      yes: on.yes,
+      act: () => act(true),
+      danger: true,
+    });
+    const turnOff = asking({ label: off.label, question: off.question, yes: off.yes, act: () => act(false) });
+    const element = h(
+      "div",
+      { class: "switch" },
+      state,
+      turnOn.element,
+      turnOff.element,
+      from.meta,
+      from.notice,
+    );
     return {
       field,
       element,
@@ -422,17 +545,20 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
   }
 
   function queueAllSwitch() {
-    const inside = () => count(latest?.estimated_total_active_users ?? 0, "active user stays", "active users stay");
+    const inside = () =>
+      count(latest?.estimated_total_active_users ?? 0, "active user stays", "active users stay");
     return flip("queue_all", {
       on: {
         label: "Queue everybody",
-        question: () => `From now on nobody new enters ${name}; ${inside()} in, everybody else waits. Queue everybody?`,
+        question: () =>
+          `From now on nobody new enters ${name}; ${inside()} in, everybody else waits. Queue everybody?`,
         yes: "Yes, queue everybody",
         done: "Everybody is queued.",
       },
       off: {
         label: "Let people in again",
-        question: () => `${count(latest?.estimated_queued_users ?? 0, "person waits", "people wait")} and will enter by their turn, within the limits. Let them in?`,
+        question: () =>
+          `${count(latest?.estimated_queued_users ?? 0, "person waits", "people wait")} and will enter by their turn, within the limits. Let them in?`,
         yes: "Yes, let them in",
         done: "People enter again.",
       },
@@ -475,7 +601,8 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
       const act = (what, done) => send({ events: { [title]: what } }, told, done);
       const start = asking({
         label: "Start now",
-        question: () => `Start ${title} now? ${number(latest?.estimated_queued_users ?? 0)} people wait; they enter by their turn.`,
+        question: () =>
+          `Start ${title} now? ${number(latest?.estimated_queued_users ?? 0)} people wait; they enter by their turn.`,
         yes: "Yes, start it",
         act: () => act("start", `${title} has started.`),
       });
@@ -485,7 +612,16 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
         yes: "Yes, end it",
         act: () => act("end", `${title} has ended.`),
       });
-      const clear = h("button", { type: "button", class: "link", disabled: !maySteer, onclick: () => act("clear", `${title} is on its schedule again.`) }, "Back to the schedule");
+      const clear = h(
+        "button",
+        {
+          type: "button",
+          class: "link",
+          disabled: !maySteer,
+          onclick: () => act("clear", `${title} is on its schedule again.`),
+        },
+        "Back to the schedule",
+      );
       const item = h("li", {}, head, times, steered, start.element, " ", end.element, " ", clear);
       return {
         element: item,
@@ -494,7 +630,12 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
           attribute(phase, "data-phase", one.phase);
           write(times, `${eventTime(one.start, now)} to ${eventTime(one.end, now)}`);
           show(steered, one.steered);
-          write(steered, one.steered ? `Steered${one.by ? ` by ${one.by}, ${relative(one.at, now)}` : ""}. Planned: ${moment(one.deployed_start, now)} to ${moment(one.deployed_end, now)}.` : "");
+          write(
+            steered,
+            one.steered
+              ? `Steered${one.by ? ` by ${one.by}, ${relative(one.at, now)}` : ""}. Planned: ${moment(one.deployed_start, now)} to ${moment(one.deployed_end, now)}.`
+              : "",
+          );
           show(start.element, ["upcoming", "prequeueing"].includes(one.phase));
           show(end.element, one.phase === "active");
           show(clear, one.steered);
@@ -510,7 +651,10 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
           if (!views.has(event.name)) views.set(event.name, make(event));
           views.get(event.name).update(event);
         }
-        place(list, known.map(({ name: title }) => views.get(title).element));
+        place(
+          list,
+          known.map(({ name: title }) => views.get(title).element),
+        );
       },
     };
   }
@@ -526,7 +670,12 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
       now = time;
       if (room.error) return render();
       // Somebody steered, a deploy came, an event went on: what is in force has to be asked for.
-      const key = JSON.stringify([room.steering?.version, room.steering?.overrides, room.deployed, room.events]);
+      const key = JSON.stringify([
+        room.steering?.version,
+        room.steering?.overrides,
+        room.deployed,
+        room.events,
+      ]);
       if (key !== seen) {
         seen = key;
         load();
@@ -549,7 +698,9 @@ export function differencesOf(before, after, now) {
   for (const event of after?.events ?? []) {
     const old = before?.events?.find(({ name }) => name === event.name);
     if (old && (old.start !== event.start || old.end !== event.end))
-      found.push(`Event ${event.name} was ${event.steered ? `steered by ${event.by}` : "put back on its schedule"}`);
+      found.push(
+        `Event ${event.name} was ${event.steered ? `steered by ${event.by}` : "put back on its schedule"}`,
+      );
   }
   return found.length > 0 ? found : ["Nothing that is shown here has another value now"];
 }

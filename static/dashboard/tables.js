@@ -1,7 +1,7 @@
 // The tables of a room: who waits, data centers, the origin, events.
 import places from "./colos.txt";
 import { attribute, h, keyed, s, show, write } from "./dom.js";
-import { HOUR, count, duration, moment, number, relative, time } from "./words.js";
+import { count, duration, HOUR, moment, number, relative, time } from "./words.js";
 import outline from "./world.txt";
 
 const MOST_ROWS = 12;
@@ -70,17 +70,36 @@ export function createBuckets() {
     body,
     ({ bucket }) => bucket,
     () => {
-      const [users, present, wait] = [h("td", { class: "number" }), h("td", { class: "number" }), h("td", { class: "number" })];
+      const [users, present, wait] = [
+        h("td", { class: "number" }),
+        h("td", { class: "number" }),
+        h("td", { class: "number" }),
+      ];
       const name = h("th", { scope: "row" });
       const bar = h("i");
-      const row = h("tr", {}, name, users, present, wait, h("td", { class: "bars", "aria-hidden": "true" }, bar));
+      const row = h(
+        "tr",
+        {},
+        name,
+        users,
+        present,
+        wait,
+        h("td", { class: "bars", "aria-hidden": "true" }, bar),
+      );
       return {
         element: row,
         update(bucket) {
           write(name, time(bucket.since));
           write(users, number(bucket.users));
           write(present, number(bucket.present));
-          write(wait, bucket.wait_seconds === null ? "not known" : bucket.wait_seconds < 5 ? "next" : duration(bucket.wait_seconds * 1000));
+          write(
+            wait,
+            bucket.wait_seconds === null
+              ? "not known"
+              : bucket.wait_seconds < 5
+                ? "next"
+                : duration(bucket.wait_seconds * 1000),
+          );
           bar.style.width = `${((100 * bucket.users) / most).toFixed(1)}%`;
         },
       };
@@ -111,6 +130,8 @@ const COLO_COLUMNS = [
   { id: "age_ms", title: "Heard" },
 ];
 
+const heard = (age) => (age < 1_000 ? "now" : `${duration(age)} ago`);
+
 /** City and place on the map of each known colo: latitude and longitude in degrees. */
 const KNOWN = new Map(
   places
@@ -122,7 +143,12 @@ const KNOWN = new Map(
     }),
 );
 /** The outline's own measures: half a degree a unit, from 84 degrees north. */
-const MAP = { width: 720, height: 282, x: (longitude) => (longitude + 180) * 2, y: (latitude) => (84 - latitude) * 2 };
+const MAP = {
+  width: 720,
+  height: 282,
+  x: (longitude) => (longitude + 180) * 2,
+  y: (latitude) => (84 - latitude) * 2,
+};
 
 /** Data centers: on a map, and as a table. */
 export function createColos() {
@@ -133,6 +159,7 @@ export function createColos() {
     const button = h(
       "button",
       {
+        class: "sort",
         onclick: () => {
           order = { id: column.id, down: order.id === column.id ? !order.down : !column.text };
           render();
@@ -163,9 +190,10 @@ export function createColos() {
         element: row,
         update(one) {
           COLO_COLUMNS.slice(1).forEach(({ id }, index) => {
-            write(cells[index], id === "age_ms" ? `${duration(one.age_ms)} ago` : number(one[id]));
+            write(cells[index], id === "age_ms" ? heard(one.age_ms) : number(one[id]));
           });
-          const isBehind = version > 0 && one.steering !== null && one.steering !== undefined && one.steering < version;
+          const isBehind =
+            version > 0 && one.steering !== null && one.steering !== undefined && one.steering < version;
           write(note, one.cut_off ? " cut off" : isBehind ? ` steering ${one.steering} of ${version}` : "");
         },
       };
@@ -174,7 +202,11 @@ export function createColos() {
 
   function render() {
     COLO_COLUMNS.forEach(({ id }, index) => {
-      attribute(heads[index], "aria-sort", order.id === id ? (order.down ? "descending" : "ascending") : "none");
+      attribute(
+        heads[index],
+        "aria-sort",
+        order.id === id ? (order.down ? "descending" : "ascending") : "none",
+      );
     });
     const sign = order.down ? -1 : 1;
     const sorted = last.toSorted((one, other) => {
@@ -209,7 +241,12 @@ function createMap() {
   const dots = s("g");
   const picture = s(
     "svg",
-    { viewBox: `0 0 ${MAP.width} ${MAP.height}`, class: "map", role: "img", "aria-label": "Data centers on a map of the world; the table below says the same" },
+    {
+      viewBox: `0 0 ${MAP.width} ${MAP.height}`,
+      class: "map",
+      role: "img",
+      "aria-label": "Data centers on a map of the world; the table below says the same",
+    },
     s("path", { d: outline.trim(), class: "land" }),
     dots,
   );
@@ -240,7 +277,10 @@ function createMap() {
         update(one) {
           attribute(circle, "r", radius(one).toFixed(1));
           attribute(group, "class", one.cut_off ? "cut" : one.waiting > 0 ? "waits" : "calm");
-          write(title, `${colo} ${city}: ${number(one.active)} active, ${number(one.waiting)} waiting${one.cut_off ? ", cut off" : ""}`);
+          write(
+            title,
+            `${colo} ${city}: ${number(one.active)} active, ${number(one.waiting)} waiting${one.cut_off ? ", cut off" : ""}`,
+          );
         },
       };
     },
@@ -256,7 +296,10 @@ function createMap() {
       render(colos.filter(({ colo }) => KNOWN.has(colo)));
       const unknown = colos.filter(({ colo }) => !KNOWN.has(colo));
       show(beside, unknown.length > 0);
-      write(beside, `Not on the map: ${unknown.map(({ colo, active, waiting }) => `${colo} (${number(active)} active, ${number(waiting)} waiting)`).join(", ")}.`);
+      write(
+        beside,
+        `Not on the map: ${unknown.map(({ colo, active, waiting }) => `${colo} (${number(active)} active, ${number(waiting)} waiting)`).join(", ")}.`,
+      );
     },
   };
 }
@@ -277,7 +320,8 @@ export function createOrigin() {
     limits: "Limits in force",
   };
   const values = Object.fromEntries(Object.keys(names).map((name) => [name, h("dd")]));
-  for (const [name, title] of Object.entries(names)) list.append(h("div", {}, h("dt", {}, title), values[name]));
+  for (const [name, title] of Object.entries(names))
+    list.append(h("div", {}, h("dt", {}, title), values[name]));
   return {
     element,
     update({ origin, deployed = {} }, now) {
@@ -295,17 +339,28 @@ export function createOrigin() {
           ? `▲ Unhealthy: check ${origin.unhealthy_check}${origin.unhealthy_since ? `, since ${moment(origin.unhealthy_since, now)} (${duration(now - origin.unhealthy_since)})` : ""}.${origin.held ? " New users are held back." : ""}`
           : "○ No health check reports trouble.",
       );
-      for (const name of ["answered", "failed", "timed_out", "refused", "in_flight"]) write(values[name], number(origin[name]));
-      const ms = (value) => (value === null ? "–" : value < 1000 ? `${number(value)} ms` : `${(value / 1000).toFixed(1)} s`);
+      for (const name of ["answered", "failed", "timed_out", "refused", "in_flight"])
+        write(values[name], number(origin[name]));
+      const ms = (value) =>
+        value === null ? "–" : value < 1000 ? `${number(value)} ms` : `${(value / 1000).toFixed(1)} s`;
       write(values.p50, ms(origin.first_byte_p50_ms));
       write(values.p95, ms(origin.first_byte_p95_ms));
       const { total_active_users: active, new_users_per_minute: rate } = origin.limits;
       const isFollowing = active !== deployed.total_active_users || rate !== deployed.new_users_per_minute;
-      write(values.limits, `${number(active)} active, ${number(rate)} a minute${isFollowing ? "" : " (as deployed)"}`);
-      for (const name of ["failed", "timed_out", "refused"]) values[name].classList.toggle("bad", origin[name] > 0);
+      write(
+        values.limits,
+        `${number(active)} active, ${number(rate)} a minute${isFollowing ? "" : " (as deployed)"}`,
+      );
+      for (const name of ["failed", "timed_out", "refused"])
+        values[name].classList.toggle("bad", origin[name] > 0);
     },
   };
 }
 
 /** When an event begins or ends, as a distance where that is near. */
-export const eventTime = (ms, now) => (ms === null || ms === undefined ? "–" : Math.abs(ms - now) < 12 * HOUR ? `${moment(ms, now)} (${relative(ms, now)})` : moment(ms, now));
+export const eventTime = (ms, now) =>
+  ms === null || ms === undefined
+    ? "–"
+    : Math.abs(ms - now) < 12 * HOUR
+      ? `${moment(ms, now)} (${relative(ms, now)})`
+      : moment(ms, now);

@@ -3,10 +3,10 @@ import { address, get } from "./api.js";
 import { createCharts } from "./chart.js";
 import { attribute, h, newId, place, show, write } from "./dom.js";
 import { marksOf, rehearsals } from "./marks.js";
-import { RANGES, bounds, moved } from "./place.js";
-import { FIELDS, addMoment, columns, momentOf, recorded, summary } from "./series.js";
+import { bounds, moved, RANGES } from "./place.js";
+import { addMoment, columns, FIELDS, momentOf, recorded, summary } from "./series.js";
 import { section, wide } from "./tables.js";
-import { DAY, HOUR, MINUTE, exactTime, moment, number, zone } from "./words.js";
+import { DAY, exactTime, HOUR, MINUTE, moment, number, zone } from "./words.js";
 
 /** Of ranges that end now: a minute is recorded some seconds after its end. */
 const RELOAD_MS = 60_000;
@@ -44,9 +44,16 @@ export function createTimeline(room, { go, audit }) {
   const charts = createCharts({ zoom: (from, to) => go({ from: Math.round(from), to: Math.round(to) }) });
   const clock = () => Date.now() + offset;
 
-  const presets = Object.entries(RANGES).map(([name, [, label]]) => [name, h("button", { onclick: () => go({ name }) }, label)]);
+  const presets = Object.entries(RANGES).map(([name, [, label]]) => [
+    name,
+    h("button", { onclick: () => go({ name }) }, label),
+  ]);
   const move = (label, title, factor, shift) =>
-    h("button", { title, "aria-label": title, onclick: () => go(moved(range, clock(), factor, shift)) }, label);
+    h(
+      "button",
+      { title, "aria-label": title, onclick: () => go(moved(range, clock(), factor, shift)) },
+      label,
+    );
   const from = h("input", { type: "datetime-local", id: newId("from"), required: true });
   const to = h("input", { type: "datetime-local", id: newId("to"), required: true });
   const wrong = h("p", { class: "error", role: "status" });
@@ -82,20 +89,43 @@ export function createTimeline(room, { go, audit }) {
       renderMarks();
     },
   });
-  const noMarks = h("p", { class: "quiet" }, "Nothing happened in this time: no steering, no event, no trouble.");
+  const noMarks = h(
+    "p",
+    { class: "quiet" },
+    "Nothing happened in this time: no steering, no event, no trouble.",
+  );
   const body = h("tbody");
   const cut = h("p", { class: "quiet" });
   const table = h(
     "table",
     {},
-    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Time"), ...COLUMNS.map(([title]) => h("th", { scope: "col", class: "number" }, title)))),
+    h(
+      "thead",
+      {},
+      h(
+        "tr",
+        {},
+        h("th", { scope: "col" }, "Time"),
+        ...COLUMNS.map(([title]) => h("th", { scope: "col", class: "number" }, title)),
+      ),
+    ),
     body,
   );
-  const details = h("details", { ontoggle: () => renderTable() }, h("summary", {}, "The same as a table"), cut, wide("Recorded figures", table));
+  const details = h(
+    "details",
+    { ontoggle: () => renderTable() },
+    h("summary", { class: "opens" }, "The same as a table"),
+    cut,
+    wide("Recorded figures", table),
+  );
   const toolbar = h(
     "div",
     { class: "ranges" },
-    h("div", { class: "group", role: "group", "aria-label": "Up to now, the last" }, ...presets.map(([, button]) => button)),
+    h(
+      "div",
+      { class: "group", role: "group", "aria-label": "Up to now, the last" },
+      ...presets.map(([, button]) => button),
+    ),
     h(
       "div",
       { class: "group", role: "group", "aria-label": "Move and zoom" },
@@ -104,7 +134,7 @@ export function createTimeline(room, { go, audit }) {
       move("+", "Zoom in", 0.5, 0),
       move("−", "Zoom out", 2, 0),
     ),
-    h("details", { class: "dates" }, h("summary", {}, "From … to …"), pick),
+    h("details", { class: "dates" }, h("summary", { class: "opens" }, "From … to …"), pick),
   );
   const element = section(
     "timeline",
@@ -132,12 +162,19 @@ export function createTimeline(room, { go, audit }) {
     try {
       const answer = await get("history", { room, ...span, resolution: "auto", fields: FIELDS.join(",") });
       if (turn !== asked) return;
-      history = { rows: recorded(answer), settled: answer.settled_until ?? span.to, hourly: answer.resolution === "hour" };
+      history = {
+        rows: recorded(answer),
+        settled: answer.settled_until ?? span.to,
+        hourly: answer.resolution === "hour",
+      };
       show(trouble, false);
     } catch ({ message }) {
       if (turn !== asked) return;
       show(trouble, true);
-      place(trouble, [`The record could not be loaded: ${message}. `, h("button", { onclick: load }, "Try again")]);
+      place(trouble, [
+        `The record could not be loaded: ${message}. `,
+        h("button", { onclick: load }, "Try again"),
+      ]);
     }
     try {
       const answer = await get("news", { room, ...span });
@@ -162,11 +199,34 @@ export function createTimeline(room, { go, audit }) {
     const inRange = (point) => point.at >= span.from - HOUR && point.at <= span.to;
     const live = history.hourly ? [] : moments.filter(inRange);
     const data = columns(history.rows, live, history.settled);
-    charts.update({ ...span, data, marks: marks(), rehearsals: rehearsals(history.rows), hourly: history.hourly });
+    charts.update({
+      ...span,
+      data,
+      marks: marks(),
+      rehearsals: rehearsals(history.rows),
+      hourly: history.hourly,
+    });
     write(said, summary(data, number));
-    const step = history.hourly ? "by the hour" : isLive() ? "by the minute, the last moments by the second" : "by the minute";
-    write(caption, `${moment(span.from)} to ${isLive() ? "now" : moment(span.to)}, ${step}. Times are those of ${zone()}. Drag over a chart to zoom in.`);
-    attribute(csv, "href", address("history", { room, from: Math.round(span.from), to: Math.round(span.to), fields: FIELDS.join(","), format: "csv" }));
+    const step = history.hourly
+      ? "by the hour"
+      : isLive()
+        ? "by the minute, the last moments by the second"
+        : "by the minute";
+    write(
+      caption,
+      `${moment(span.from)} to ${isLive() ? "now" : moment(span.to)}, ${step}. Times are those of ${zone()}. Drag over a chart to zoom in.`,
+    );
+    attribute(
+      csv,
+      "href",
+      address("history", {
+        room,
+        from: Math.round(span.from),
+        to: Math.round(span.to),
+        fields: FIELDS.join(","),
+        format: "csv",
+      }),
+    );
     renderMarks();
   }
 
@@ -185,7 +245,13 @@ export function createTimeline(room, { go, audit }) {
     place(
       list,
       chosen.map(({ letter, name, text, at }) =>
-        h("li", {}, h("abbr", { class: "letter", title: name }, letter), h("span", { class: "when" }, isLong ? moment(at) : exactTime(at)), h("span", {}, text)),
+        h(
+          "li",
+          {},
+          h("abbr", { class: "letter", title: name }, letter),
+          h("span", { class: "when" }, isLong ? moment(at) : exactTime(at)),
+          h("span", {}, text),
+        ),
       ),
     );
   }
@@ -197,7 +263,14 @@ export function createTimeline(room, { go, audit }) {
     write(cut, `The last ${MOST_ROWS} of ${number(history.rows.length)} rows; the file has them all.`);
     place(
       body,
-      rows.map((row) => h("tr", {}, h("th", { scope: "row" }, moment(row.at)), ...COLUMNS.map(([, field]) => h("td", { class: "number" }, number(row[field] ?? Number.NaN))))),
+      rows.map((row) =>
+        h(
+          "tr",
+          {},
+          h("th", { scope: "row" }, moment(row.at)),
+          ...COLUMNS.map(([, field]) => h("td", { class: "number" }, number(row[field] ?? Number.NaN))),
+        ),
+      ),
     );
   }
 
@@ -206,9 +279,14 @@ export function createTimeline(room, { go, audit }) {
     /** @param {import("./place.js").Range} chosen */
     show(chosen) {
       range = chosen;
-      for (const [name, button] of presets) attribute(button, "aria-pressed", String("name" in range && range.name === name));
+      for (const [name, button] of presets)
+        attribute(button, "aria-pressed", String("name" in range && range.name === name));
       const span = bounds(range, clock());
-      for (const [input, at] of [[from, span.from], [to, span.to]]) input.value = localInput(at);
+      for (const [input, at] of [
+        [from, span.from],
+        [to, span.to],
+      ])
+        input.value = localInput(at);
       return load();
     },
     /** What the room is now. */

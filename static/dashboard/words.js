@@ -26,8 +26,17 @@ export function duration(ms) {
 }
 
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
-const clockWithSeconds = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
-const dated = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+const clockWithSeconds = new Intl.DateTimeFormat("en-GB", {
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+});
+const dated = new Intl.DateTimeFormat("en-GB", {
+  day: "numeric",
+  month: "short",
+  hour: "2-digit",
+  minute: "2-digit",
+});
 
 /** 14:03 */
 export const time = (ms) => clock.format(ms);
@@ -124,7 +133,10 @@ export function situation(room, now) {
       tone: "silent",
       word: "Silent",
       sentence: "Nobody is here",
-      why: room.taken_at > 0 ? `The last visit was counted at ${moment(room.taken_at, now)}.` : "Nobody has come yet.",
+      why:
+        room.taken_at > 0
+          ? `The last visit was counted at ${moment(room.taken_at, now)}.`
+          : "Nobody has come yet.",
     };
   return {
     tone: "open",

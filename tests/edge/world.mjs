@@ -102,6 +102,15 @@ function around(kind) {
     alarm(info) {
       return suffer(kind, this.name, () => this.real.alarm(info));
     }
+    webSocketMessage(...told) {
+      return this.real.webSocketMessage(...told);
+    }
+    webSocketClose(...told) {
+      return this.real.webSocketClose(...told);
+    }
+    webSocketError(...told) {
+      return this.real.webSocketError(...told);
+    }
   };
 }
 

@@ -113,6 +113,7 @@ fn report(colo: &str, census: Census) -> ColoReport {
         late: 0,
         origin: None,
         steering: 0,
+        tallies: Default::default(),
     }
 }
 

@@ -15,7 +15,16 @@ fn enter(id: u64, at: u64) -> CheckIn {
 }
 
 fn report(worker: u64, instance: u64, first: u64, check_ins: Vec<CheckIn>) -> WorkerReport {
-    WorkerReport { v: VERSION, worker, instance, first, check_ins, urgent: false, origin: None }
+    WorkerReport {
+        v: VERSION,
+        worker,
+        instance,
+        first,
+        check_ins,
+        urgent: false,
+        origin: None,
+        counts: Default::default(),
+    }
 }
 
 fn active(data_center: &mut DataCenter, room: &anteroom::config::Room, now: u64) -> i64 {
@@ -48,6 +57,7 @@ fn one_colo_more_than_fit_is_turned_away_until_another_has_long_been_silent() {
         late: 0,
         origin: None,
         steering: 0,
+        tallies: Default::default(),
     };
     for index in 0..MAX_COLOS {
         assert!(global.receive(&room, from(format!("C{index}"), 1), NOW));
@@ -175,9 +185,9 @@ fn parallel_requests_with_one_cookie_count_once_whatever_their_order() {
     let room = room(100, 100, 1);
     let session = room.session_ms();
     let moves = [
-        CheckIn::Move { id: 1, from: NOW, at: NOW + 10_000 },
-        CheckIn::Move { id: 1, from: NOW, at: NOW + 10_400 },
-        CheckIn::Move { id: 1, from: NOW + 10_400, at: NOW + 40_000 },
+        CheckIn::Move { id: 1, from: NOW, at: NOW + 10_000, entered: None },
+        CheckIn::Move { id: 1, from: NOW, at: NOW + 10_400, entered: None },
+        CheckIn::Move { id: 1, from: NOW + 10_400, at: NOW + 40_000, entered: None },
     ];
     for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
         let mut census = Census::new(&room);
@@ -208,7 +218,8 @@ fn a_hundred_requests_at_once_with_one_ticket_are_one_user() {
     }
     for late in 0..100 {
         let from = NOW + 10_000 + (late * 37) % 100;
-        census.apply(&CheckIn::Move { id: 1, from, at: NOW + 30_000 + late * 11 }, &mut trails);
+        census
+            .apply(&CheckIn::Move { id: 1, from, at: NOW + 30_000 + late * 11, entered: None }, &mut trails);
     }
     assert_eq!(census.admitted_in(minute), 1);
     assert!(census.waiting_at(&room, NOW + 31_200).is_empty());
@@ -249,11 +260,11 @@ fn enter_after(from: u64, at: u64) -> CheckIn {
 }
 
 fn go(from: u64, at: u64) -> CheckIn {
-    CheckIn::Move { id: 1, from: NOW + from * 1_000, at: NOW + at * 1_000 }
+    CheckIn::Move { id: 1, from: NOW + from * 1_000, at: NOW + at * 1_000, entered: None }
 }
 
 fn leave(from: u64, at: u64) -> CheckIn {
-    CheckIn::Leave { id: 1, from: NOW + from * 1_000, at: NOW + at * 1_000 }
+    CheckIn::Leave { id: 1, from: NOW + from * 1_000, at: NOW + at * 1_000, entered: None }
 }
 
 #[test]
@@ -354,8 +365,8 @@ fn a_visitor_who_moves_to_another_colo_counts_once() {
     let mut trails_here = Remembered::new(60_000, 100);
     let mut trails_there = Remembered::new(60_000, 100);
     here.apply(&enter(1, NOW), &mut trails_here);
-    there.apply(&CheckIn::Move { id: 1, from: NOW, at: NOW + 5_000 }, &mut trails_there);
-    here.apply(&CheckIn::Move { id: 1, from: NOW + 5_000, at: NOW + 9_000 }, &mut trails_here);
+    there.apply(&CheckIn::Move { id: 1, from: NOW, at: NOW + 5_000, entered: None }, &mut trails_there);
+    here.apply(&CheckIn::Move { id: 1, from: NOW + 5_000, at: NOW + 9_000, entered: None }, &mut trails_here);
     let mut all = Census::new(&room);
     all.merge(&here, 1);
     all.merge(&there, 1);

@@ -424,6 +424,7 @@ fn everybody_is_counted_on_when_an_event_changes_the_session_duration() {
         check_ins,
         urgent: false,
         origin: None,
+        counts: anteroom::pipeline::SlotCounts::default(),
     };
     data_center.receive(room.at(before).0, &report, before);
     assert_eq!(push(&mut data_center, &mut global, before).active, 10);

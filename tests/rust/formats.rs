@@ -7,6 +7,7 @@ use anteroom::health::analytics::{Range, Sum};
 use anteroom::health::check::parse_check;
 use anteroom::health::messages::{Ask, Notify, Record, Stored, Told};
 use anteroom::health::{ProbeResult, Reason, StateChange, Waterfall};
+use anteroom::history::{self, Change, Count, HistoryAsk, Minute, Part, Query, Tallies};
 use anteroom::origin::{OriginCounts, OriginReport, Reply};
 use anteroom::pipeline::messages::{
     ColoReport, Given, HoldSessions, Lease, OriginHealth, OriginStatus, StateAnswer, StateRequest, Take,
@@ -14,7 +15,7 @@ use anteroom::pipeline::messages::{
 };
 use anteroom::pipeline::wire::{decode, encode};
 use anteroom::pipeline::{
-    Census, CheckIn, DataCenter, Global, GlobalMeta, OriginMemory, SavedDataCenter, Seen,
+    Census, CheckIn, DataCenter, Global, GlobalMeta, OriginMemory, SavedDataCenter, Seen, SlotCounts,
 };
 use anteroom::queue::{
     Group, LeaseAnswer, LeaseAsk, Lent, Level, LoanAsk, NumberAsk, Outcome, Remembered, SavedLedger, Shares,
@@ -52,6 +53,30 @@ fn census() -> Census {
     census
 }
 
+fn counts() -> SlotCounts {
+    let mut counts = SlotCounts::default();
+    counts.add(Count::Joins.code(), 3);
+    counts.add(Count::Bypassed.code(), 300);
+    counts
+}
+
+fn tallies() -> Tallies {
+    let room = room(100, 50, 1);
+    let mut tallies = Tallies::default();
+    let waited = Some((NOW - 30_000, 28_000_000, Some(NOW.into())));
+    for change in [
+        Change::Joined { at: NOW },
+        Change::Waits { from: None, at: NOW },
+        Change::Entered { at: NOW, minute: 28_000_000, numbered: false, waited },
+        Change::Moved { from: Some(NOW), at: NOW + 60_000, entered: Some(NOW) },
+        Change::Left { from: NOW + 60_000, at: NOW + 61_000, entered: Some(NOW) },
+        Change::GaveUp { at: NOW },
+    ] {
+        tallies.note(&room, change);
+    }
+    tallies
+}
+
 fn report() -> ColoReport {
     ColoReport {
         v: 1,
@@ -64,6 +89,7 @@ fn report() -> ColoReport {
         late: 3_500,
         origin: None,
         steering: 0,
+        tallies: Tallies::default(),
     }
 }
 
@@ -199,12 +225,13 @@ fn reports_of_workers() {
                     minute: 28_000_000,
                     numbered: true,
                 },
-                CheckIn::Move { id: 1, from: NOW + 1, at: NOW + 2 },
+                CheckIn::Move { id: 1, from: NOW + 1, at: NOW + 2, entered: None },
             ],
             urgent: true,
             origin: None,
+            counts: SlotCounts::default(),
         },
-        "0109080303000180feac0d00b0aab8bef2300000010180feac0db0aab8bef230b1aab8bef23080feac0d01020100b1aab8bef230b2aab8bef23000000100",
+        "0109080303000180feac0d00b0aab8bef2300000010180feac0db0aab8bef230b1aab8bef23080feac0d01020100b1aab8bef230b2aab8bef230000001000000",
     );
     let (before, later) = (Seen { at: NOW, later: 3 }, Seen { at: NOW + 1, later: 8 });
     pinned(
@@ -220,12 +247,12 @@ fn reports_of_workers() {
                     minute: 28_000_000,
                     numbered: true,
                 },
-                CheckIn::Leave { id: 1, from: NOW + 2, at: NOW + 3 },
+                CheckIn::Leave { id: 1, from: NOW + 2, at: NOW + 3, entered: None },
                 CheckIn::GiveUp { id: 2, bucket: 28_000_000, from: before, at: NOW + 3 },
             ],
             ..WorkerReport::default()
         },
-        "0100000004000180feac0db0aab8bef230b1aab8bef230880600010180feac0db1aab8bef230b2aab8bef23080feac0d11030100b2aab8bef230b3aab8bef2300000040280feac0db0aab8bef230b3aab8bef2308006000000",
+        "0100000004000180feac0db0aab8bef230b1aab8bef230880600010180feac0db1aab8bef230b2aab8bef23080feac0d11030100b2aab8bef230b3aab8bef2300000040280feac0db0aab8bef230b3aab8bef23080060000000000",
     );
     pinned(&WorkerAnswer { v: 1, instance: 8, applied: 5, durable: 3, state: None }, "0108050300");
 }
@@ -234,12 +261,78 @@ fn reports_of_workers() {
 fn reports_of_data_centers_and_what_they_store() {
     pinned(
         &report(),
-        "0103414d530cfa01f8a0ac8419020002020280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d0100060002d00fac1b0000",
+        "0103414d530cfa01f8a0ac8419020002020280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d0100060002d00fac1b000000000000",
     );
     pinned(
-        &SavedDataCenter { v: 1, census: census(), sequence: 12, workers: vec![(9, 5)] },
-        "01fa01f8a0ac8419020002020280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d0100060c010905",
+        &SavedDataCenter {
+            v: 1,
+            census: census(),
+            sequence: 12,
+            workers: vec![(9, 5)],
+            tallies: tallies(),
+            counts: vec![(9, counts())],
+        },
+        "01fa01f8a0ac8419020002020280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d0100060c0109058080fcd91a0a0002010201020102013c010203024b02b30102910102000001090002000607d804",
     );
+}
+
+#[test]
+fn what_becomes_history() {
+    pinned(
+        &WorkerReport {
+            v: 1,
+            check_ins: vec![
+                CheckIn::Move { id: 1, from: NOW, at: NOW + 1, entered: Some(NOW - 1_000) },
+                CheckIn::Leave { id: 1, from: NOW, at: NOW + 1, entered: Some(NOW) },
+            ],
+            counts: counts(),
+            ..WorkerReport::default()
+        },
+        "01000000020201e907b0aab8bef230b1aab8bef2300000030101b0aab8bef230b1aab8bef230000000000002000607d804",
+    );
+    pinned(
+        &ColoReport { tallies: tallies(), ..report() },
+        "0103414d530cfa01f8a0ac8419020002020280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d0100060002d00fac1b00008080fcd91a0a0002010201020102013c010203024b02b301029101020000",
+    );
+    let record = history::Record {
+        v: 1,
+        minutes: 1,
+        active: 2,
+        active_max: 3,
+        waiting: 4,
+        waiting_max: 5,
+        slots: 6,
+        total_active_users: 100,
+        new_users_per_minute: 50,
+        tallies: counts(),
+    };
+    pinned(&record, "0101020304050664320002000607d804");
+    let part = Part {
+        colo: "AMS".to_owned(),
+        active: 1,
+        waiting: 2,
+        new_users: 3,
+        joins: 4,
+        leavers: 5,
+        revoked: 6,
+        bypassed: 7,
+        workers: 8,
+    };
+    pinned(
+        &Minute {
+            v: 1,
+            minute: 28_000_000,
+            parts: vec![part],
+            active: 2,
+            waiting: 4,
+            visits_until: 27_999_999,
+            recorded: counts(),
+            ever: counts(),
+        },
+        "0180feac0d0103414d5301020304050607080204fffdac0d0002000607d8040002000607d804",
+    );
+    let ask: HistoryAsk = Query::read(|_| None, NOW).unwrap().ask();
+    pinned(&ask, "01c4fdac0d81feac0d0014000102030405060708090a0b0c0d0e0f101112130000");
 }
 
 #[test]
@@ -268,13 +361,17 @@ fn the_state_key() {
         &StateAnswer { v: 1, state: Some(state) },
         "010101b0aab8bef23080feac0d0004fa0101000000020002640d0180feac0d010280feac0d010002415181feac0d0202416702415100c0843d010202848fb8bef2300000820d010100000000",
     );
-    pinned(&StateRequest { v: 1, minute: 28_000_000, given: None, colo: String::new() }, "0180feac0d0000");
+    pinned(
+        &StateRequest { v: 1, minute: 28_000_000, given: None, colo: String::new(), leases: 300 },
+        "0180feac0d0000ac02",
+    );
 }
 
 #[test]
 fn what_newer_code_adds_is_ignored_and_what_older_code_leaves_out_is_zero() {
     let mut newer =
-        encode(&StateRequest { v: 2, minute: 28_000_000, given: None, colo: String::new() }).unwrap();
+        encode(&StateRequest { v: 2, minute: 28_000_000, given: None, colo: String::new(), leases: 0 })
+            .unwrap();
     newer.extend([7, 8, 9]);
     assert_eq!(decode::<StateRequest>(&newer).unwrap().minute, 28_000_000);
     let report = ColoReport { next_in: 0, late: 0, origin: None, ..report() };
@@ -291,7 +388,14 @@ fn bytes_that_are_no_message_are_an_error() {
 #[test]
 fn a_data_center_starts_from_what_it_stored() {
     let room = room(100, 50, 1);
-    let saved = SavedDataCenter { v: 1, census: census(), sequence: NOW + 5_000, workers: vec![(9, 5)] };
+    let saved = SavedDataCenter {
+        v: 1,
+        census: census(),
+        sequence: NOW + 5_000,
+        workers: vec![(9, 5)],
+        tallies: Tallies::default(),
+        counts: Vec::new(),
+    };
     let saved: SavedDataCenter = decode(&encode(&saved).unwrap()).unwrap();
     let mut data_center = DataCenter::restore(&room, "AMS", 7, Some(saved), NOW + 1_000);
     let next = data_center.save(&room, NOW + 1_000);

@@ -36,13 +36,27 @@ fn report(room: &Room, worker: u64, users: std::ops::Range<u64>) -> WorkerReport
     let check_ins = users
         .flat_map(|id| {
             let at = NOW + id % 60_000;
-            let moves = (1..4).map(move |step| CheckIn::Move { id, from: at + step - 1, at: at + step });
+            let moves = (1..4).map(move |step| CheckIn::Move {
+                id,
+                from: at + step - 1,
+                at: at + step,
+                entered: None,
+            });
             std::iter::once(CheckIn::Enter { id, bucket: minute, from: None, at, minute, numbered: true })
                 .chain(moves)
         })
         .collect();
     assert_eq!(room.session_duration, 5);
-    WorkerReport { v: VERSION, worker, instance: 0, first: 1, check_ins, urgent: false, origin: None }
+    WorkerReport {
+        v: VERSION,
+        worker,
+        instance: 0,
+        first: 1,
+        check_ins,
+        urgent: false,
+        origin: None,
+        counts: Default::default(),
+    }
 }
 
 // One test: the allocator counts for the whole process.

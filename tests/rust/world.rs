@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use anteroom::config::Room;
+use anteroom::history::{Minute, Record};
 use anteroom::pipeline::messages::{ColoReport, Given};
 use anteroom::pipeline::{CheckIn, DataCenter, Global, Outbox};
 use anteroom::queue::{
@@ -16,6 +17,8 @@ use fastrand::Rng;
 
 /// How long it takes at the most until everything is reported.
 const SETTLING_MS: u64 = 10_000;
+/// How long it takes until all minutes are recorded.
+const RECORDING_MS: u64 = 240_000;
 
 /// What a test's world is like.
 #[derive(Debug, Clone)]
@@ -68,6 +71,24 @@ pub struct Findings {
     pub final_active_known: i64,
     pub final_active_true: usize,
     pub calls: u64,
+    pub records: BTreeMap<u32, Record>,
+    /// What is stored with the last minute that was recorded.
+    pub last_minute: Option<Minute>,
+    pub truth: BTreeMap<u32, Truth>,
+    /// How long those who waited had waited, in milliseconds, and from entering until the last request.
+    pub waits: Vec<u64>,
+    pub stays: Vec<u64>,
+}
+
+/// What visitors did in a minute.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub struct Truth {
+    pub new_users: u64,
+    pub joins: u64,
+    pub waited: u64,
+    pub revoked: u64,
+    pub active: u64,
+    pub waiting: u64,
 }
 
 struct Worker {
@@ -122,6 +143,7 @@ enum Event {
     Renewed { state: Box<StateKey> },
     Breakdown(usize),
     Look,
+    Record,
 }
 
 pub struct World {
@@ -213,8 +235,11 @@ impl World {
             world.at(at, Event::Breakdown(index));
         }
         let end = world.setup.arrivals.len() as u64 * 60_000;
-        for look in (0..end).step_by(500) {
+        for look in (0..=end).step_by(500) {
             world.at(start + look, Event::Look);
+        }
+        for record in (0..end + RECORDING_MS).step_by(5_000) {
+            world.at(start + record + 2_500, Event::Record);
         }
         world
     }
@@ -272,7 +297,40 @@ impl World {
         self.findings.mean_idle =
             idle as f64 / self.looks.len() as f64 / f64::from(self.setup.room.total_active_users);
         self.findings.most_in_a_minute = self.minutes.values().copied().max().unwrap_or(0);
+        // Nobody comes any more, and what is left becomes history.
+        while let Some(Reverse((time, order))) = self.events.pop() {
+            self.now = time;
+            let event = self.details.remove(&order).unwrap();
+            if time <= end + RECORDING_MS
+                && !matches!(
+                    event,
+                    Event::Visit { .. } | Event::Close { .. } | Event::Judged { .. } | Event::Look
+                )
+            {
+                self.step(event);
+            }
+        }
+        let visitors = self.visitors.iter().filter_map(|visitor| Some((visitor.admitted_at?, visitor)));
+        self.findings.stays = visitors.map(|(entered, visitor)| visitor.last_request - entered).collect();
         self.findings
+    }
+
+    fn truth(&mut self, minute: u32) -> &mut Truth {
+        self.findings.truth.entry(minute).or_default()
+    }
+
+    /// What Global's alarm does.
+    fn record(&mut self) {
+        for report in self.global.reports_to_store() {
+            self.global.report_stored(&report.colo, report.sequence);
+            self.stored_global.1.insert(report.colo.clone(), report);
+        }
+        while let Some(made) = self.global.record(&self.setup.room, self.now) {
+            let again = self.findings.records.insert(made.minute.minute, made.record);
+            assert_eq!(again, None, "a minute is recorded once");
+            self.findings.last_minute = Some(made.minute.clone());
+            self.global.recorded(made.minute);
+        }
     }
 
     fn truly_active(&self) -> usize {
@@ -330,6 +388,7 @@ impl World {
             Event::Renewed { state } => self.anywhere.renew(*state, self.now),
             Event::Breakdown(index) => self.break_down(index),
             Event::Look => self.look(),
+            Event::Record => self.record(),
         }
     }
 
@@ -345,6 +404,11 @@ impl World {
     fn look(&mut self) {
         let active = self.truly_active();
         self.findings.most_active = self.findings.most_active.max(active);
+        if self.now > self.start && self.now.is_multiple_of(60_000) {
+            let waiting = self.visitors.iter().filter(|visitor| visitor.phase == Phase::Waiting).count();
+            let truth = self.truth(minute_of(self.now) - 1);
+            (truth.active, truth.waiting) = (active as u64, waiting as u64);
+        }
         let refresh = self.setup.room.refresh_ms();
         let waiting = self
             .visitors
@@ -388,7 +452,12 @@ impl World {
             self.note(
                 colo,
                 worker,
-                CheckIn::Move { id: active.id, from: active.last_check_in, at: self.now },
+                CheckIn::Move {
+                    id: active.id,
+                    from: active.last_check_in,
+                    at: self.now,
+                    entered: active.accepted_at,
+                },
             );
         }
     }
@@ -408,7 +477,16 @@ impl World {
         match decision {
             Decision::Pass => {
                 let moved = ticket.checked_in(now);
-                self.note(colo, worker, CheckIn::Move { id: ticket.id, from: ticket.last_check_in, at: now });
+                self.note(
+                    colo,
+                    worker,
+                    CheckIn::Move {
+                        id: ticket.id,
+                        from: ticket.last_check_in,
+                        at: now,
+                        entered: ticket.accepted_at,
+                    },
+                );
                 self.visitors[index].ticket = Some(moved);
                 self.visitors[index].last_request = now;
                 self.next_page(index);
@@ -504,6 +582,12 @@ impl World {
     ) {
         let now = self.now;
         *self.minutes.entry(minute).or_insert(0) += 1;
+        self.truth(minute).new_users += 1;
+        if waited.is_some() {
+            self.truth(minute).waited += 1;
+            let since = self.visitors[index].queued_at.unwrap();
+            self.findings.waits.push(now - since);
+        }
         let check_in = CheckIn::Enter {
             id: ticket.id,
             bucket: ticket.bucket,
@@ -541,6 +625,9 @@ impl World {
             },
         );
         let refresh = self.setup.room.refresh_ms();
+        if waited.is_none() {
+            self.truth(minute_of(now)).joins += 1;
+        }
         let visitor = &mut self.visitors[index];
         if visitor.phase == Phase::New {
             self.findings.queued += 1;
@@ -573,8 +660,15 @@ impl World {
         let visitor = &mut self.visitors[index];
         let Some(ticket) = visitor.ticket.take() else { return };
         visitor.phase = Phase::Revoked;
+        visitor.last_request = self.now;
+        self.findings.truth.entry(minute_of(self.now)).or_default().revoked += 1;
         let (colo, worker) = (visitor.home, self.rng.usize(0..self.setup.workers));
-        let leave = CheckIn::Leave { id: ticket.id, from: ticket.last_check_in, at: self.now };
+        let leave = CheckIn::Leave {
+            id: ticket.id,
+            from: ticket.last_check_in,
+            at: self.now,
+            entered: ticket.accepted_at,
+        };
         self.note(colo, worker, leave);
     }
 
@@ -690,6 +784,7 @@ impl World {
                 let meta = self.stored_global.0.clone();
                 let reports = self.stored_global.1.values().cloned().collect();
                 self.global = Global::restore(&room, meta, reports, now);
+                self.global.recall_history(self.findings.last_minute.clone());
             }
         }
     }

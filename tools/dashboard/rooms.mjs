@@ -24,7 +24,6 @@ const DEPLOYED = {
   message: "",
 };
 const HEALTHY = {
-  limits: { total_active_users: 1000, new_users_per_minute: 200 },
   held: false,
   unhealthy_check: null,
   unhealthy_since: null,
@@ -37,15 +36,25 @@ const HEALTHY = {
   in_flight: 12,
 };
 /** How full, how many wait, who enters: shares of the limits, by the minute of the hour. */
-const FULL = { active: 0.99, entering: 0.98, waiting: 1_240, colos: ["FRA", "LHR", "CDG", "AMS", "JFK", "SIN", "GRU"] };
-const CALM = { active: 0.31, entering: 0.22, waiting: 0, colos: ["FRA", "LHR", "JFK"] };
+const FULL = {
+  active: 0.99,
+  entering: 0.98,
+  waiting: 1_240,
+  colos: ["FRA", "LHR", "CDG", "AMS", "EWR", "SIN", "GRU"],
+};
+const CALM = { active: 0.31, entering: 0.22, waiting: 0, colos: ["FRA", "LHR", "EWR"] };
 
 /**
  * What is special of each room. `begun` is when the rooms were made.
  * @type {(begun: number) => Record<string, object>}
  */
 const SCENARIOS = (begun) => ({
-  sale: { crowd: FULL, path: "/sale", overrides: { total_active_users: [1000, 800, begun - 14 * MINUTE] }, deployed: { total_active_users: 800 } },
+  sale: {
+    crowd: FULL,
+    path: "/sale",
+    overrides: { total_active_users: [1000, 800, begun - 14 * MINUTE] },
+    deployed: { total_active_users: 800 },
+  },
   quiet: { crowd: CALM, path: "/quiet" },
   closed: {
     crowd: { ...FULL, entering: 0, active: 0.64 },
@@ -80,7 +89,11 @@ const SCENARIOS = (begun) => ({
     },
     news: [
       [begun - 4 * MINUTE, "origin_unhealthy", "The origin is unhealthy: the check shop fails"],
-      [begun - 3 * MINUTE, "limits_changed", "The limits follow the origin: 400 active users, 40 new ones a minute"],
+      [
+        begun - 3 * MINUTE,
+        "limits_changed",
+        "The limits follow the origin: 400 active users, 40 new ones a minute",
+      ],
     ],
   },
   event: {
@@ -88,15 +101,35 @@ const SCENARIOS = (begun) => ({
     path: "/event",
     phase: "prequeueing",
     events: [
-      { name: "drop", phase: "prequeueing", start: begun + 12 * MINUTE, end: begun + 3 * HOUR, prequeue: begun - 18 * MINUTE },
-      { name: "second_drop", phase: "upcoming", start: begun + 26 * HOUR, end: begun + 28 * HOUR, prequeue: null },
+      {
+        name: "drop",
+        phase: "prequeueing",
+        start: begun + 12 * MINUTE,
+        end: begun + 3 * HOUR,
+        prequeue: begun - 18 * MINUTE,
+      },
+      {
+        name: "second_drop",
+        phase: "upcoming",
+        start: begun + 26 * HOUR,
+        end: begun + 28 * HOUR,
+        prequeue: null,
+      },
       { name: "rehearsal", phase: "over", start: begun - 26 * HOUR, end: begun - 25 * HOUR, prequeue: null },
     ],
     news: [[begun - 18 * MINUTE, "event_prequeue_started", "People may wait for the event drop now"]],
   },
-  planet: { crowd: { ...FULL, waiting: 48_211, colos: [...COLOS.slice(0, 299), "XQZ"] }, path: "/planet", deployed: { total_active_users: 100_000, new_users_per_minute: 20_000 } },
+  planet: {
+    crowd: { ...FULL, waiting: 48_211, colos: [...COLOS.slice(0, 299), "XQZ"] },
+    path: "/planet",
+    deployed: { total_active_users: 100_000, new_users_per_minute: 20_000 },
+  },
   silent: { crowd: { active: 0, entering: 0, waiting: 0, colos: [] }, path: "/silent", isSilent: true },
-  unreachable: { crowd: CALM, path: "/unreachable", error: "the room's Global object did not answer within 5 s" },
+  unreachable: {
+    crowd: CALM,
+    path: "/unreachable",
+    error: "the room's Global object did not answer within 5 s",
+  },
 });
 
 /** A number between 0 and 1 that looks random and is the same for the same seed. */
@@ -148,7 +181,13 @@ class Room {
       const steered = this.eventTimes.get(event.name);
       const { start = event.start, end = event.end } = steered ?? {};
       const phase =
-        now >= end ? "over" : now >= start ? "active" : event.prequeue && now >= event.prequeue ? "prequeueing" : "upcoming";
+        now >= end
+          ? "over"
+          : now >= start
+            ? "active"
+            : event.prequeue && now >= event.prequeue
+              ? "prequeueing"
+              : "upcoming";
       return { ...event, start, end, phase, steered: Boolean(steered) };
     });
   }
@@ -160,7 +199,15 @@ class Room {
     const errors = Object.entries(asked.set ?? {}).flatMap(([field, value]) => mistakes(field, value));
     if (errors.length > 0) return { status: 400, body: { error: "Nothing was changed", errors } };
     const note = (kind, field, before) =>
-      this.#note({ at: now, by, kind, field, before, after: this.value(field), deployed: this.deployed[field] });
+      this.#note({
+        at: now,
+        by,
+        kind,
+        field,
+        before,
+        after: this.value(field),
+        deployed: this.deployed[field],
+      });
     for (const [field, value] of Object.entries(asked.set ?? {})) {
       const before = this.value(field);
       this.overrides.set(field, { value, deployed_then: this.deployed[field], by, at: now });
@@ -200,7 +247,17 @@ class Room {
       const planned = this.#scenario.events.find(({ name }) => name === event.name);
       const { by = null, at = null } = this.eventTimes.get(event.name) ?? {};
       const { name, phase, start, end, steered } = event;
-      return { name, phase, start, end, deployed_start: planned.start, deployed_end: planned.end, steered, by, at };
+      return {
+        name,
+        phase,
+        start,
+        end,
+        deployed_start: planned.start,
+        deployed_end: planned.end,
+        steered,
+        by,
+        at,
+      };
     });
     return {
       room: this.name,
@@ -241,7 +298,9 @@ class Room {
     const queueAll = this.value("queue_all");
     const slots = suspended || queueAll || scenario.held ? 0 : Math.max(0, limit - active);
     const isWaiting = waiting > 0 && !suspended;
-    const buckets = isWaiting ? this.#buckets(now, waiting, entered, queueAll || scenario.held || current?.phase === "prequeueing") : [];
+    const buckets = isWaiting
+      ? this.#buckets(now, waiting, entered, queueAll || scenario.held || current?.phase === "prequeueing")
+      : [];
     const inForce = this.#inForce(now);
     const weights = crowd.colos.map((_, index) => 0.15 + chance(index + 3) ** 3);
     const total = weights.reduce((sum, weight) => sum + weight, 0);
@@ -274,7 +333,9 @@ class Room {
       event_id: current?.name ?? "",
       estimated_queued_users: suspended ? 0 : waiting,
       estimated_total_active_users: active,
-      max_estimated_time_minutes: Math.ceil(Math.max(0, ...buckets.map((bucket) => bucket.wait_seconds ?? 0)) / 60),
+      max_estimated_time_minutes: Math.ceil(
+        Math.max(0, ...buckets.map((bucket) => bucket.wait_seconds ?? 0)) / 60,
+      ),
       taken_at: scenario.isSilent ? now - 3 * HOUR : now - 700,
       age_ms: scenario.isSilent ? 0 : 700,
       watched: true,
@@ -297,7 +358,12 @@ class Room {
       next_event_start_time: null,
       next_event_prequeue_start_time: null,
       events,
-      origin: scenario.isSilent ? null : (scenario.origin ?? HEALTHY),
+      origin: scenario.isSilent
+        ? null
+        : (scenario.origin ?? {
+            ...HEALTHY,
+            limits: { total_active_users: limit, new_users_per_minute: rate },
+          }),
       buckets,
       colos,
       steering: {
@@ -332,7 +398,13 @@ class Room {
     for (let time = Math.ceil(from / step) * step; time < to; time += step) {
       const isLate = time < this.#begun - 40 * 24 * HOUR || this.#scenario.isSilent;
       const { active, waiting, entered, limit, rate } = isLate
-        ? { active: 0, waiting: 0, entered: 0, limit: this.value("total_active_users"), rate: this.value("new_users_per_minute") }
+        ? {
+            active: 0,
+            waiting: 0,
+            entered: 0,
+            limit: this.value("total_active_users"),
+            rate: this.value("new_users_per_minute"),
+          }
         : this.#at(time);
       const isRehearsed = time >= this.#begun - 40 * MINUTE && time < this.#begun - 32 * MINUTE;
       const values = {
@@ -388,14 +460,20 @@ function mistakes(field, value) {
   if (field in ranges) {
     const [least, most] = ranges[field];
     const isRight = Number.isInteger(value) && value >= least && value <= most;
-    return isRight ? [] : wrong(`must be a whole number from ${least} to ${most}`, `set it between ${least} and ${most}`);
+    return isRight
+      ? []
+      : wrong(`must be a whole number from ${least} to ${most}`, `set it between ${least} and ${most}`);
   }
   if (field === "message")
-    return String(value).includes("casino") ? wrong("must not advertise a casino", "leave that word out") : [];
+    return String(value).includes("casino")
+      ? wrong("must not advertise a casino", "leave that word out")
+      : [];
   return field in DEPLOYED ? [] : wrong("is not a field that can be steered", "leave it out");
 }
 
 /** @param {number} [now] @returns {Map<string, Room>} by name */
 export function makeRooms(now = Date.now()) {
-  return new Map(Object.entries(SCENARIOS(now)).map(([name, scenario]) => [name, new Room(name, scenario, now)]));
+  return new Map(
+    Object.entries(SCENARIOS(now)).map(([name, scenario]) => [name, new Room(name, scenario, now)]),
+  );
 }

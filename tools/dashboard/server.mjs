@@ -18,7 +18,14 @@ export const TOKENS = {
   "may-steer-the-rooms": { name: "anna", role: "steer" },
   "may-view-the-rooms": { name: "wall", role: "view" },
 };
-const FIELDS = ["active_users", "waiting_users", "new_users", "total_active_users", "new_users_per_minute", "slots"];
+const FIELDS = [
+  "active_users",
+  "waiting_users",
+  "new_users",
+  "total_active_users",
+  "new_users_per_minute",
+  "slots",
+];
 const PAGE = {
   language: "en-US",
   visitorLanguages: true,
@@ -77,14 +84,28 @@ export async function startDashboard({ port = 0, rooms = makeRooms(), problems =
         const lines = rows.map(([at, ...values]) => [new Date(at).toISOString(), ...values].join(","));
         const body = `${["time", ...fields].join(",")}\n${lines.join("\n")}\n`;
         const disposition = `attachment; filename="${room.name}.csv"`;
-        return new Response(body, { headers: { "content-type": "text/csv", "content-disposition": disposition } });
+        return new Response(body, {
+          headers: { "content-type": "text/csv", "content-disposition": disposition },
+        });
       }
       const settled = Math.floor(now / MINUTE) * MINUTE;
-      return json(200, { room: room.name, resolution, from, to, colo: null, fields, rows, settled_until: settled });
+      return json(200, {
+        room: room.name,
+        resolution,
+        from,
+        to,
+        colo: null,
+        fields,
+        rows,
+        settled_until: settled,
+      });
     },
     news: (_operator, parameters, room) => {
       const to = time(parameters.get("to"), Date.now());
-      return json(200, { room: room.name, news: room.news(time(parameters.get("from"), to - 60 * MINUTE), to) });
+      return json(200, {
+        room: room.name,
+        news: room.news(time(parameters.get("from"), to - 60 * MINUTE), to),
+      });
     },
     preview: (_operator, parameters, room, request) =>
       dashboard.preview(
@@ -97,14 +118,14 @@ export async function startDashboard({ port = 0, rooms = makeRooms(), problems =
 
   async function answer(request, body) {
     const { pathname, searchParams: parameters } = new URL(request.url);
-    if (pathname === "/")
-      return new Response(null, { status: 303, headers: { location: ROOT } });
+    if (pathname === "/") return new Response(null, { status: 303, headers: { location: ROOT } });
     const name = pathname.slice(ROOT.length);
     const asset = dashboard.asset(pathname, parameters.get("v") ?? "");
     if (asset) return asset;
     if (name === "session" && request.method === "POST") {
       const token = new URLSearchParams(body).get("token") ?? "";
-      if (!Object.hasOwn(TOKENS, token)) return dashboard.signIn("No operator has this token. Nothing else is wrong: try again.");
+      if (!Object.hasOwn(TOKENS, token))
+        return dashboard.signIn("No operator has this token. Nothing else is wrong: try again.");
       return redirect(`__anteroom_operator=${token}; Path=${ROOT}; HttpOnly; SameSite=Strict`);
     }
     if (name === "session/end") return redirect(`__anteroom_operator=; Path=${ROOT}; Max-Age=0`);
@@ -147,7 +168,8 @@ export async function startDashboard({ port = 0, rooms = makeRooms(), problems =
     const room = rooms.get(searchParams.get("room"));
     const isSignedIn = Object.keys(TOKENS).some((token) => request.headers.cookie?.includes(token));
     asked.push(`LIVE ${searchParams.get("room")}`);
-    if (!room || !isSignedIn || broken.has("live")) return stream.end("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
+    if (!room || !isSignedIn || broken.has("live"))
+      return stream.end("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
     openSocket(stream, request.headers["sec-websocket-key"]);
     const tell = () => send(stream, JSON.stringify({ type: "room", now: Date.now(), room: room.status() }));
     const socket = { room, stream, tell, text: (text) => send(stream, text) };

@@ -105,6 +105,8 @@ pub struct Anywhere {
     giver: Rc<RefCell<Option<Giver>>>,
     store: LedgerStore<Giver>,
     renewing: Rc<Cell<bool>>,
+    /// How often Counters have called, as far as Global does not know.
+    leases: Rc<Cell<u64>>,
 }
 
 /// A panic in one event leaves at most one event's changes undone; what is counted is whole between its calls.
@@ -125,13 +127,14 @@ impl DurableObject for Anywhere {
             Ok(())
         });
         let store = LedgerStore::new(&giver, state.storage(), key, Giver::record);
-        Self { state, env, giver, store, renewing: Rc::new(Cell::new(false)) }
+        Self { state, env, giver, store, renewing: Rc::new(Cell::new(false)), leases: Rc::default() }
     }
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
         match request.path().as_str() {
             LEASE => {
                 let asked: Lease = message(&mut request).await?;
+                self.leases.set(self.leases.get() + 1);
                 let home = self.home_with_fresh_state().await?;
                 let leased = match self.giver.borrow_mut().as_mut() {
                     Some(Giver::Tickets(pool)) => {
@@ -223,6 +226,7 @@ struct Fetch {
     room: Room,
     giver: Rc<RefCell<Option<Giver>>>,
     renewing: Rc<Cell<bool>>,
+    leases: Rc<Cell<u64>>,
     deadline_ms: u64,
 }
 
@@ -233,13 +237,16 @@ impl Fetch {
             room: room.clone(),
             giver: Rc::clone(&anywhere.giver),
             renewing: Rc::clone(&anywhere.renewing),
+            leases: Rc::clone(&anywhere.leases),
             deadline_ms: anywhere.global_deadline_ms(),
         }
     }
 
     async fn run(self) {
         let given = self.giver.borrow_mut().as_mut().and_then(|giver| giver.given(now()));
-        let request = StateRequest { v: VERSION, minute: minute_of(now()), given, colo: String::new() };
+        let leases = self.leases.take();
+        let minute = minute_of(now());
+        let request = StateRequest { v: VERSION, minute, given, colo: String::new(), leases };
         let answer: Result<StateAnswer> =
             call(&self.env, GLOBAL, &self.room.name, STATE, &request, self.deadline_ms).await;
         match answer {
@@ -249,7 +256,10 @@ impl Fetch {
                 }
             }
             Ok(_) => {}
-            Err(error) => log_error(&error.to_string()),
+            Err(error) => {
+                self.leases.set(self.leases.get() + leases);
+                log_error(&error.to_string());
+            }
         }
         self.renewing.set(false);
     }

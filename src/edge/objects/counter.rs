@@ -84,6 +84,7 @@ impl DurableObject for Counter {
                     let told = std::mem::take(&mut asked.steering);
                     if told.version > known.version {
                         *known = told;
+                        self.lessor.borrow_mut().counter.give_back();
                     }
                     Home::steered(&self.state, &self.env, &known)?
                 };

@@ -106,7 +106,11 @@ impl DurableObject for DataCenter {
                 if asks {
                     self.ask_global(&home).await;
                 }
-                let state = self.memory.borrow().as_ref().and_then(|memory| memory.state(now()));
+                let time = now();
+                let state = self.memory.borrow_mut().as_mut().and_then(|memory| {
+                    memory.asked(time);
+                    memory.state(time)
+                });
                 answer(&StateAnswer { v: VERSION, state })
             }
             HEAR => {
@@ -169,7 +173,7 @@ impl DataCenter {
             return;
         }
         let colo = home.colo.clone();
-        let request = StateRequest { v: VERSION, minute: minute_of(now()), given: None, colo };
+        let request = StateRequest { v: VERSION, minute: minute_of(now()), given: None, colo, leases: 0 };
         let answer: Result<StateAnswer> =
             call(&self.env, GLOBAL, &home.room.name, STATE, &request, ASK_DEADLINE_MS).await;
         self.asking.set(false);

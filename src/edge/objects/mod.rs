@@ -9,6 +9,7 @@ mod data_center;
 mod global;
 mod health;
 mod ledger_store;
+mod sql;
 
 use std::rc::Rc;
 

@@ -1,9 +1,11 @@
 //! Our own paths, for operators: each request is let in or refused by one table, then answered.
 
 mod access;
-mod page;
+mod history;
+mod metrics;
 mod reply;
 mod status;
+mod steering;
 
 use wasm_bindgen::JsValue;
 use worker::{Env, Result};
@@ -15,6 +17,7 @@ use super::settings::Settings;
 use super::{dashboard, draws, events, health, own, rehearsal};
 use crate::answer;
 use crate::operator::{Admitted, Refusal, Target};
+use crate::pipeline::messages::{AUDIT, NEWS, STEER};
 
 /// Our own paths begin so, on every host that a room covers.
 pub const ROOT: &str = "/__anteroom/";
@@ -44,11 +47,17 @@ pub async fn handle(
     };
     let wanted = |text: String| (!caller.is_head()).then_some(text);
     match target {
-        Target::Page => page::show(request, operator, env, settings).await,
-        Target::Preview => page::preview(request, env, settings).await,
-        Target::Asset => match dashboard::asset(request, path) {
-            Some(answer) => answer,
-            None => own::page(&answer::not_found(), None),
+        Target::Page => match operator {
+            Some(operator) => {
+                let status = status::status(request, Some(operator), env, settings).await?;
+                dashboard::page(operator, &status)
+            }
+            None => dashboard::sign_in(""),
+        },
+        Target::Asset => dashboard::asset(request, path),
+        Target::Preview => match steering::room(request, settings) {
+            Ok(room) => dashboard::preview(request, room, &status::look(room, env, "").await?),
+            Err(refusal) => reply::refuse(&refusal),
         },
         Target::SignIn => access::sign_in(request, &caller, settings).await,
         Target::SignOut => access::sign_out(&caller),
@@ -56,6 +65,7 @@ pub async fn handle(
             let text = status::status(request, operator, env, settings).await?;
             reply::json(200, wanted(text).as_deref())
         }
+        Target::History => history::history(request, caller.is_head(), env, settings).await,
         Target::Events => reply::json(200, wanted(events::list(settings)).as_deref()),
         Target::Draws => draws::handle(request, settings),
         Target::Rehearsal => rehearsal::handle(request, settings),
@@ -63,12 +73,22 @@ pub async fn handle(
             Some(answer) => Ok(answer),
             None => own::page(&answer::not_found(), None),
         },
-        Target::Steering
-        | Target::Steer
-        | Target::Audit
-        | Target::History
-        | Target::News
-        | Target::Metrics
-        | Target::Live => reply::refuse(&Refusal::new(501, "This is not there yet")),
+        Target::Metrics => {
+            let (content_type, text) = metrics::metrics(request, env, settings).await;
+            reply::answer(200, content_type, wanted(text).as_deref())
+        }
+        Target::Steering | Target::Steer | Target::Audit | Target::News | Target::Live => {
+            let room = match steering::room(request, settings) {
+                Ok(room) => room,
+                Err(refusal) => return reply::refuse(&refusal),
+            };
+            let route = match target {
+                Target::Live => return steering::live(request, env, room).await,
+                Target::Audit => AUDIT,
+                Target::News => NEWS,
+                _ => STEER,
+            };
+            steering::ask(request, &caller, operator, route, env, room).await
+        }
     }
 }

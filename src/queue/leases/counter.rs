@@ -65,6 +65,8 @@ pub struct LeaseCounter {
     hold_ms: u64,
     loans: LiteMap<u64, Loan>,
     loan_number: u64,
+    /// Loans up to this number are from before an operator's change.
+    void_loans: u64,
     used: LiteMap<u32, u64>,
     waiting: VecDeque<(u64, NumberAsk)>,
     flight: Option<Flight>,
@@ -102,6 +104,7 @@ impl LeaseCounter {
             hold_ms: FULL_MS,
             loans: LiteMap::new(),
             loan_number: 0,
+            void_loans: 0,
             used: LiteMap::new(),
             waiting: VecDeque::new(),
             flight: None,
@@ -194,7 +197,9 @@ impl LeaseCounter {
             self.loans.remove(&ask.worker);
             let used = ask.used.min(loan.tickets);
             self.use_tickets(used, self.minute(now), now);
-            self.stock += loan.tickets - used;
+            if loan.number > self.void_loans {
+                self.stock += loan.tickets - used;
+            }
         }
         let end = self.until.saturating_sub(END_MARGIN_MS);
         let lends =
@@ -208,6 +213,13 @@ impl LeaseCounter {
         self.loan_number += 1;
         self.loans.insert(ask.worker, Loan { number: self.loan_number, tickets, until: end });
         Lent { loan: self.loan_number, tickets, hold_ms: (end - now) as u32, level }
+    }
+
+    /// An operator has changed the room: what was leased before is not used any more, nor what workers bring back of it.
+    /// The pool takes back what it is not told of.
+    pub fn give_back(&mut self) {
+        (self.stock, self.spare) = (0, 0);
+        self.void_loans = self.loan_number;
     }
 
     /// Whether the pool has ever answered.

@@ -131,6 +131,11 @@ impl WorkerStock {
         }
     }
 
+    /// The tickets are for a room that an operator has changed since: they are not used any more.
+    pub fn give_back(&mut self) {
+        self.left = 0;
+    }
+
     /// Learns how full the room is from elsewhere.
     pub fn learn(&mut self, level: Level) {
         self.level = level;

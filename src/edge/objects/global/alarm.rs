@@ -18,11 +18,18 @@ pub enum Job {
     Live,
     /// Store the colos' reports.
     Store,
+    /// Record the minutes of which everything is known.
+    Record,
+    /// Look for news though nothing is reported.
+    News,
+    /// Send news to webhooks.
+    Deliver,
 }
 
 impl Job {
     /// All of them, in the order in which they are done.
-    pub const ALL: [Self; 3] = [Self::Spread, Self::Live, Self::Store];
+    pub const ALL: [Self; 6] =
+        [Self::Spread, Self::Live, Self::Store, Self::Record, Self::News, Self::Deliver];
 }
 
 /// When each job is to be done, and when the platform rings.
@@ -41,6 +48,11 @@ impl Alarm {
     pub async fn recall(&self, storage: &Storage) -> Result<()> {
         self.set_for.set(storage.get_alarm().await?.and_then(|at| u64::try_from(at).ok()));
         Ok(())
+    }
+
+    /// Whether there is a plan.
+    pub fn has_plans(&self) -> bool {
+        !self.plans.borrow().is_empty()
     }
 
     /// Plans a job for a time, or sooner if it is planned already; both in milliseconds since the epoch. Takes effect with

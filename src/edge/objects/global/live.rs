@@ -6,6 +6,7 @@ use worker::{Request, Response, Result, State, WebSocketPair};
 use super::Global;
 use super::alarm::Job;
 use crate::edge::clock::now;
+use crate::news::News;
 
 /// Somebody who asked for the status so long ago may ask again, in milliseconds: monitors do so once a minute.
 const LOOKS_MS: u64 = 75_000;
@@ -78,6 +79,18 @@ impl Global {
             }
         }
         None
+    }
+
+    /// Tells those who look what is new.
+    pub(super) fn tell_news(&self, news: &[News]) -> Result<()> {
+        let sockets = self.state.get_websockets();
+        if !news.is_empty() && !sockets.is_empty() {
+            let text = format!("{{\"type\":\"news\",\"news\":{}}}", serde_json::to_string(news)?);
+            for socket in sockets {
+                let _ = socket.send_with_str(&text);
+            }
+        }
+        Ok(())
     }
 
     fn live_text(&self, time: u64) -> String {

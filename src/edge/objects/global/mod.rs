@@ -1,8 +1,10 @@
 //! `GLOBAL`: the room as all colos see it. Routes: `POST /push`, `POST /state`,
-//! `POST /origin-health`, `POST /origin`, and for operators `POST /look`, `POST /steer`, `POST /audit` and the WebSocket
-//! `/live`. Its one alarm serves several jobs: `Job`.
+//! `POST /origin-health`, `POST /origin`, and for operators `POST /look`, `POST /steer`, `POST /audit`, `POST /news`,
+//! `POST /history`, `POST /totals` and the WebSocket `/live`. Its one alarm serves several jobs: `Job`.
 
 mod alarm;
+mod deliveries;
+mod history;
 mod live;
 mod steering;
 
@@ -18,14 +20,18 @@ use super::{Home, load, no_such_route, store, stored_value};
 use crate::edge::calls::{answer, message};
 use crate::edge::clock::now;
 use crate::edge::settings::Settings;
+use crate::history::{HISTORY, HistoryAsk, TOTALS};
+use crate::news::Look;
 use crate::pipeline::messages::{
-    AUDIT, ColoReport, LIVE, LOOK, ORIGIN, ORIGIN_HEALTH, OperatorAnswer, OperatorAsk, OriginHealth, PUSH,
-    STATE, STEER, StateAnswer, StateRequest, VERSION,
+    AUDIT, ColoReport, LIVE, LOOK, NEWS, ORIGIN, ORIGIN_HEALTH, OperatorAnswer, OperatorAsk, OriginHealth,
+    PUSH, STATE, STEER, StateAnswer, StateRequest, UNWATCHED, VERSION,
 };
 use crate::pipeline::{self, GlobalMeta, OriginMemory};
-use crate::queue::minute_of;
+use crate::queue::{StateKey, minute_of};
 use crate::steering::Overrides;
 use alarm::{Alarm, Job};
+use deliveries::Newsroom;
+use history::History;
 
 /// The storage key of what is not a colo's report.
 const META: &str = "meta";
@@ -43,10 +49,12 @@ pub struct Global {
     env: Env,
     memory: Rc<RefCell<Option<pipeline::Global>>>,
     alarm: Rc<Alarm>,
+    newsroom: Rc<Newsroom>,
     /// When an operator last asked for the status.
     looked_at: Cell<u64>,
     /// When the status was last sent to those who look.
     sent_at: Cell<u64>,
+    history: History,
 }
 
 /// A panic in one event leaves at most one report half merged; the colo's next one takes its place.
@@ -58,6 +66,9 @@ impl DurableObject for Global {
         let alarm = Rc::new(Alarm::default());
         let (loaded, storage) = (Rc::clone(&memory), state.storage());
         let pending = Rc::clone(&alarm);
+        let history = History::new(&state);
+        let last = history.last();
+        let newsroom = Newsroom::restore(&state, &env, &alarm);
         let home = Home::of(&state, &env);
         let _init = state.block_concurrency_while(async move {
             pending.recall(&storage).await?;
@@ -69,16 +80,25 @@ impl DurableObject for Global {
             let origin: Option<OriginMemory> = load(&storage, ORIGIN_KEY).await?;
             if let Ok(home) = home {
                 let room = home.deployed().map(|room| room.steered(&steering.overrides()));
-                let room = room.as_ref().map_or(&home.room, |room| room.at(now()).0);
-                let mut global = pipeline::Global::restore(room, meta, reports, now());
+                let time = now();
+                let room = room.as_ref().map_or(&home.room, |room| room.at(time).0);
+                let mut global = pipeline::Global::restore(room, meta, reports, time);
+                global.recall_history(last);
+                if let Some(at) = global.next_record(room, time) {
+                    pending.plan(Job::Record, at);
+                }
                 global.recall(origin.unwrap_or_default());
                 global.recall_steering(steering);
                 *loaded.borrow_mut() = Some(global);
             }
+            if pending.has_plans() {
+                pending.set(now(), &storage).await?;
+            }
             Ok(())
         });
         live::answer_pings(&state);
-        Self { state, env, memory, alarm, looked_at: Cell::new(0), sent_at: Cell::new(0) }
+        let (looked_at, sent_at) = (Cell::new(0), Cell::new(0));
+        Self { state, env, memory, alarm, newsroom, looked_at, sent_at, history }
     }
 
     async fn fetch(&self, mut request: Request) -> Result<Response> {
@@ -98,7 +118,7 @@ impl DurableObject for Global {
                 }
                 self.alarm.wake(Job::Store, time + STORE_MS, time, &self.state.storage()).await?;
                 self.changed(time).await?;
-                self.answer(&home, Some(&colo), minute_of(time)).await
+                self.answer(&home, Some(&colo), minute_of(time), 0).await
             }
             STATE => {
                 let asked: StateRequest = message(&mut request).await?;
@@ -112,7 +132,7 @@ impl DurableObject for Global {
                         memory.answered(colo, now());
                     }
                 }
-                self.answer(&home, colo, asked.minute).await
+                self.answer(&home, colo, asked.minute, asked.leases).await
             }
             ORIGIN_HEALTH => {
                 let told: OriginHealth = message(&mut request).await?;
@@ -125,6 +145,7 @@ impl DurableObject for Global {
                 if news {
                     self.store_origin().await?;
                     self.changed(now()).await?;
+                    self.look_for_news(&home, now()).await?;
                 }
                 answer(&())
             }
@@ -135,7 +156,10 @@ impl DurableObject for Global {
                 answer(&memory.origin_status(&home.room, now()))
             }
             LOOK => {
-                self.look_at(now()).await?;
+                let asked: OperatorAsk = message(&mut request).await?;
+                if asked.query != UNWATCHED {
+                    self.look_at(now()).await?;
+                }
                 operator_answer(200, self.status_text(now()))
             }
             STEER => {
@@ -145,6 +169,16 @@ impl DurableObject for Global {
             AUDIT => {
                 let asked: OperatorAsk = message(&mut request).await?;
                 self.audit(&asked)
+            }
+            HISTORY => {
+                let asked: HistoryAsk = message(&mut request).await?;
+                self.show_history(&asked)
+            }
+            TOTALS => self.show_totals(),
+            NEWS => {
+                let asked: OperatorAsk = message(&mut request).await?;
+                let (status, body) = self.newsroom.show(&asked.query)?;
+                operator_answer(status, body)
             }
             LIVE => self.join(&request).await,
             path => no_such_route(path),
@@ -182,10 +216,16 @@ impl DurableObject for Global {
                 Job::Spread => self.spread_again().await?,
                 Job::Live => self.send_status(time),
                 Job::Store => self.store_reports().await?,
+                Job::Record => self.record().await?,
+                Job::News => self.look_without_reports(time).await?,
+                Job::Deliver => self.deliver(time)?,
             };
             if let Some(next) = next {
                 self.alarm.plan(job, next);
             }
+        }
+        if let Some(next) = self.next_record() {
+            self.alarm.plan(Job::Record, next);
         }
         self.alarm.set(now(), &self.state.storage()).await?;
         Response::empty()
@@ -221,6 +261,50 @@ impl Global {
         Ok(None)
     }
 
+    /// Looks for news though nothing is reported: a queue that is forgotten is over too.
+    async fn look_without_reports(&self, time: u64) -> Result<Option<u64>> {
+        let Ok(home) = self.home() else { return Ok(None) };
+        if self.newsroom.is_due_without_reports(time) {
+            self.look_for_news(&home, time).await?;
+        }
+        Ok(self.newsroom.look_again_at())
+    }
+
+    /// Looks for news now.
+    async fn look_for_news(&self, home: &Home, time: u64) -> Result<()> {
+        let key = self
+            .memory
+            .borrow_mut()
+            .as_mut()
+            .map(|memory| memory.state(&home.room, None, minute_of(time), time));
+        if let Some(key) = key {
+            self.find_news(home, &key, time).await?;
+        }
+        Ok(())
+    }
+
+    /// Looks for news in a state that has just been made.
+    async fn find_news(&self, home: &Home, key: &StateKey, time: u64) -> Result<()> {
+        let known = self.memory.borrow().as_ref().map(|memory| {
+            let overrides = memory.overrides();
+            let room = home.deployed().map(|room| room.steered(overrides));
+            (memory.origin_news(&home.room), room, u64::from(overrides.version))
+        });
+        let Some((origin, Some(with_events), version)) = known else { return Ok(()) };
+        let mut look = Look::of(&home.room, with_events.at(time).1, key, origin, time);
+        look.steering = version;
+        let news = self.newsroom.look(look).await?;
+        self.tell_news(&news)
+    }
+
+    /// Sends what is due. Nothing waits for those who get it.
+    fn deliver(&self, time: u64) -> Result<Option<u64>> {
+        for webhook in self.newsroom.due(time)? {
+            self.state.wait_until(Rc::clone(&self.newsroom).send_to(webhook));
+        }
+        self.newsroom.next_attempt()
+    }
+
     /// The room as operators see it, as JSON.
     fn status_text(&self, time: u64) -> String {
         let settings = Settings::of(&self.env);
@@ -250,14 +334,19 @@ impl Global {
         Ok(())
     }
 
-    /// The state key for a colo, or for Anywhere and operators.
-    async fn answer(&self, home: &Home, colo: Option<&str>, minute: u32) -> Result<Response> {
+    /// The state key for a colo, or for Anywhere and operators. `leases`: Anywhere was called so often.
+    async fn answer(&self, home: &Home, colo: Option<&str>, minute: u32, leases: u64) -> Result<Response> {
         let time = now();
         self.is_watched(time);
-        let key =
-            self.memory.borrow_mut().as_mut().map(|memory| memory.state(&home.room, colo, minute, time));
+        let key = self.memory.borrow_mut().as_mut().map(|memory| {
+            memory.called(leases, time);
+            memory.state(&home.room, colo, minute, time)
+        });
         let Some(key) = key else { return Response::error("not ready", 503) };
         self.store_meta().await?;
+        if self.newsroom.is_due(time) {
+            self.find_news(home, &key, time).await?;
+        }
         answer(&StateAnswer { v: VERSION, state: Some(key) })
     }
 }

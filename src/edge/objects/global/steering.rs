@@ -10,6 +10,7 @@ use super::{Global, load as load_value, operator_answer, store};
 use crate::edge::calls::{DATA_CENTER, call};
 use crate::edge::clock::{now, pause};
 use crate::edge::platform::log_error;
+use crate::news;
 use crate::pipeline::messages::{HEAR, OperatorAsk, StateAnswer, VERSION, colo_object};
 use crate::queue::{StateKey, minute_of};
 use crate::steering::{AuditEntry, Order, Refusal, Steering};
@@ -58,10 +59,17 @@ impl Global {
             let text = serde_json::to_string(&steering.unwrap_or_default())?;
             store(&self.state.storage(), STEERING, &text).await?;
             self.log(&log)?;
+            let news = [news::steered(&deployed, &log, self.version())];
+            self.newsroom.add(&news, now()).await?;
+            self.tell_news(&news)?;
             self.spread().await?;
             self.changed(now()).await?;
         }
         self.steering_answer(&deployed)
+    }
+
+    fn version(&self) -> u32 {
+        self.memory.borrow().as_ref().map_or(0, |memory| memory.steering().version)
     }
 
     fn steering_answer(&self, deployed: &crate::config::Room) -> Result<Response> {

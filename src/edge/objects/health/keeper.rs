@@ -8,9 +8,10 @@
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
-use worker::{Env, Request, Response, Result, SqlStorage, SqlStorageValue as Sql, State};
+use worker::{Env, Request, Response, Result, SqlStorageValue as Sql, State};
 
 use super::super::no_such_route;
+use super::super::sql::{Database, Row, number};
 use crate::edge::calls::{GLOBAL, HEALTH, answer, call, message, unreadable, wake};
 use crate::edge::clock::now;
 use crate::edge::platform::log_error;
@@ -74,7 +75,7 @@ const TABLES: [&str; 6] = [
 pub struct Keeper {
     state: State,
     env: Env,
-    sql: SqlStorage,
+    sql: Database,
     tables_made: Cell<bool>,
     alarm_set: Cell<bool>,
     tended_at: Cell<u64>,
@@ -84,7 +85,7 @@ pub struct Keeper {
 
 impl Keeper {
     pub fn new(state: State, env: Env) -> Self {
-        let sql = state.storage().sql();
+        let sql = Database::of(&state.storage());
         Self {
             state,
             env,
@@ -428,7 +429,7 @@ impl Keeper {
                     reason: row.text(3).to_owned(),
                     since: row.number(4),
                     expected_codes: row.text(5).to_owned(),
-                    actual_code: row.code(6),
+                    actual_code: code(row, 6),
                 };
                 Ok(match Source::of(&row.id) {
                     Source::Webhook => {
@@ -473,7 +474,7 @@ impl Keeper {
             healthy: row.number(1) != 0,
             reason: Reason::of(row.text(2)),
             expected_codes: row.text(3).to_owned(),
-            actual_code: row.code(4),
+            actual_code: code(row, 4),
         };
         Ok(rows.iter().map(change).collect())
     }
@@ -519,7 +520,7 @@ impl Keeper {
             status: Status::of(Some(row.number(2) != 0)),
             reason: row.text(3).to_owned(),
             expected_codes: row.text(4).to_owned(),
-            actual_code: row.code(5),
+            actual_code: code(row, 5),
         };
         Ok(rows.iter().map(change).collect())
     }
@@ -603,40 +604,15 @@ impl Keeper {
     }
 
     fn run(&self, query: &str, values: Vec<Sql>) -> Result<()> {
-        self.sql.exec(query, values).map(|_| ())
+        self.sql.run(query, values)
     }
 
     fn rows(&self, query: &str, values: Vec<Sql>) -> Result<Vec<Row>> {
-        self.sql.exec(query, values)?.raw().map(|row| row.map(Row)).collect()
+        self.sql.rows(query, values)
     }
 }
 
-/// A row; what is not there or of another type reads as nothing.
-struct Row(Vec<Sql>);
-
-impl Row {
-    fn text(&self, column: usize) -> &str {
-        if let Some(Sql::String(text)) = self.0.get(column) { text } else { "" }
-    }
-
-    fn maybe(&self, column: usize) -> Option<u64> {
-        if let Some(Sql::Integer(number)) = self.0.get(column) { u64::try_from(*number).ok() } else { None }
-    }
-
-    fn number(&self, column: usize) -> u64 {
-        self.maybe(column).unwrap_or(0)
-    }
-
-    fn code(&self, column: usize) -> Option<u16> {
-        self.maybe(column).and_then(|code| u16::try_from(code).ok())
-    }
-
-    fn bytes(&self, column: usize) -> &[u8] {
-        if let Some(Sql::Blob(bytes)) = self.0.get(column) { bytes } else { &[] }
-    }
-}
-
-/// A number for `SQLite`: times and counts are far below 2^53.
-fn number(number: u64) -> Sql {
-    Sql::Integer(number as i64)
+/// A status code.
+fn code(row: &Row, column: usize) -> Option<u16> {
+    row.maybe(column).and_then(|code| u16::try_from(code).ok())
 }

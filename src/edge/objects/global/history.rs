@@ -1,0 +1,217 @@
+//! The room's history, in `SQLite`: a row per minute, a row with what is needed to go on from there and the colos' parts,
+//! and a row per hour. Silent minutes have none.
+
+use std::cell::Cell;
+
+use serde::de::DeserializeOwned;
+use worker::{Response, Result, SqlStorage, SqlStorageValue as Sql, State};
+
+use super::{Global, operator_answer};
+use crate::edge::calls::unreadable;
+use crate::edge::clock::now;
+use crate::history::{
+    ColoRow, HOURS_KEPT, HistoryAsk, MINUTES_KEPT, Minute, PARTS_KEPT, Resolution, Row, hours,
+};
+use crate::pipeline::{self, Recorded, wire};
+use crate::queue::minute_of;
+
+/// A table whose key is a number lies in its order, and needs no index.
+const TABLES: [&str; 3] = [
+    "CREATE TABLE IF NOT EXISTS minutes (minute INTEGER PRIMARY KEY, detail BLOB NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS parts (minute INTEGER PRIMARY KEY, detail BLOB NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS hours (hour INTEGER PRIMARY KEY, detail BLOB NOT NULL)",
+];
+const HOUR: u32 = 60;
+const HOUR_MS: u64 = 3_600_000;
+
+pub(super) struct History {
+    sql: SqlStorage,
+    tables_made: Cell<bool>,
+    /// The hours before this one are summed up, and what is too old is deleted.
+    summed_up: Cell<u32>,
+}
+
+impl History {
+    pub(super) fn new(state: &State) -> Self {
+        Self { sql: state.storage().sql(), tables_made: Cell::new(false), summed_up: Cell::new(0) }
+    }
+
+    /// The last minute that is recorded. Before there is one, there is no table either.
+    pub(super) fn last(&self) -> Option<Minute> {
+        let found = self.rows("SELECT minute, detail FROM parts ORDER BY minute DESC LIMIT 1", vec![]);
+        found.ok()?.pop().map(|(_, minute)| minute)
+    }
+
+    /// Stores a minute. The platform stores both rows together, or none.
+    fn add(&self, made: &Recorded) -> Result<()> {
+        if !self.tables_made.replace(true) {
+            for table in TABLES {
+                self.sql.exec(table, vec![])?;
+            }
+        }
+        let record = wire::encode(&made.record).map_err(unreadable)?;
+        let parts = wire::encode(&made.minute).map_err(unreadable)?;
+        for (query, detail) in [
+            ("INSERT OR REPLACE INTO minutes VALUES (?, ?)", record),
+            ("INSERT OR REPLACE INTO parts VALUES (?, ?)", parts),
+        ] {
+            self.sql.exec(query, vec![number(made.minute.minute), detail.into()])?;
+        }
+        Ok(())
+    }
+
+    /// Sums up the hours before one, and deletes what is too old.
+    fn sum_up(&self, hour: u32, now: u64) -> Result<()> {
+        if self.summed_up.replace(hour) >= hour {
+            return Ok(());
+        }
+        let first = self.bound("SELECT max(hour) FROM hours")?.map_or(0, |last| last + 1);
+        for (hour, sum) in hours(&self.minutes(first * HOUR, hour * HOUR)?) {
+            let detail = wire::encode(&sum).map_err(unreadable)?;
+            self.sql.exec("INSERT OR REPLACE INTO hours VALUES (?, ?)", vec![number(hour), detail.into()])?;
+        }
+        let minute = minute_of(now);
+        for (query, oldest) in [
+            ("DELETE FROM minutes WHERE minute < ?", minute.saturating_sub(MINUTES_KEPT)),
+            // The last one is needed after a restart.
+            (
+                "DELETE FROM parts WHERE minute < ? AND minute < (SELECT max(minute) FROM parts)",
+                minute.saturating_sub(PARTS_KEPT),
+            ),
+            ("DELETE FROM hours WHERE hour < ?", (minute / HOUR).saturating_sub(HOURS_KEPT)),
+        ] {
+            self.sql.exec(query, vec![number(oldest)])?;
+        }
+        Ok(())
+    }
+
+    fn minutes(&self, from: u32, to: u32) -> Result<Vec<(u32, Row)>> {
+        self.rows(
+            "SELECT minute, detail FROM minutes WHERE minute >= ? AND minute < ? ORDER BY minute",
+            vec![number(from), number(to)],
+        )
+    }
+
+    /// Rows of a number and what is stored with it. What cannot be read is as if it were not there.
+    fn rows<T: DeserializeOwned>(&self, query: &str, values: Vec<Sql>) -> Result<Vec<(u32, T)>> {
+        let mut rows = Vec::new();
+        for row in self.sql.exec(query, values)?.raw() {
+            if let [Sql::Integer(number), Sql::Blob(bytes)] = row?.as_slice()
+                && let Ok(value) = wire::decode(bytes)
+            {
+                rows.push((*number as u32, value));
+            }
+        }
+        Ok(rows)
+    }
+
+    /// The only number that a query finds.
+    fn bound(&self, query: &str) -> Result<Option<u32>> {
+        for row in self.sql.exec(query, vec![])?.raw() {
+            if let [Sql::Integer(number)] = row?.as_slice() {
+                return Ok(Some(*number as u32));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Global {
+    /// When the next minute is to be recorded.
+    pub(super) fn next_record(&self) -> Option<u64> {
+        let home = self.home().ok()?;
+        self.memory.borrow().as_ref()?.next_record(&home.room, now())
+    }
+
+    /// Records the minutes of which everything is known.
+    pub(super) async fn record(&self) -> Result<Option<u64>> {
+        // What is recorded must be in storage: else it would be counted once more after a restart.
+        self.store_reports().await?;
+        // A room that is no longer configured has no history.
+        let (Ok(home), time) = (self.home(), now()) else { return Ok(None) };
+        let next = || self.memory.borrow().as_ref().and_then(|memory| memory.record(&home.room, time));
+        while let Some(made) = next() {
+            self.history.add(&made)?;
+            if let Some(memory) = self.memory.borrow_mut().as_mut() {
+                memory.recorded(made.minute);
+            }
+        }
+        let settled = self.memory.borrow().as_ref().map(|memory| memory.settled_until(&home.room, time));
+        if let Some(settled) = settled.filter(|_| self.history.tables_made.get()) {
+            self.history.sum_up((settled / HOUR_MS) as u32, time)?;
+        }
+        Ok(None)
+    }
+
+    /// A part of the history.
+    pub(super) fn show_history(&self, asked: &HistoryAsk) -> Result<Response> {
+        let (home, time, query) = (self.home()?, now(), &asked.query);
+        let (unsettled, settled_until) = {
+            let memory = self.memory.borrow();
+            let Some(memory) = memory.as_ref() else { return Response::error("not ready", 503) };
+            (memory.unsettled(&home.room, time), memory.settled_until(&home.room, time))
+        };
+        let history = &self.history;
+        let answer = |known_since: Option<u32>, minutes: Vec<(u32, Row)>, parts: Vec<(u32, ColoRow)>| {
+            let name = &home.room.name;
+            if query.colo.is_empty() {
+                query.answer(name, &minutes, known_since, settled_until, time)
+            } else {
+                query.answer(name, &parts, known_since, settled_until, time)
+            }
+        };
+        let first_unsettled = unsettled.first().map(|made| made.minute.minute);
+        if self.history.last().is_none() {
+            let minutes = unsettled.iter().map(|made| (made.minute.minute, made.record.clone())).collect();
+            let parts = unsettled.iter().filter_map(|made| part(&made.minute, &query.colo)).collect();
+            return operator_answer(200, answer(first_unsettled, minutes, parts));
+        }
+        let (from, to) = query.minutes();
+        let body = if query.colo.is_empty() {
+            let known = history.bound("SELECT min(minute) FROM minutes")?;
+            let unsettled = unsettled.into_iter().map(|made| (made.minute.minute, made.record));
+            match query.resolution {
+                Resolution::Minute => {
+                    let minutes = history.minutes(from, to)?.into_iter().chain(unsettled).collect();
+                    answer(known, minutes, Vec::new())
+                }
+                Resolution::Hour => {
+                    let first = history.bound("SELECT min(hour) FROM hours")?.map(|hour| hour * HOUR);
+                    let summed_up =
+                        history.bound("SELECT max(hour) FROM hours")?.map_or(0, |last| (last + 1) * HOUR);
+                    let mut rows: Vec<(u32, Row)> = history.rows(
+                        "SELECT hour, detail FROM hours WHERE hour >= ? AND hour < ? ORDER BY hour",
+                        vec![number(query.from), number(query.to)],
+                    )?;
+                    let later = history.minutes(from.max(summed_up), to)?.into_iter().chain(unsettled);
+                    rows.extend(hours(&later.collect::<Vec<_>>()));
+                    answer(first.or(known), rows, Vec::new())
+                }
+            }
+        } else {
+            let known = history.bound("SELECT min(minute) FROM parts")?;
+            let kept: Vec<(u32, Minute)> = history.rows(
+                "SELECT minute, detail FROM parts WHERE minute >= ? AND minute < ? ORDER BY minute",
+                vec![number(from), number(to)],
+            )?;
+            let kept = kept.iter().map(|(_, minute)| minute).chain(unsettled.iter().map(|made| &made.minute));
+            answer(known, Vec::new(), kept.filter_map(|minute| part(minute, &query.colo)).collect())
+        };
+        operator_answer(200, body)
+    }
+
+    /// What was counted since the room's first day; `null`: nothing yet.
+    pub(super) fn show_totals(&self) -> Result<Response> {
+        let totals = self.memory.borrow().as_ref().and_then(pipeline::Global::totals);
+        operator_answer(200, totals.map_or_else(|| "null".to_owned(), |totals| totals.json().to_string()))
+    }
+}
+
+/// A colo's part of a minute.
+fn part(minute: &Minute, colo: &str) -> Option<(u32, ColoRow)> {
+    minute.parts.iter().find(|part| part.colo == colo).map(|part| (minute.minute, part.clone()))
+}
+
+fn number(number: u32) -> Sql {
+    Sql::Integer(number.into())
+}

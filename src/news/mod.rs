@@ -1,0 +1,129 @@
+//! What is new in a room, and how it is told to whoever runs it.
+//!
+//! 1. A [`Look`] is what Global knows at one moment.
+//! 2. The [`Watch`] says what is [`News`] since the look before: a queue begins, an event starts, the origin is down. What
+//!    goes to and fro is told once.
+//! 3. [`delivery`] makes the message of it, signed as the [Standard Webhooks](https://www.standardwebhooks.com)
+//!    specification says, and tells when it is to be sent again.
+//!
+//! Nothing here reads a clock, draws random numbers or does I/O.
+
+pub mod delivery;
+mod look;
+mod spell;
+mod watch;
+
+pub use look::{Look, Origin};
+pub use watch::{Watch, steered};
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::config::Room;
+
+/// What kind of news it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Somebody waits because there is no slot.
+    QueueingStarted,
+    /// Nobody has waited for a while.
+    QueueingEnded,
+    /// The estimated wait is longer than a webhook's owner wants.
+    WaitAbove,
+    /// It is shorter again.
+    WaitBelow,
+    /// The prequeue of an event has begun.
+    EventPrequeueStarted,
+    /// An event has started.
+    EventStarted,
+    /// An event is over.
+    EventEnded,
+    /// The origin is unhealthy.
+    OriginUnhealthy,
+    /// The origin is healthy again.
+    OriginHealthy,
+    /// Other limits are in force.
+    LimitsChanged,
+    /// Somebody has steered the room.
+    Steered,
+    /// Objects did not answer, and visitors were let in without them.
+    FallbackInUse,
+    /// Objects have answered for a while.
+    FallbackEnded,
+    /// There were more users than a limit says.
+    LimitExceeded,
+}
+
+impl Kind {
+    /// All of them, with their names.
+    pub const ALL: [(Self, &'static str); 14] = [
+        (Self::QueueingStarted, "queueing_started"),
+        (Self::QueueingEnded, "queueing_ended"),
+        (Self::WaitAbove, "wait_above"),
+        (Self::WaitBelow, "wait_below"),
+        (Self::EventPrequeueStarted, "event_prequeue_started"),
+        (Self::EventStarted, "event_started"),
+        (Self::EventEnded, "event_ended"),
+        (Self::OriginUnhealthy, "origin_unhealthy"),
+        (Self::OriginHealthy, "origin_healthy"),
+        (Self::LimitsChanged, "limits_changed"),
+        (Self::Steered, "steered"),
+        (Self::FallbackInUse, "fallback_in_use"),
+        (Self::FallbackEnded, "fallback_ended"),
+        (Self::LimitExceeded, "limit_exceeded"),
+    ];
+
+    /// As it is written in configurations and messages.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(kind, _)| *kind == self).map_or("", |(_, name)| name)
+    }
+
+    /// The kind of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind)
+    }
+}
+
+impl Serialize for Kind {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+/// Something new.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct News {
+    /// The same for the same news, whoever finds it: room, kind, what it is about, and the moment.
+    pub id: String,
+    /// When it happened, in milliseconds since the epoch.
+    pub at: u64,
+    /// What kind of news it is.
+    pub kind: Kind,
+    /// For people, in one or two plain sentences.
+    pub text: String,
+    /// For programs.
+    pub data: Map<String, Value>,
+}
+
+impl News {
+    /// `about`: which of several it is about that may have the same news in the same moment; may be empty.
+    fn new(room: &Room, kind: Kind, about: &str, at: u64, says: &str, mut data: Map<String, Value>) -> Self {
+        data.insert("room".to_owned(), room.name.as_str().into());
+        data.insert("url".to_owned(), dashboard(room).into());
+        let (name, kind_name) = (&room.name, kind.name());
+        let mut id = format!("{name}-{kind_name}-{at}");
+        if !about.is_empty() {
+            id.push('-');
+            // A dot would blur what is signed, and an id is a header's value: names of checks may have anything in them.
+            let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
+            id.extend(about.chars().map(plain));
+        }
+        Self { id, at, kind, text: format!("Room {name}: {says}"), data }
+    }
+}
+
+/// Where operators see the room, if it is known on which host.
+fn dashboard(room: &Room) -> Option<String> {
+    let host = room.routes().find_map(|(host, _)| host)?;
+    Some(format!("https://{host}/__anteroom/?room={}", room.name))
+}

@@ -1,0 +1,236 @@
+// The command npm run room, against rooms in real workerd: each of its commands, what it says when it cannot, and its exit
+// codes.
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { createServer } from "node:http";
+import { after, before, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+import { letIn, MINUTE, room, startWorld } from "./world.mjs";
+
+const PROGRAM = fileURLToPath(new URL("../../tools/room.mjs", import.meta.url));
+const STEER = "the-token-of-anna-who-steers";
+const VIEW = "the-token-of-a-wall-that-views";
+
+/** Runs the command. @returns {Promise<{ code: number, out: string, err: string }>} */
+function run(args, { token = STEER } = {}) {
+  return new Promise((resolve) => {
+    const env = { ...process.env, ANTEROOM_TOKEN: token };
+    execFile(process.execPath, [PROGRAM, ...args], { env }, (error, out, err) =>
+      resolve({ code: error ? error.code : 0, out, err }),
+    );
+  });
+}
+
+describe("npm run room", () => {
+  let world;
+  let url;
+  before(async () => {
+    const start = Math.floor(Date.now() / MINUTE) * MINUTE + 60 * MINUTE;
+    world = await startWorld({
+      rooms: { shop: room("/", { total_active_users: 10 }), other: room("/other") },
+      vars: {
+        OPERATOR_TOKENS: `anna:steer:${STEER}, wall:view:${VIEW}`,
+        EVENT_SALE: {
+          room: "shop",
+          event_start_time: new Date(start).toISOString(),
+          event_end_time: new Date(start + 60 * MINUTE).toISOString(),
+        },
+      },
+      colos: { AMS: 1 },
+    });
+    url = world.address();
+    await letIn(world, 2);
+  });
+  after(() => world.close());
+
+  const call = (args, more) => run([...args, "--url", url], more);
+  /** What it prints with --json. */
+  const json = async (args) => {
+    const { code, out, err } = await call([...args, "--json"]);
+    assert.equal(code, 0, err);
+    return JSON.parse(out);
+  };
+  const done = async (args) => {
+    const { code, out, err } = await call(args);
+    assert.deepEqual([code, err], [0, ""], `${args.join(" ")}: ${err}`);
+    return out;
+  };
+  const fields = async () => (await json(["show", "shop"])).steering.fields;
+
+  test("status and show tell what rooms do, to whoever may view", async () => {
+    const out = await done(["status"]);
+    assert.match(out, /shop .* open .* of 10 /);
+    assert.match(out, /other .* open .* of 1000 /);
+    const { rooms, operator } = await json(["status"]);
+    assert.deepEqual([rooms.length, operator.name], [2, "anna"]);
+    const shown = await call(["show", "SHOP"], { token: VIEW });
+    assert.equal(shown.code, 0, shown.err);
+    assert.match(shown.out, /total_active_users/);
+    assert.match(shown.out, /sale .* upcoming/);
+  });
+
+  test("set, keep and clear change what is in force, and the log tells who did", async () => {
+    const out = await done([
+      "set",
+      "shop",
+      "queue_all=true",
+      "total_active_users=500",
+      "message=Back at 9: = soon",
+    ]);
+    assert.match(out, /total_active_users.* 500 .* 10 .* anna/);
+    const set = await fields();
+    assert.deepEqual(
+      ["queue_all", "total_active_users", "message"].map((field) => set[field].value),
+      [true, 500, "Back at 9: = soon"],
+    );
+    await done(["set", "shop", "message="]);
+    assert.equal((await fields()).message.value, "");
+    // After a deploy that changes what is overridden.
+    await world.deploy({
+      rooms: { shop: room("/", { total_active_users: 20 }), other: room("/other") },
+      vars: { OPERATOR_TOKENS: `anna:steer:${STEER}, wall:view:${VIEW}` },
+    });
+    url = world.address();
+    assert.match(await done(["show", "shop"]), /was 10: keep or clear it/);
+    assert.equal((await fields()).total_active_users.value, 500);
+    await done(["keep", "shop", "total_active_users"]);
+    assert.doesNotMatch(await done(["show", "shop"]), /keep or clear it/);
+    await done(["clear", "shop", "queue_all"]);
+    const { queue_all, total_active_users } = await fields();
+    assert.deepEqual([queue_all.value, queue_all.override, total_active_users.value], [false, null, 500]);
+    await done(["clear", "shop", "--all"]);
+    assert.deepEqual(
+      Object.values(await fields()).filter(({ override }) => override),
+      [],
+    );
+
+    const { entries } = await json(["audit", "shop"]);
+    assert.deepEqual(
+      entries
+        .map(({ kind, field }) => `${kind} ${field}`)
+        .slice(0, 3)
+        .sort(),
+      ["clear message", "clear queue_all", "clear total_active_users"],
+    );
+    assert.ok(entries.every(({ by }) => by === "anna"));
+    assert.match(await done(["audit", "shop", "--limit", "2"]), /clear .*\n.*clear/);
+    const older = await json(["audit", "shop", "--before", `${entries[1].id}`, "--limit", "1"]);
+    assert.deepEqual(older.entries, [entries[2]]);
+  });
+
+  test("an event starts, ends, and is as deployed again", async () => {
+    await world.deploy({
+      rooms: { shop: room("/") },
+      vars: {
+        OPERATOR_TOKENS: `anna:steer:${STEER}, wall:view:${VIEW}`,
+        EVENT_SALE: {
+          room: "shop",
+          event_start_time: new Date(Date.now() + 60 * MINUTE).toISOString(),
+          event_end_time: new Date(Date.now() + 120 * MINUTE).toISOString(),
+        },
+        HEALTH_DAYS: "0",
+      },
+    });
+    url = world.address();
+    const phase = async () =>
+      (await json(["show", "shop"])).steering.events.find(({ name }) => name === "sale").phase;
+    for (const [what, is] of [
+      ["start", "active"],
+      ["end", "over"],
+      ["clear", "upcoming"],
+    ]) {
+      await done(["event", "shop", "sale", what]);
+      assert.equal(await phase(), is, what);
+    }
+    const status = await call(["status"]);
+    assert.equal(status.code, 1, "the deployment has a problem");
+    assert.match(status.out, /HEALTH_DAYS must be/);
+  });
+
+  test("what is refused is told field by field, and nothing is changed", async () => {
+    const before = await json(["show", "shop"]);
+    for (const [args, more, code, says] of [
+      [
+        ["set", "shop", "total_active_users=0", "queue_all=perhaps"],
+        {},
+        1,
+        /total_active_users = 0: .*Fix: /,
+      ],
+      [["set", "shop", "queue_all=perhaps"], {}, 1, /queue_all = "perhaps"/],
+      [["set", "shop", "colour=red"], {}, 1, /colour/],
+      [["event", "shop", "nothing", "start"], {}, 1, /events\.nothing/],
+      [["set", "shop", "queue_all=true", "--if-version", "999"], {}, 1, /Somebody has changed the room/],
+      [["set", "shop", "queue_all=true"], { token: VIEW }, 1, /wall has the role view; this takes steer/],
+      [["set", "nothing", "queue_all=true"], {}, 1, /no room of this name/],
+      [["status"], { token: "wrong" }, 2, /Set ANTEROOM_TOKEN/],
+      [["watch", "shop"], { token: "wrong" }, 2, /Set ANTEROOM_TOKEN/],
+      [["watch", "nothing"], {}, 1, /no room of this name/],
+      [["set", "shop"], {}, 2, /missing required argument/],
+      [["clear", "shop"], {}, 2, /say --all/],
+    ]) {
+      const { code: left, out, err } = await call(args, more);
+      assert.deepEqual([left, out], [code, ""], `${args.join(" ")}: ${err}`);
+      assert.match(err, says);
+    }
+    const after = await json(["show", "shop"]);
+    assert.deepEqual(after.steering.version, before.steering.version);
+    const nobody = await run(["status", "--url", "http://127.0.0.1:9"]);
+    assert.equal(nobody.code, 2);
+    assert.match(nobody.err, /127\.0\.0\.1:9 cannot be reached \(ECONNREFUSED\)/);
+  });
+
+  test("watch tells a room's state at once, and what changes", async () => {
+    const watching = call(["watch", "shop", "--count", "2", "--json"]);
+    const changing = (async () => {
+      for (let limit = 600; limit < 620; limit += 1) {
+        await done(["set", "shop", `total_active_users=${limit}`]);
+        if (await Promise.race([watching.then(() => true), new Promise((over) => setTimeout(over, 500))]))
+          return;
+      }
+    })();
+    const { code, out, err } = await watching;
+    await changing;
+    assert.equal(code, 0, err);
+    const lines = out
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    assert.deepEqual(
+      lines.map(({ type, room }) => [type, room.name]),
+      [
+        ["room", "shop"],
+        ["room", "shop"],
+      ],
+    );
+    assert.match(await done(["watch", "shop", "--count", "1"]), /open .* active /);
+  });
+
+  test("a room's past comes as a table, CSV and JSON", async () => {
+    assert.match(await done(["history", "shop"]), /time \(UTC\).*active_users/);
+    const csv = await done(["history", "shop", "--format", "csv", "--fields", "active_users,joins"]);
+    assert.match(csv, /^time,active_users,joins\n\d{4}-\d\d-\d\dT/);
+    const { fields, rows } = await json([
+      "history",
+      "shop",
+      "--fields",
+      "joins",
+      "--from",
+      `${Date.now() - 5 * MINUTE}`,
+    ]);
+    assert.deepEqual(fields, ["joins"]);
+    assert.ok(rows.length >= 4 && rows.length <= 7, `${rows.length} rows`);
+    const { code, err } = await call(["history", "shop", "--fields", "colour"]);
+    assert.equal(code, 1);
+    assert.match(err, /colour/);
+  });
+
+  test("what is no deployment of ours is told so", async () => {
+    const server = createServer((_, response) => response.end("hello"));
+    await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
+    const { code, err } = await run(["status", "--url", `http://127.0.0.1:${server.address().port}`]);
+    server.close();
+    assert.equal(code, 2);
+    assert.match(err, /is a room of Anteroom there\?/);
+  });
+});

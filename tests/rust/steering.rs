@@ -1,0 +1,268 @@
+//! What operators may change at run time, what they may not, and that a deploy never loses it.
+
+use anteroom::config::{Phase, Room, Rooms};
+use anteroom::pipeline::messages::StateAnswer;
+use anteroom::pipeline::wire::{decode, encode};
+use anteroom::queue::{DrawKey, StateKey, queue_bucket};
+use anteroom::steering::{Field, Order, Overrides, Steering};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// A whole minute.
+const NOW: u64 = 28_000_000 * 60_000;
+
+const MINUTE: u64 = 60_000;
+
+fn rooms(vars: Value) -> Rooms {
+    let vars: Vec<(String, Value)> = vars.as_object().unwrap().clone().into_iter().collect();
+    let (rooms, errors) = Rooms::from_vars(vars.into_iter());
+    assert_eq!(errors, []);
+    rooms
+}
+
+fn shop(fields: &Value) -> Room {
+    rooms(json!({ "ROOM_SHOP": fields })).get("shop").unwrap().clone()
+}
+
+fn usual() -> Room {
+    shop(&json!({ "total_active_users": 1_000, "new_users_per_minute": 200, "message": "Welcome" }))
+}
+
+fn order(order: Value) -> Order {
+    Order::read(&order.to_string()).unwrap()
+}
+
+/// NOW is a whole minute; the sale's prequeue begins five minutes later, the sale ten, and it lasts for an hour.
+fn with_sale() -> Room {
+    let time = |minutes: u64| anteroom::config::rfc3339(NOW + minutes * MINUTE);
+    rooms(json!({
+        "ROOM_SHOP": { "total_active_users": 1_000, "new_users_per_minute": 200 },
+        "EVENT_SALE": {
+            "room": "shop", "event_start_time": time(10), "event_end_time": time(70),
+            "prequeue_start_time": time(5), "shuffle_at_event_start": true,
+            "total_active_users": 3_000, "new_users_per_minute": 600,
+        },
+    }))
+    .get("shop")
+    .unwrap()
+    .clone()
+}
+
+#[test]
+fn an_order_is_in_force_beside_what_is_deployed_and_in_the_log() {
+    let (room, mut steering) = (usual(), Steering::default());
+    let log = steering
+        .obey(&room, &order(json!({ "set": { "queue_all": true, "total_active_users": 500 } })), "anna", NOW)
+        .unwrap();
+    assert_eq!(steering.version, 1);
+    let steered = room.steered(&steering.overrides());
+    assert!(steered.queue_all);
+    assert_eq!((steered.total_active_users, steered.new_users_per_minute), (500, 200));
+    assert_eq!(steered.page.message, "Welcome");
+    let entry = log.iter().find(|entry| entry.field == "total_active_users").unwrap();
+    assert_eq!((entry.by.as_str(), entry.at, entry.kind.as_str()), ("anna", NOW, "set"));
+    assert_eq!((&entry.before, &entry.after, &entry.deployed), (&json!(1_000), &json!(500), &json!(1_000)));
+
+    let again = order(json!({ "set": { "queue_all": true } }));
+    assert_eq!(steering.obey(&room, &again, "ben", NOW + 1).unwrap(), [], "nothing new is no change");
+    assert_eq!(steering.version, 1);
+
+    let clear = order(json!({ "clear": ["queue_all", "total_active_users", "message"] }));
+    let log = steering.obey(&room, &clear, "ben", NOW + 2).unwrap();
+    assert_eq!(log.len(), 2, "what was not overridden is not cleared");
+    assert_eq!((&log[0].before, &log[0].after), (&json!(true), &json!(false)));
+    assert_eq!(room.steered(&steering.overrides()), room);
+    assert_eq!(steering.version, 2, "who has not heard of it must be told");
+}
+
+#[test]
+fn what_a_deploy_would_refuse_is_refused_and_nothing_is_done() {
+    let room = usual();
+    let refused = |given: Value| {
+        let mut steering = Steering::default();
+        let refusal = steering.obey(&room, &order(given), "anna", NOW).unwrap_err();
+        assert_eq!(steering, Steering::default(), "all or nothing");
+        assert_eq!(refusal.status, 400);
+        let names = refusal.errors.into_iter().map(|error| {
+            assert!(!error.message.is_empty() && !error.fix.is_empty());
+            error.field
+        });
+        names.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        refused(json!({ "set": { "total_active_users": 0, "queue_all": true } })),
+        ["total_active_users"]
+    );
+    assert_eq!(
+        refused(json!({ "set": {
+            "new_users_per_minute": 2_147_483_648_u64, "session_duration": 31, "refresh_interval_seconds": 4,
+            "suspended": "yes", "message": "two\nlines",
+        } })),
+        ["suspended", "new_users_per_minute", "session_duration", "refresh_interval_seconds", "message"],
+    );
+    assert_eq!(refused(json!({ "set": { "total_active_users": 2.5, "queue_all": null } })).len(), 2);
+    assert_eq!(refused(json!({ "set": { "path": "/" } })), ["path"], "what cannot be steered");
+    assert_eq!(refused(json!({ "clear": ["host"], "keep": ["nothing"] })), ["host", "nothing"]);
+    assert_eq!(refused(json!({ "set": { "queue_all": true }, "clear": ["queue_all"] })), ["queue_all"]);
+    assert_eq!(refused(json!({ "events": { "sale": "start" } })), ["events.sale"]);
+    for body in ["", "null", "[]", "{\"set\":[]}", "{\"sets\":{}}", "{\"if_version\":-1}", "{"] {
+        assert_eq!(Order::read(body).unwrap_err().status, 400, "{body}");
+    }
+}
+
+#[test]
+fn of_two_operators_at_once_the_second_is_told_of_the_first() {
+    let (room, mut steering) = (usual(), Steering::default());
+    let first = order(json!({ "set": { "queue_all": true }, "if_version": 0 }));
+    steering.obey(&room, &first, "anna", NOW).unwrap();
+    let second = order(json!({ "set": { "queue_all": false }, "if_version": 0 }));
+    assert_eq!(steering.obey(&room, &second, "ben", NOW).unwrap_err().status, 409);
+    assert!(room.steered(&steering.overrides()).queue_all);
+}
+
+#[test]
+fn a_deploy_never_drops_an_override_and_shows_what_it_changed() {
+    let (room, mut steering) = (usual(), Steering::default());
+    steering.obey(&room, &order(json!({ "set": { "total_active_users": 500 } })), "anna", NOW).unwrap();
+    let deployed = shop(&json!({ "total_active_users": 2_000, "new_users_per_minute": 300 }));
+    assert_eq!(deployed.steered(&steering.overrides()).total_active_users, 500);
+    assert_eq!(deployed.steered(&steering.overrides()).new_users_per_minute, 300);
+    let view = &steering.override_views(&deployed)[0];
+    assert!(view.deploy_changed);
+    assert_eq!(
+        (&view.value, &view.deployed, &view.deployed_then),
+        (&json!(500), &json!(2_000), &json!(1_000))
+    );
+    // As it is stored, and read by the code of the next deploy.
+    let stored = serde_json::to_string(&steering).unwrap();
+    let mut steering: Steering = serde_json::from_str(&stored).unwrap();
+
+    let log =
+        steering.obey(&deployed, &order(json!({ "keep": ["total_active_users"] })), "ben", NOW + 1).unwrap();
+    assert_eq!(log[0].kind, "keep");
+    assert!(!steering.override_views(&deployed)[0].deploy_changed);
+    assert_eq!(deployed.steered(&steering.overrides()).total_active_users, 500);
+}
+
+#[test]
+fn an_override_holds_in_events_and_limits_that_adapt_stay_below_it() {
+    let (room, mut steering) = (with_sale(), Steering::default());
+    steering
+        .obey(&room, &order(json!({ "set": { "total_active_users": 50, "queue_all": true } })), "anna", NOW)
+        .unwrap();
+    let steered = room.steered(&steering.overrides());
+    for minutes in [0, 7, 20, 80] {
+        let now = steered.at(NOW + minutes * MINUTE).0;
+        assert_eq!((now.total_active_users, now.queue_all), (50, true), "after {minutes} minutes");
+    }
+    let adaptive = shop(&json!({
+        "limits": "adaptive", "total_active_users": { "min": 200, "max": 1_000 }, "new_users_per_minute": 60,
+    }));
+    let steered = adaptive.steered(&steering.overrides());
+    assert_eq!((steered.total_active_users, steered.adaptive.unwrap().least_active_users), (50, 50));
+}
+
+#[test]
+fn a_sale_starts_and_ends_when_the_operator_says_so() {
+    let (room, mut steering) = (with_sale(), Steering::default());
+    let now = NOW + 7 * MINUTE + 20_000;
+    assert!(matches!(room.at(now).1, Phase::Prequeue { .. }));
+    steering.obey(&room, &order(json!({ "events": { "sale": "start" } })), "anna", now).unwrap();
+    let steered = room.steered(&steering.overrides());
+    let (at_start, phase) = steered.at(now);
+    assert!(matches!(phase, Phase::Active { .. }) && !at_start.prequeue);
+    assert_eq!(at_start.total_active_users, 3_000);
+    assert_eq!(steering.event_views(&room, now)[0].phase, "active");
+
+    // Those who were dealt a place keep it, and whoever comes now stands behind them.
+    let (key, minute) = (DrawKey::new(Some("seed"), ""), (NOW / MINUTE) as u32);
+    for id in 1..200 {
+        let dealt = queue_bucket(&room, &key, minute + 6, id);
+        assert_eq!(queue_bucket(&steered, &key, minute + 6, id), dealt);
+        assert!(queue_bucket(&steered, &key, minute + 7, id) > dealt);
+        assert!(queue_bucket(&steered, &key, minute + 8, id) > dealt);
+    }
+
+    let later = now + 5 * MINUTE;
+    steering.obey(&room, &order(json!({ "events": { "sale": "end" } })), "anna", later).unwrap();
+    let steered = room.steered(&steering.overrides());
+    assert_eq!(steered.at(later).0.total_active_users, 1_000);
+    assert_eq!(steering.event_views(&room, later)[0].phase, "over");
+    let over =
+        steering.obey(&room, &order(json!({ "events": { "sale": "start" } })), "anna", later).unwrap_err();
+    assert!(over.errors[0].message.contains("over"), "{over:?}");
+
+    steering.obey(&room, &order(json!({ "events": { "sale": "clear" } })), "anna", later).unwrap();
+    assert_eq!(room.steered(&steering.overrides()), room);
+}
+
+#[test]
+fn an_event_that_has_not_begun_cannot_end_and_a_prequeue_can_be_called_off() {
+    let (room, mut steering) = (with_sale(), Steering::default());
+    let end = order(json!({ "events": { "sale": "end" } }));
+    assert!(steering.obey(&room, &end, "anna", NOW).is_err());
+    steering.obey(&room, &end, "anna", NOW + 6 * MINUTE).unwrap();
+    assert!(!room.steered(&steering.overrides()).at(NOW + 6 * MINUTE).0.prequeue);
+}
+
+#[test]
+fn what_is_steered_travels_inside_the_state_key_and_may_grow() {
+    let mut steering = Steering::default();
+    let set = json!({ "set": { "message": "Back at noon", "session_duration": 2 } });
+    steering.obey(&usual(), &order(set), "anna", NOW).unwrap();
+    let key = StateKey {
+        v: 1,
+        taken_at: NOW,
+        steering: steering.overrides(),
+        watched: true,
+        ..StateKey::default()
+    };
+    let told = StateAnswer { v: 1, state: Some(key) };
+    assert_eq!(decode::<StateAnswer>(&encode(&told).unwrap()).unwrap(), told);
+    // From a Global of before there was such a thing: nothing is overridden.
+    let quiet = StateAnswer { v: 1, state: Some(StateKey { v: 1, taken_at: NOW, ..StateKey::default() }) };
+    let bytes = encode(&quiet).unwrap();
+    assert_eq!(decode::<StateAnswer>(&bytes[..bytes.len() - 2]).unwrap(), quiet);
+}
+
+fn any_value(field: Field) -> BoxedStrategy<Value> {
+    match field {
+        Field::QueueAll | Field::Suspended => any::<bool>().prop_map(Value::from).boxed(),
+        Field::TotalActiveUsers | Field::NewUsersPerMinute => (1_u32..5_000).prop_map(Value::from).boxed(),
+        Field::SessionDuration => (1_u32..=30).prop_map(Value::from).boxed(),
+        Field::RefreshIntervalSeconds => (5_u32..=60).prop_map(Value::from).boxed(),
+        Field::Message => "[a-z ]{0,20}".prop_map(Value::from).boxed(),
+    }
+}
+
+fn any_order() -> impl Strategy<Value = (usize, Option<Value>)> {
+    (0..Field::ALL.len()).prop_flat_map(|index| (Just(index), prop::option::of(any_value(Field::ALL[index]))))
+}
+
+proptest! {
+    /// Whatever is ordered in whatever order: a field is as it was set last, or as deployed once it was cleared; every
+    /// change is in the log with what was in force before; and every version that differs has another number.
+    #[test]
+    fn a_field_is_as_it_was_set_last(orders in prop::collection::vec(any_order(), 1..30)) {
+        let (room, mut steering) = (usual(), Steering::default());
+        let mut expected: Vec<Value> = Field::ALL.iter().map(|field| field.value(&room)).collect();
+        for (index, value) in orders {
+            let (field, version) = (Field::ALL[index], steering.version);
+            let given = match &value {
+                Some(value) => json!({ "set": { field.name(): value } }),
+                None => json!({ "clear": [field.name()] }),
+            };
+            let log = steering.obey(&room, &order(given), "anna", NOW).unwrap();
+            for entry in &log {
+                prop_assert_eq!(&entry.before, &expected[index]);
+            }
+            expected[index] = value.unwrap_or_else(|| field.value(&room));
+            prop_assert_eq!(steering.version, version + u32::from(!log.is_empty()));
+            let steered = room.steered(&steering.overrides());
+            let found: Vec<Value> = Field::ALL.iter().map(|field| field.value(&steered)).collect();
+            prop_assert_eq!(&found, &expected);
+            let travelled: Overrides = decode(&encode(&steering.overrides()).unwrap()).unwrap();
+            prop_assert_eq!(travelled, steering.overrides());
+        }
+    }
+}

@@ -1,0 +1,78 @@
+// What each command does.
+import { openApi } from "./api.mjs";
+import { auditTable, historyTable, line, newsLine, roomText, statusTable, steeringTable } from "./print.mjs";
+
+/**
+ * @param {import("./options.mjs").Call} call
+ * @param {{ out: (text: string) => void }} io
+ * @returns {Promise<number>} The exit code.
+ */
+export async function act(call, { out }) {
+  const { name, url, json, room, ifVersion } = call;
+  const api = openApi(url);
+  /** Prints an answer: as it is, or in words. */
+  const show = (answer, words) => out(json ? JSON.stringify(answer, null, 2) : words(answer));
+  const steer = async (order) => {
+    const seen = ifVersion === undefined ? {} : { if_version: ifVersion };
+    show(await api.json("steering", { room }, { ...order, ...seen }), steeringTable);
+    return 0;
+  };
+  switch (name) {
+    case "status": {
+      const status = await api.json("status", {});
+      show(status, statusTable);
+      return status.problems.length > 0 || status.rooms.some(({ error }) => error) ? 1 : 0;
+    }
+    case "show": {
+      // Asked for first: a room that is not there is told so.
+      const steering = await api.json("steering", { room });
+      const status = await api.json("status", { room });
+      show(
+        { ...status, steering },
+        () => `${roomText(status.rooms[0], status.now)}\n\n${steeringTable(steering)}`,
+      );
+      return status.rooms[0].error ? 1 : 0;
+    }
+    case "set":
+      return steer({ set: call["field=value"] });
+    case "clear": {
+      if (!call.all) return steer({ clear: call.field });
+      const { version, fields, events } = await api.json("steering", { room });
+      // As somebody may change more meanwhile, what was seen is what is cleared.
+      return steer({
+        clear: Object.keys(fields).filter((field) => fields[field].override),
+        events: Object.fromEntries(
+          events.filter(({ steered }) => steered).map((event) => [event.name, "clear"]),
+        ),
+        if_version: version,
+      });
+    }
+    case "keep":
+      return steer({ keep: call.field });
+    case "event":
+      return steer({ events: { [call.event]: call.what } });
+    case "audit":
+      show(await api.json("audit", { room, limit: call.limit, before: call.before }), auditTable);
+      return 0;
+    case "history": {
+      const { from, to, resolution, fields, colo, format } = call;
+      const query = { room, from, to, resolution, fields, colo, format: format === "csv" ? "csv" : "json" };
+      if (format === "csv" && !json) out(await api.text("history", query));
+      else if (format === "json" || json)
+        out(JSON.stringify(await api.json("history", { ...query, format: "json" }), null, 2));
+      else out(historyTable(await api.json("history", query)));
+      return 0;
+    }
+    default: {
+      let left = call.count ?? Infinity;
+      await api.listen(room, (message) => {
+        if (json) out(JSON.stringify(message));
+        else if (message.type === "room") out(line(message.room, message.now));
+        else for (const news of message.news ?? []) out(newsLine(news));
+        left -= 1;
+        return left > 0;
+      });
+      return 0;
+    }
+  }
+}

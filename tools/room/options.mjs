@@ -1,0 +1,166 @@
+// The command line: every command, its options, and what is said when it is wrong.
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+
+/** A mistake of whoever called us, told in one line. */
+export class UsageError extends Error {}
+
+const NOTES = `
+Fields: queue_all, suspended (true or false), total_active_users, new_users_per_minute, session_duration,
+  refresh_interval_seconds (whole numbers), message (a text; empty: none).
+
+Examples:
+  npm run room -- status
+  npm run room -- set shop queue_all=true total_active_users=500 --url https://shop.example.com
+  npm run room -- clear shop --all
+  npm run room -- event shop sale start
+  npm run room -- history shop --from 2026-11-20T18:00:00Z --format csv > history.csv
+
+The token is that in ANTEROOM_TOKEN; for a room on this machine the one that npm start made.
+Exit code: 0 done; 1 the room refused it, does not answer, or has problems; 2 the call or the token was wrong, or nothing
+answered.`;
+
+/** How a field's value is written, by its first letters: numbers and switches; all else is text. */
+function value(field, text) {
+  if (field === "message") return text;
+  if (text === "true" || text === "false") return text === "true";
+  return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text;
+}
+
+/** @param {string} text @param {Record<string, unknown>} [others] */
+function readField(text, others = {}) {
+  const equals = text.indexOf("=");
+  const field = text.slice(0, equals);
+  if (equals < 1) throw new InvalidArgumentError("Write each as field=value, such as queue_all=true.");
+  if (Object.hasOwn(others, field)) throw new InvalidArgumentError(`${field} is there twice.`);
+  return { ...others, [field]: value(field, text.slice(equals + 1)) };
+}
+
+/** @param {string} text */
+function readUrl(text) {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol !== "http:" && url?.protocol !== "https:") {
+    throw new InvalidArgumentError("Give the site's address, such as https://shop.example.com.");
+  }
+  if (url.username || url.password) throw new InvalidArgumentError("Leave name and password out of it.");
+  return url.origin;
+}
+
+/** @param {string} text */
+function readTime(text) {
+  if (/^\d{1,16}$/.test(text)) return text;
+  const time = /T.*(Z|[+-]\d\d:\d\d)$/.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(time)) throw new InvalidArgumentError("Write a time with its zone: 2026-11-20T18:00:00Z.");
+  return `${time}`;
+}
+
+/** @param {number} max */
+function whole(max) {
+  return (/** @type {string} */ text) => {
+    if (/^\d+$/.test(text) && Number(text) >= 1 && Number(text) <= max) return Number(text);
+    throw new InvalidArgumentError(`Give a whole number from 1 to ${max}.`);
+  };
+}
+
+/**
+ * @typedef {{ name: string, url: string, json: boolean, room?: string, [option: string]: any }} Call
+ * @param {string[]} args What follows the name of the program.
+ * @param {{ out: (text: string) => void }} io Where help goes.
+ * @returns {Call | undefined} Nothing when the user only wanted help.
+ */
+export function readCommand(args, { out }) {
+  let complaint = "";
+  /** @type {Call | undefined} */
+  let call;
+  const program = new Command("room")
+    .description("Shows and steers the rooms of a deployment.")
+    .addHelpText("after", NOTES)
+    .helpCommand(false);
+  /** Every command takes these, wherever they stand. */
+  const add = (/** @type {string} */ usage, /** @type {string} */ description) => {
+    const command = program
+      .command(usage)
+      .description(description)
+      .option("--url <url>", "the site", readUrl, "http://localhost:8787")
+      .option("--json", "print what the deployment answers", false);
+    command.action((...given) => {
+      const names = command.registeredArguments.map((argument) => argument.name());
+      const values = names.map((name, index) => [name, given[index]]);
+      call = {
+        name: command.name(),
+        ...command.opts(),
+        ...Object.fromEntries(values.filter(([, value]) => value !== undefined)),
+      };
+    });
+    return command;
+  };
+  const room = "the room's name";
+  const seen = () =>
+    new Option("--if-version <version>", "only while this version is in force").argParser(whole(2 ** 31));
+  add("status", "what all rooms do");
+  add("show", "what one room does, and what is steered in it").argument("<room>", room);
+  add("set", "changes fields: in force within seconds, until cleared")
+    .argument("<room>", room)
+    .argument("<field=value...>", "what to set", readField)
+    .addOption(seen());
+  add("clear", "fields are as deployed again")
+    .argument("<room>", room)
+    .argument("[field...]", "which fields")
+    .option("--all", "all fields and events", false)
+    .addOption(seen());
+  add("keep", "overrides stay, though a deploy has changed what they override")
+    .argument("<room>", room)
+    .argument("<field...>", "which fields")
+    .addOption(seen());
+  add("event", "starts or ends an event now, or lets its times be as deployed")
+    .argument("<room>", room)
+    .argument("<event>", "the event's name")
+    .addArgument(program.createArgument("<what>", "what to do").choices(["start", "end", "clear"]))
+    .addOption(seen());
+  add("audit", "who changed what, newest first")
+    .argument("<room>", room)
+    .option("--limit <entries>", "how many", whole(1000), 20)
+    .option("--before <id>", "only older ones", whole(2 ** 52));
+  add("history", "a room's past")
+    .argument("<room>", room)
+    .option("--from <time>", "from then on (default: an hour before)", readTime)
+    .option("--to <time>", "until then (default: now)", readTime)
+    .addOption(
+      new Option("--resolution <which>", "a row for each")
+        .choices(["minute", "hour", "auto"])
+        .default("auto"),
+    )
+    .option("--fields <names>", "only these, separated by commas")
+    .option("--colo <code>", "of this data center alone")
+    .addOption(
+      new Option("--format <format>", "how to print it").choices(["table", "csv", "json"]).default("table"),
+    );
+  add("watch", "a line whenever something changes")
+    .argument("<room>", room)
+    .option("--count <lines>", "end after so many", whole(1e9));
+  for (const command of [program, ...program.commands]) {
+    command
+      .configureOutput({
+        writeOut: out,
+        writeErr: (text) => {
+          complaint += text;
+        },
+      })
+      .exitOverride();
+  }
+  try {
+    program.parse(args, { from: "user" });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode === 0) return undefined;
+    const [first] = complaint.trim().split("\n\n");
+    throw new UsageError(
+      args.length === 0
+        ? complaint.trim()
+        : `${first || "error: the call is wrong"}\nSee every command with --help.`,
+    );
+  }
+  if (call?.name === "clear" && call.all === call.field?.length > 0) {
+    throw new UsageError("error: clear: name the fields, or say --all.");
+  }
+  return call;
+}
