@@ -50,6 +50,10 @@ pub struct Measured {
     pub gave_up: u64,
     /// Still in the queue at the end.
     pub waiting_at_end: u64,
+    /// How long after an operator had closed the room somebody still entered, at most, in milliseconds; nothing: nobody
+    /// closed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entered_after_closing_ms: Option<u64>,
     /// The most that were active at any event, over the limit, as a share of it.
     pub active_overshoot: f64,
     /// The most admissions in a calendar minute, over the limit, as a share of it.
@@ -178,6 +182,9 @@ pub struct Measure {
     before: (i64, i64, u64),
     /// Nobody new enters, and that is meant so.
     closed: bool,
+    /// Since when an operator wants that, and how long after it somebody still entered.
+    closed_at: Option<u64>,
+    entered_after_closing: Option<u64>,
     over_active: f64,
     over_minute: f64,
     over_sliding: f64,
@@ -251,6 +258,8 @@ impl Measure {
             limit_new: i64::from(room.new_users_per_minute),
             before: (0, 0, 0),
             closed: false,
+            closed_at: None,
+            entered_after_closing: None,
             over_active: 0.0,
             over_minute: 0.0,
             over_sliding: 0.0,
@@ -355,6 +364,19 @@ impl Measure {
         self.all_waited = false;
     }
 
+    /// An operator changes the room: nobody new is to enter, or not so.
+    pub fn steered(&mut self, closed: bool, now: u64) {
+        self.closed_at = closed.then(|| self.closed_at.unwrap_or(now));
+        if closed {
+            self.entered_after_closing.get_or_insert(0);
+        }
+    }
+
+    /// Somebody who waited goes past the room, which is off.
+    pub fn went_past(&mut self) {
+        self.waiting -= 1;
+    }
+
     /// The limits for somebody who enters.
     fn limits(&self, now: u64) -> (i64, i64) {
         let (active, new, changed_at) = self.before;
@@ -445,6 +467,9 @@ impl Measure {
         rose: bool,
     ) {
         self.roll(now);
+        if let Some(closed_at) = self.closed_at {
+            self.entered_after_closing = self.entered_after_closing.max(Some(now - closed_at));
+        }
         self.admitted += 1;
         self.in_minute += 1;
         let (_, limit_new) = self.limits(now);
@@ -648,6 +673,7 @@ impl Measure {
             admitted: self.admitted,
             gave_up: self.gave_up,
             waiting_at_end: self.waiting.max(0) as u64,
+            entered_after_closing_ms: self.entered_after_closing,
             active_overshoot: self.over_active,
             minute_overshoot: self.over_minute,
             sliding_overshoot: self.over_sliding,

@@ -366,6 +366,7 @@ fn of_series(
         planet: Setup::default(),
         visitors,
         faults: Vec::new(),
+        steering: Vec::new(),
         origin: None,
     };
     Ok((scenario, notes))

@@ -40,6 +40,15 @@ const COUNTER_MARGIN_MS: u64 = 50;
 const HOLD_AGAIN_MS: u64 = 250;
 /// A state key stays so long in the cache, in milliseconds.
 const CACHED_MS: u64 = 10_000;
+/// A worker waits for what is new so long, in milliseconds.
+const HEAR_DEADLINE_MS: u64 = 250;
+/// The same of a data center that asks Global.
+const ASK_DEADLINE_MS: u64 = 400;
+/// Global tells a colo that has not heard again after so long, in milliseconds.
+const SPREAD_AGAIN_MS: u64 = 1_000;
+/// What an operator forbids is looked at after so long, in milliseconds: what was given before may be used for one second
+/// more, and then it must be in force everywhere.
+const IN_FORCE_MS: u64 = 2_000;
 /// What an object stored is so old at the most, in milliseconds.
 const STORED_MS: u64 = 1_000;
 
@@ -93,6 +102,8 @@ enum Place {
 #[derive(Debug, Clone, Copy)]
 struct Request {
     visitor: u32,
+    /// Waits for what the data center says: which question that is, and what was known before.
+    hears: Option<(u64, u32)>,
     standing: Standing,
     /// The ticket as it will be, but for its times.
     ticket: Ticket,
@@ -115,6 +126,16 @@ struct Worker {
     /// Whom a call is for: places by call.
     calls: FxHashMap<(bool, u64), Vec<u64>>,
     watch: Watch,
+    /// What it asks its data center at the moment.
+    hearing: Option<Hearing>,
+    questions: u64,
+}
+
+/// A worker asks its data center what operators have changed.
+struct Hearing {
+    number: u64,
+    /// Whoever waits for the answer, and what would be done by what was known before.
+    leader: Option<(Request, Step)>,
 }
 
 struct Colo {
@@ -141,6 +162,11 @@ struct Colo {
     counter_out_until: u64,
     data_center_out_until: u64,
     dead: bool,
+    /// The version of what operators have changed, as far as the Counter was told.
+    counter_steering: u32,
+    /// The data center asks Global, for workers that have asked it: each with its question.
+    asking: bool,
+    listeners: Vec<(u16, u64)>,
 }
 
 struct TakeUnderWay {
@@ -162,6 +188,8 @@ struct Call {
     number: u64,
     asks: Vec<(NumberAsk, u64)>,
     loan: Option<LoanAsk>,
+    /// The version of what operators have changed that the worker knows.
+    steering: u32,
 }
 
 /// What came of one.
@@ -258,6 +286,47 @@ enum Event {
     Fault(u16),
     /// An event makes another room of it.
     Change,
+    /// An operator changes the room.
+    Steer(u16),
+    /// What was changed is to be in force.
+    InForce,
+    /// Global tells those that have not heard.
+    Spread,
+    /// A data center is told.
+    Tell {
+        colo: u16,
+        state: Box<StateKey>,
+    },
+    Told {
+        colo: u16,
+        state: Box<StateKey>,
+    },
+    /// A worker asks its data center what is new.
+    Hear {
+        colo: u16,
+        worker: u16,
+        question: u64,
+    },
+    Heard {
+        colo: u16,
+        worker: u16,
+        answer: Box<(u64, Option<StateKey>)>,
+    },
+    /// A worker does not wait any longer.
+    Deaf {
+        colo: u16,
+        worker: u16,
+        question: u64,
+    },
+    /// A data center that sleeps asks Global.
+    AskGlobal {
+        colo: u16,
+    },
+    /// The answer; nothing: it is not waited for any longer.
+    AskedGlobal {
+        colo: u16,
+        state: Option<Box<StateKey>>,
+    },
     /// The origin may have answers.
     Origin,
     /// A request in line for the origin asks for its turn.
@@ -271,6 +340,8 @@ enum Event {
 /// A planet that can be let run.
 pub struct Planet {
     room: Rc<Room>,
+    /// The room by what operators have changed: the first one is as deployed, then one for each version.
+    rooms: Vec<Rc<Room>>,
     draw_key: DrawKey,
     setup: Setup,
     behaviour: Behaviour,
@@ -388,10 +459,14 @@ impl Planet {
             behaviour: scenario.visitors.clone(),
             scenario: scenario.clone(),
             draw_key: DrawKey::new(None, &format!("{seed}")),
+            rooms: vec![Rc::new(room.clone())],
             room: Rc::new(room),
             setup,
             rng,
         };
+        for (index, order) in planet.scenario.steering.iter().enumerate() {
+            planet.clockwork.at(START + (order.at * 1_000.0) as u64, Event::Steer(index as u16));
+        }
         for (index, fault) in planet.scenario.faults.clone().iter().enumerate() {
             planet.clockwork.at(START + (fault.at * 1_000.0) as u64, Event::Fault(index as u16));
         }
@@ -411,6 +486,7 @@ impl Planet {
     #[must_use]
     pub fn with_literal_counters(mut self) -> Self {
         Rc::make_mut(&mut self.room).slot_strategy = SlotStrategy::Counters;
+        self.rooms = vec![Rc::clone(&self.room)];
         self.literal = true;
         self
     }
@@ -447,6 +523,9 @@ impl Planet {
             counter_out_until: 0,
             data_center_out_until: 0,
             dead: false,
+            counter_steering: 0,
+            asking: false,
+            listeners: Vec::new(),
             skew,
             name,
         }
@@ -464,6 +543,8 @@ impl Planet {
             requests: FxHashMap::default(),
             calls: FxHashMap::default(),
             watch: Watch::new(room),
+            hearing: None,
+            questions: 0,
         }
     }
 
@@ -486,7 +567,7 @@ impl Planet {
             }
             self.step(event);
         }
-        let room = self.room.at(self.end).0;
+        let room = self.rooms[self.global.overrides().version as usize].at(self.end).0;
         let known = self.global.state(room, None, minute_of(self.end), self.end);
         let mut measured = self.measure.finish(self.end, self.events, &known);
         measured.origin = self.pages.map(Pages::finish);
@@ -542,6 +623,23 @@ impl Planet {
             Event::Renewed { state } => self.renewed(*state),
             Event::Fault(index) => self.fault(usize::from(index)),
             Event::Change => self.change(),
+            Event::Steer(index) => self.steer(usize::from(index)),
+            Event::InForce => self.in_force(),
+            Event::Spread => self.spread(),
+            Event::Tell { colo, state } => self.tell(colo, state),
+            Event::Told { colo, state } => {
+                if self.now() >= self.global_out_until {
+                    self.global.told(&self.colos[usize::from(colo)].name, &state);
+                }
+            }
+            Event::Hear { colo, worker, question } => self.hear(colo, worker, question),
+            Event::Heard { colo, worker, answer } => {
+                let (question, key) = *answer;
+                self.heard(colo, worker, question, key, true);
+            }
+            Event::Deaf { colo, worker, question } => self.heard(colo, worker, question, None, false),
+            Event::AskGlobal { colo } => self.ask_global(colo),
+            Event::AskedGlobal { colo, state } => self.asked_global(colo, state),
             Event::Origin => self.origin_answers(),
             Event::Line(number) => self.line(number),
             Event::PageLate(number) => self.page_late(number),
@@ -705,7 +803,7 @@ impl Planet {
         let colo = here.colo;
         let worker = self.rng.usize(0..self.setup.workers) as u16;
         let at = self.worker_time(colo, worker);
-        let from = Seen::of(&ticket, self.room.at(at).0);
+        let from = Seen::of(&ticket, self.rooms[self.version(colo, worker)].at(at).0);
         let bucket = queue_bucket(&self.room, &self.draw_key, ticket.bucket, ticket.id);
         self.note(colo, worker, CheckIn::GiveUp { id: ticket.id, bucket, from, at });
     }
@@ -735,7 +833,11 @@ impl Planet {
         self.measure.requests += 1;
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
         let now = desk.keeper.time(own);
-        let room = self.room.at(now).0;
+        let room = self.rooms[desk.keeper.overrides().version as usize].at(now).0;
+        if room.suspended {
+            self.past(colo, worker, visitor, twin);
+            return;
+        }
         let standing = standing(ticket, now, &room.terms());
         let here = &mut self.visitors[visitor as usize];
         let ticket = match standing {
@@ -761,33 +863,16 @@ impl Planet {
             pages.lost_places += u64::from(is_new && here.place == Place::Queue && !here.cookieless);
             pages.thrown_out += u64::from(is_new && true_now < here.active_until && !here.cookieless);
         }
-        let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
-        let full = self.pages.is_some()
-            && !matches!(standing, Standing::Active(_))
-            && !desk.watch.has_room(true_now);
         let newcomer = self.room.one_place_per_address && standing == Standing::New;
         let address = if newcomer { self.visitors[visitor as usize].address } else { 0 };
-        let taken = desk.addresses.claim(address, ticket.id, now) != 0;
-        let room = self.room.at(now).0;
-        let draw = desk.keeper.draw(room, &self.draw_key, &standing, now);
-        let step = if full || taken || draw.is_some_and(|draw| !draw.wins) {
-            // The origin has enough to do with those who are in; or somebody else has the address's turn; or it was no
-            // winning number.
-            Step::Wait
-        } else if self.literal {
-            let state = desk.keeper.state().map(|state| (&state.key, state.global_time(now)));
-            literal::judge(room, &standing, ticket.id, state, now)
-        } else {
-            let bucket = queue_bucket(&self.room, &self.draw_key, ticket.bucket, ticket.id);
-            let standing = match standing {
-                Standing::Waiting(ticket) => Standing::Waiting(Ticket { bucket, ..ticket }),
-                standing => standing,
-            };
-            desk.keeper.judge(room, &standing, ticket.id, now)
-        };
-        let refill = desk.keeper.refill(room, now);
+        let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
+        let known = desk.keeper.overrides().version;
+        // Active users are not held up.
+        let asks = !matches!(standing, Standing::Active(_)) && desk.keeper.hears(own);
+        let hears = asks.then(|| (self.ask_what_is_new(colo, worker), known));
         let request = Request {
             visitor,
+            hears,
             standing,
             ticket,
             asked: (
@@ -798,10 +883,269 @@ impl Planet {
             twin,
             address,
         };
+        let step = self.judge(colo, worker, &request);
+        let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
+        let room = self.rooms[desk.keeper.overrides().version as usize].at(now).0;
+        let refill = desk.keeper.refill(room, now);
         self.act(colo, worker, request, step);
         if refill {
             self.send_take(colo, worker, 0, Vec::new());
         }
+    }
+
+    /// Judges a request by what its worker knows.
+    fn judge(&mut self, colo: u16, worker: u16, request: &Request) -> Step {
+        let (own, true_now) = (self.local(colo), self.now());
+        let Request { standing, ticket, address, .. } = request;
+        let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
+        let now = desk.keeper.time(own);
+        let full = self.pages.is_some()
+            && !matches!(standing, Standing::Active(_))
+            && !desk.watch.has_room(true_now);
+        let taken = desk.addresses.claim(*address, ticket.id, now) != 0;
+        let room = self.rooms[desk.keeper.overrides().version as usize].at(now).0;
+        let draw = desk.keeper.draw(room, &self.draw_key, standing, now);
+        if full || taken || draw.is_some_and(|draw| !draw.wins) {
+            // The origin has enough to do with those who are in; or somebody else has the address's turn; or it was no
+            // winning number.
+            Step::Wait
+        } else if self.literal {
+            let state = desk.keeper.state().map(|state| (&state.key, state.global_time(now)));
+            literal::judge(room, standing, ticket.id, state, now)
+        } else {
+            let bucket = queue_bucket(&self.room, &self.draw_key, ticket.bucket, ticket.id);
+            let standing = match *standing {
+                Standing::Waiting(ticket) => Standing::Waiting(Ticket { bucket, ..ticket }),
+                standing => standing,
+            };
+            desk.keeper.judge(room, &standing, ticket.id, now)
+        }
+    }
+
+    /// The room is off: the request goes past it, and nobody is counted.
+    fn past(&mut self, colo: u16, worker: u16, visitor: u32, twin: bool) {
+        self.listen(colo, worker);
+        let now = self.now();
+        let length = self.exponential(self.behaviour.visit_seconds * 1_000.0) as u64;
+        let here = &mut self.visitors[visitor as usize];
+        if twin || here.place == Place::Gone {
+            return;
+        }
+        if here.place == Place::Queue && !here.is_bot {
+            self.measure.went_past();
+        }
+        if here.place != Place::Inside {
+            here.place = Place::Inside;
+            here.visit_until = now + length;
+        }
+        self.page(colo, worker, visitor);
+    }
+
+    // ---- Operators ----
+
+    /// Which room a worker knows.
+    fn version(&self, colo: u16, worker: u16) -> usize {
+        let desk = &self.colos[usize::from(colo)].workers[usize::from(worker)];
+        desk.keeper.overrides().version as usize
+    }
+
+    /// Which room Anywhere knows.
+    fn version_of_anywhere(&self) -> usize {
+        let leases = self.room.slot_strategy == SlotStrategy::Leases;
+        let overrides = if leases { self.pool.overrides() } else { self.anywhere.overrides() };
+        overrides.version as usize
+    }
+
+    /// An operator changes the room.
+    fn steer(&mut self, index: usize) {
+        let now = self.now();
+        if now < self.global_out_until {
+            self.clockwork.at(now + 1_000, Event::Steer(index as u16));
+            return;
+        }
+        let order = self.scenario.steering[index].order();
+        // The scenario was checked.
+        let changed = self.global.obey(&self.room, &order, "operator", now).is_ok_and(|log| !log.is_empty());
+        if !changed {
+            return;
+        }
+        let is = Rc::new(self.room.steered(self.global.overrides()));
+        let was = self.rooms.last().unwrap_or(&self.room);
+        let (before, limits) = (was.limits(), is.limits());
+        let narrower = is.queue_all && !was.queue_all
+            || was.suspended && !is.suspended
+            || limits.total_active_users < before.total_active_users
+            || limits.new_users_per_minute < before.new_users_per_minute;
+        self.measure.steered(is.queue_all && !is.suspended, now);
+        self.rooms.push(is);
+        if narrower {
+            self.clockwork.at(now + IN_FORCE_MS, Event::InForce);
+        } else {
+            self.in_force();
+        }
+        self.spread();
+    }
+
+    /// By now the newest order counts.
+    fn in_force(&mut self) {
+        let now = self.now();
+        if let Some(room) = self.rooms.last() {
+            self.measure.room_is(room.at(now).0, now);
+        }
+    }
+
+    /// Global tells the colos that have not heard, until they have.
+    fn spread(&mut self) {
+        let now = self.now();
+        if now < self.global_out_until {
+            self.clockwork.at(now + SPREAD_AGAIN_MS, Event::Spread);
+            return;
+        }
+        let room = Rc::clone(&self.rooms[self.global.overrides().version as usize]);
+        let names = self.global.colos_to_tell(room.at(now).0, now);
+        if names.is_empty() {
+            return;
+        }
+        for name in names {
+            let Some(colo) = self.colos.iter().position(|colo| colo.name == name) else { continue };
+            let state = Box::new(self.global_state(Some(&name), now));
+            self.measure.state_bytes(&state, false);
+            let late = self.colos[colo].latency + self.jitter();
+            self.clockwork.at(now + late, Event::Tell { colo: colo as u16, state });
+        }
+        self.clockwork.at(now + SPREAD_AGAIN_MS, Event::Spread);
+    }
+
+    /// A data center is told what operators have changed.
+    fn tell(&mut self, colo: u16, state: Box<StateKey>) {
+        let Some(done) = self.serve_colo(colo, false) else { return };
+        let now = self.local(colo);
+        let here = &mut self.colos[usize::from(colo)];
+        here.data_center.hear((*state).clone(), now);
+        let late = here.latency;
+        self.schedule_push(colo);
+        self.clockwork.at(done + late, Event::Told { colo, state });
+    }
+
+    /// A worker asks its data center what is new; returns the question's number.
+    fn ask_what_is_new(&mut self, colo: u16, worker: u16) -> u64 {
+        let late = self.link(self.setup.local_ms);
+        let now = self.clockwork.now();
+        let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
+        desk.questions += 1;
+        let question = desk.questions;
+        desk.hearing = Some(Hearing { number: question, leader: None });
+        self.clockwork.at(now + late, Event::Hear { colo, worker, question });
+        let deadline = self.setup.deadline_ms.min(HEAR_DEADLINE_MS);
+        self.clockwork.at(now + deadline, Event::Deaf { colo, worker, question });
+        question
+    }
+
+    /// The same when nobody waits for the answer, if it is time to.
+    fn listen(&mut self, colo: u16, worker: u16) {
+        let own = self.local(colo);
+        let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
+        if desk.keeper.hears(own) {
+            self.ask_what_is_new(colo, worker);
+        }
+    }
+
+    fn hear(&mut self, colo: u16, worker: u16, question: u64) {
+        let Some(done) = self.serve_colo(colo, false) else { return };
+        let now = self.local(colo);
+        let here = &mut self.colos[usize::from(colo)];
+        let room = self.rooms[here.data_center.overrides().version as usize].at(now).0;
+        if !here.data_center.must_ask(room, now) {
+            self.tell_worker(colo, worker, question, done);
+            return;
+        }
+        here.listeners.push((worker, question));
+        if !here.asking {
+            here.asking = true;
+            let late = here.latency;
+            self.clockwork.at(done + late, Event::AskGlobal { colo });
+            self.clockwork.at(done + ASK_DEADLINE_MS, Event::AskedGlobal { colo, state: None });
+        }
+    }
+
+    fn ask_global(&mut self, colo: u16) {
+        if self.now() < self.global_out_until {
+            return;
+        }
+        let Some(done) = self.serve(|planet| &mut planet.global_busy, Busiest::Global) else { return };
+        let name = self.colos[usize::from(colo)].name.clone();
+        self.global.answered(&name, done);
+        let state = self.global_state(Some(&name), done);
+        self.measure.state_bytes(&state, false);
+        let late = self.colos[usize::from(colo)].latency;
+        self.clockwork.at(done + late, Event::AskedGlobal { colo, state: Some(Box::new(state)) });
+    }
+
+    fn asked_global(&mut self, colo: u16, state: Option<Box<StateKey>>) {
+        let now = self.local(colo);
+        let here = &mut self.colos[usize::from(colo)];
+        if let Some(state) = state {
+            here.data_center.hear(*state, now);
+        }
+        here.asking = false;
+        for (worker, question) in std::mem::take(&mut here.listeners) {
+            self.tell_worker(colo, worker, question, self.clockwork.now());
+        }
+    }
+
+    fn tell_worker(&mut self, colo: u16, worker: u16, question: u64, at: u64) {
+        let now = self.local(colo);
+        let state = self.colos[usize::from(colo)].data_center.state(now);
+        let late = self.link(self.setup.local_ms);
+        let answer = Box::new((question, state));
+        self.clockwork.at(at.max(self.clockwork.now()) + late, Event::Heard { colo, worker, answer });
+    }
+
+    /// A worker has its data center's answer, which may not know any state yet, or waits no longer.
+    fn heard(&mut self, colo: u16, worker: u16, question: u64, key: Option<StateKey>, answered: bool) {
+        let own = self.local(colo);
+        let here = &mut self.colos[usize::from(colo)];
+        let desk = &mut here.workers[usize::from(worker)];
+        let Some(hearing) = desk.hearing.take_if(|hearing| hearing.number == question) else { return };
+        if let Some(key) = key {
+            let state = Clocked { key, received_at: own };
+            desk.keeper.learn(state.clone());
+            here.cached = Some(state);
+        }
+        let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
+        desk.keeper.heard(answered, own);
+        if let Some((request, step)) = hearing.leader {
+            self.visitors[request.visitor as usize].asking = false;
+            self.act(colo, worker, request, step);
+            self.visitors[request.visitor as usize].requests -= 1;
+            self.release(request.visitor);
+        }
+    }
+
+    /// Whether a request goes on as it was judged: it may have to wait for what its worker hears, and what is new may
+    /// change everything.
+    fn goes_on(&mut self, colo: u16, worker: u16, request: &mut Request, step: Step) -> bool {
+        let Some((question, known)) = request.hears else { return true };
+        let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
+        if let Some(hearing) = desk.hearing.as_mut().filter(|hearing| hearing.number == question) {
+            hearing.leader = Some((*request, step));
+            let here = &mut self.visitors[request.visitor as usize];
+            here.asking = true;
+            here.requests += 1;
+            return false;
+        }
+        request.hears = None;
+        let version = desk.keeper.overrides().version;
+        if version == known {
+            return true;
+        }
+        if self.rooms[version as usize].suspended {
+            self.past(colo, worker, request.visitor, request.twin);
+        } else {
+            let step = self.judge(colo, worker, request);
+            self.act(colo, worker, *request, step);
+        }
+        false
     }
 
     /// A worker whose state key is not fresh looks into its colo's cache.
@@ -825,15 +1169,21 @@ impl Planet {
     fn ask_data_center(&mut self, colo: u16, worker: u16) {
         let own = self.local(colo);
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
-        if desk.keeper.asks_data_center(self.room.at(own).0, own) && self.serve_colo(colo, false).is_some() {
+        let room = self.rooms[desk.keeper.overrides().version as usize].at(own).0;
+        if desk.keeper.asks_data_center(room, own) && self.serve_colo(colo, false).is_some() {
             let here = &mut self.colos[usize::from(colo)];
             if let Some(key) = here.data_center.state(own) {
-                here.workers[usize::from(worker)].keeper.learn(Clocked { key, received_at: own });
+                let state = Clocked { key, received_at: own };
+                here.workers[usize::from(worker)].keeper.learn(state.clone());
+                here.cached = Some(state);
             }
         }
     }
 
     fn act(&mut self, colo: u16, worker: u16, mut request: Request, step: Step) {
+        if !matches!(step, Step::Ask(..)) && !self.goes_on(colo, worker, &mut request, step) {
+            return;
+        }
         match step {
             Step::Pass => self.pass(colo, worker, &request),
             Step::Wait => self.wait(colo, worker, &request),
@@ -878,8 +1228,9 @@ impl Planet {
                 if counter {
                     self.send_take(colo, worker, call, asks);
                 } else {
+                    let steering = desk.keeper.overrides().version;
                     let late = self.link(self.setup.pool_ms);
-                    let sent = Box::new(Call { number: call, asks, loan: None });
+                    let sent = Box::new(Call { number: call, asks, loan: None, steering });
                     self.clockwork
                         .at(self.clockwork.now() + late, Event::TakeAtAnywhere { colo, worker, call: sent });
                     self.deadline(colo, worker, false, call);
@@ -908,7 +1259,8 @@ impl Planet {
         let step = if taken {
             Step::Wait
         } else {
-            desk.keeper.answered(self.room.at(now).0, &request.standing, request.asked, outcome, now)
+            let room = self.rooms[desk.keeper.overrides().version as usize].at(now).0;
+            desk.keeper.answered(room, &request.standing, request.asked, outcome, now)
         };
         self.visitors[request.visitor as usize].asking = false;
         self.act(colo, worker, request, step);
@@ -929,7 +1281,7 @@ impl Planet {
         let own = self.local(colo);
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
         let now = desk.keeper.time(own);
-        let room = self.room.at(now).0;
+        let room = self.rooms[desk.keeper.overrides().version as usize].at(now).0;
         desk.outbox.note(room, check_in, desk.keeper.level(), now);
         if check_in.is_last_moment(room) {
             for attempt in 0..HOLD_TRIES {
@@ -957,7 +1309,7 @@ impl Planet {
     fn pass(&mut self, colo: u16, worker: u16, request: &Request) {
         let now = self.worker_time(colo, worker);
         let ticket = request.ticket;
-        let moved = self.room.at(now).0.moves_on(&ticket, now);
+        let moved = self.rooms[self.version(colo, worker)].at(now).0.moves_on(&ticket, now);
         if moved {
             self.note(
                 colo,
@@ -969,6 +1321,7 @@ impl Planet {
                     entered: ticket.accepted_at,
                 },
             );
+            self.listen(colo, worker);
         }
         let true_now = self.now();
         let session = self.room.at(true_now).0.session_ms();
@@ -993,7 +1346,7 @@ impl Planet {
         let now = self.worker_time(colo, worker);
         let waits = matches!(request.standing, Standing::Waiting(_)) && !request.ticket.uncounted;
         let ticket = request.ticket;
-        let from = waits.then(|| Seen::of(&ticket, self.room.at(now).0));
+        let from = waits.then(|| Seen::of(&ticket, self.rooms[self.version(colo, worker)].at(now).0));
         let check_in = CheckIn::Enter {
             id: ticket.id,
             bucket: queue_bucket(&self.room, &self.draw_key, ticket.bucket, ticket.id),
@@ -1052,7 +1405,7 @@ impl Planet {
         let desk = &self.colos[usize::from(colo)].workers[usize::from(worker)];
         let uncounted = !known && desk.addresses.holder(request.address, request.ticket.id, now) != 0;
         let ticket = Ticket { uncounted, ..request.ticket };
-        let whole = Rc::clone(&self.room);
+        let whole = Rc::clone(&self.rooms[self.version(colo, worker)]);
         let room = whole.at(now).0;
         let bucket = queue_bucket(&self.room, &self.draw_key, ticket.bucket, ticket.id);
         let true_now = self.now();
@@ -1282,7 +1635,8 @@ impl Planet {
         let now = self.now();
         let Some(pages) = &mut self.pages else { return };
         if pages.is_due(now - START) {
-            let status = self.global.origin_status(self.room.at(now).0, now);
+            let room = self.rooms[self.global.overrides().version as usize].at(now).0;
+            let status = self.global.origin_status(room, now);
             pages.sample(now - START, &status, self.measure.active());
         }
     }
@@ -1339,8 +1693,9 @@ impl Planet {
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
         let now = desk.keeper.time(own);
         let loan = leases.then(|| desk.keeper.loan_ask(desk.id, now));
+        let steering = desk.keeper.overrides().version;
         let late = self.link(self.setup.local_ms);
-        let sent = Box::new(Call { number: call, asks, loan });
+        let sent = Box::new(Call { number: call, asks, loan, steering });
         self.clockwork.at(self.clockwork.now() + late, Event::TakeAtCounter { colo, worker, call: sent });
         self.deadline(colo, worker, true, call);
     }
@@ -1382,10 +1737,12 @@ impl Planet {
     }
 
     fn take_at_counter(&mut self, colo: u16, worker: u16, call: Call) {
-        let Call { number: call, asks, loan } = call;
+        let Call { number: call, asks, loan, steering } = call;
         let Some(done) = self.serve_colo(colo, true) else { return };
         let now = self.local(colo) + (done - self.now());
-        if self.room.at(now).0.is_closed() {
+        let known = &mut self.colos[usize::from(colo)].counter_steering;
+        *known = (*known).max(steering);
+        if self.rooms[*known as usize].at(now).0.is_closed() {
             let answers = Some(asks.iter().map(|(ask, _)| ask.refused(HINT_MS)).collect());
             self.send_taken(
                 colo,
@@ -1554,8 +1911,9 @@ impl Planet {
     fn serve_lease(&mut self, colo: u16, ask: &LeaseAsk) {
         let Some(done) = self.serve(|planet| &mut planet.anywhere_busy, Busiest::Anywhere) else { return };
         let name = &self.colos[usize::from(colo)].name;
-        self.pool.changes_at(self.room.next_change(done));
-        let answer = self.pool.lease(self.room.at(done).0, name, ask, done);
+        let room = &self.rooms[self.version_of_anywhere()];
+        self.pool.changes_at(room.next_change(done));
+        let answer = self.pool.lease(room.at(done).0, name, ask, done);
         if let Some(answer) = answer {
             let late = self.link(self.setup.pool_ms);
             self.clockwork.at(done + late, Event::Leased { colo, answer: Box::new(answer) });
@@ -1581,7 +1939,7 @@ impl Planet {
         let renewal = if self.room.slot_strategy == SlotStrategy::Leases {
             self.pool.renewal(now)
         } else {
-            self.anywhere.renewal(self.room.at(now).0, now)
+            self.anywhere.renewal(self.rooms[self.version_of_anywhere()].at(now).0, now)
         };
         match renewal {
             Renewal::Fresh => {}
@@ -1602,12 +1960,13 @@ impl Planet {
         let asks = &asks;
         let Some(done) = self.serve(|planet| &mut planet.anywhere_busy, Busiest::Anywhere) else { return };
         self.measure.pool_calls += 1;
+        let room = self.rooms[self.version_of_anywhere()].at(done).0;
         let outcomes = if self.room.slot_strategy == SlotStrategy::Leases {
-            self.pool.take(self.room.at(done).0, asks, done)
+            self.pool.take(room, asks, done)
         } else if self.literal {
             Some(asks.iter().map(|ask| self.attempts.take(ask.limit, done)).collect())
         } else {
-            self.anywhere.take(self.room.at(done).0, asks, done)
+            self.anywhere.take(room, asks, done)
         };
         if outcomes.is_some() {
             let answer = Answer { call: call.number, answers: outcomes, loan: None, taken: Vec::new() };
@@ -1713,7 +2072,7 @@ impl Planet {
         let Some(done) = self.serve_colo(colo, false) else { return };
         let now = self.local(colo);
         let here = &mut self.colos[usize::from(colo)];
-        let room = self.room.at(now).0;
+        let room = self.rooms[here.data_center.overrides().version as usize].at(now).0;
         let mut answer = here.data_center.receive(room, report, now);
         if here.data_center.stores_at_once(room, now) {
             let saved = here.data_center.save(room, now);
@@ -1746,7 +2105,8 @@ impl Planet {
     fn schedule_push(&mut self, colo: u16) {
         let now = self.local(colo);
         let here = &mut self.colos[usize::from(colo)];
-        if let Some(wait) = here.data_center.next_push(self.room.at(now).0, now) {
+        let room = self.rooms[here.data_center.overrides().version as usize].at(now).0;
+        if let Some(wait) = here.data_center.next_push(room, now) {
             let at = self.clockwork.now() + wait.max(10);
             if here.alarm.is_none_or(|alarm| at < alarm) {
                 here.alarm = Some(at);
@@ -1773,7 +2133,7 @@ impl Planet {
         here.alarm = None;
         let given =
             (self.room.slot_strategy == SlotStrategy::Counters).then(|| Given::of(here.counter.ledger(now)));
-        let room = self.room.at(now).0;
+        let room = self.rooms[here.data_center.overrides().version as usize].at(now).0;
         let saved = here.data_center.save(room, now);
         here.data_center.saved(&saved);
         let report = here.data_center.push(room, &saved, given, now);
@@ -1808,7 +2168,7 @@ impl Planet {
             self.clockwork.at(now + latency, Event::PushAnswer { colo, state: None });
             return;
         };
-        self.global.receive(self.room.at(done).0, report, done);
+        self.global.receive(self.rooms[self.global.overrides().version as usize].at(done).0, report, done);
         if self.keeps_stored {
             for report in self.global.reports_to_store() {
                 self.global.report_stored(&report.colo, report.sequence);
@@ -1824,7 +2184,8 @@ impl Planet {
     }
 
     fn global_state(&mut self, colo: Option<&str>, now: u64) -> StateKey {
-        let state = self.global.state(self.room.at(now).0, colo, minute_of(now), now);
+        let room = self.rooms[self.global.overrides().version as usize].at(now).0;
+        let state = self.global.state(room, colo, minute_of(now), now);
         if let Some(meta) = self.global.meta_to_store() {
             self.stored_global.0 = Some(meta);
             self.global.meta_stored();
@@ -1850,11 +2211,15 @@ impl Planet {
             return;
         }
         let local = self.local(colo as u16);
-        let room = self.room.at(self.now()).0.clone();
+        let room = self.rooms.last().unwrap_or(&self.room).at(self.now()).0.clone();
         match fault.what {
             Broken::Global => {
                 let reports = self.stored_global.1.values().cloned().collect();
+                // What operators have changed is stored before they are answered.
+                let steering = self.global.steering().clone();
                 self.global = Global::restore(&room, self.stored_global.0.clone(), reports, now);
+                self.global.recall_steering(steering);
+                self.spread();
             }
             Broken::Anywhere => {
                 self.pool = Pool::restore(self.stored_pool.clone(), now);

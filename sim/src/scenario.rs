@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use anteroom::config::{Room, Rooms, SlotStrategy, rfc3339};
+use anteroom::steering::{Order, Steering};
 use jiff::civil::{DateTime, date};
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +48,9 @@ pub struct Scenario {
     /// What goes wrong, and when.
     #[serde(default)]
     pub faults: Vec<Fault>,
+    /// What an operator does, and when.
+    #[serde(default)]
+    pub steering: Vec<Steer>,
     /// The origin. Left out: one that serves everybody at once.
     pub origin: Option<origin::Setup>,
 }
@@ -362,6 +366,29 @@ pub struct Fault {
     pub colo: usize,
 }
 
+/// An operator changes the room at run time.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Steer {
+    /// After so many seconds.
+    pub at: f64,
+    /// Fields and their new values: `queue_all`, `suspended`, `total_active_users`, `new_users_per_minute`.
+    #[serde(default)]
+    pub set: toml::Table,
+    /// Fields that are to be as deployed again.
+    #[serde(default)]
+    pub clear: Vec<String>,
+}
+
+impl Steer {
+    /// The order as it comes to Global.
+    pub fn order(&self) -> Order {
+        let set = serde_json::to_value(&self.set).ok();
+        let set = set.and_then(|set| set.as_object().cloned()).unwrap_or_default();
+        Order { set, clear: self.clear.clone(), ..Order::default() }
+    }
+}
+
 /// What breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -458,7 +485,42 @@ impl Scenario {
         if let Some(origin) = &self.origin {
             origin.check()?;
         }
-        self.room(None).map(|_| ())
+        self.check_steering(&self.room(None)?)
+    }
+
+    /// By what says it at run time.
+    fn check_steering(&self, room: &Room) -> Result<(), ScenarioError> {
+        const STEERED: [&str; 4] = ["queue_all", "suspended", "total_active_users", "new_users_per_minute"];
+        let wrong = |index: usize, what: String| Err(ScenarioError(format!("steering {index}: {what}")));
+        let mut steering = Steering::default();
+        for (index, steer) in self.steering.iter().enumerate() {
+            if !(0.0..=MINUTES_MAX * 60.0).contains(&steer.at) {
+                return wrong(index, format!("at = {}; it is in seconds, from 0", steer.at));
+            }
+            let fields = steer.set.keys().chain(&steer.clear);
+            if let Some(field) = fields.into_iter().find(|field| !STEERED.contains(&field.as_str())) {
+                return wrong(
+                    index,
+                    format!("{field} is not simulated; write one of: {}", STEERED.join(", ")),
+                );
+            }
+            if let Err(refusal) = steering.obey(room, &steer.order(), "operator", START) {
+                let errors: Vec<String> = refusal
+                    .errors
+                    .iter()
+                    .map(|error| {
+                        format!("{} = {}: {}. Fix: {}", error.field, error.value, error.message, error.fix)
+                    })
+                    .collect();
+                return wrong(index, errors.join("; "));
+            }
+        }
+        if !self.steering.is_empty() && !self.events.is_empty() {
+            return Err(ScenarioError(
+                "steering and events: both at once are not simulated; leave one of them out".to_owned(),
+            ));
+        }
+        Ok(())
     }
 
     fn check_ranges(&self) -> Result<(), ScenarioError> {
@@ -590,6 +652,7 @@ pub const SHIPPED: &[(&str, &str)] = shipped!(
     "small" "ramp" "over20" "spike3" "spike3_sliding" "lowspike" "flash50" "flash50_sliding" "overshift" "nupmramp" "sd60" "sd300" "big" "million"
     "ticket_sale" "event_sale" "random_rush" "change_method" "shop_week" "abandon30" "bots20" "bots20_places"
     "parallel_roaming" "revoke" "one_session"
+    "steer_close" "steer_halve" "suspend_resume"
     "clocks5" "loss30" "pool_outage" "restarts" "dying_colo"
     "hidden_capacity" "halved_capacity" "sale_slow" "sale_errors" "sale_hangs" "sale_flaps" "sale_dies"
 );

@@ -1,0 +1,88 @@
+//! An operator changes the room while visitors come.
+
+use anteroom_sim::measure::Measured;
+use anteroom_sim::planet::Planet;
+use anteroom_sim::scenario::{Scenario, shipped};
+
+fn run(scenario: &Scenario) -> Measured {
+    Planet::new(scenario, None, None, 1).unwrap().run(&mut |_| {})
+}
+
+/// The most who were active from one second until another, and how many entered.
+fn between(run: &Measured, from: u64, until: u64) -> (u64, u64) {
+    let points = run.series.iter().filter(|(second, ..)| (from..until).contains(second));
+    points.fold((0, 0), |(most, entered), (_, active, _, new)| (most.max(*active), entered + new))
+}
+
+#[test]
+fn nobody_enters_a_room_that_was_closed_three_seconds_ago() {
+    let run = run(&shipped("steer_close").unwrap());
+    assert!(run.entered_after_closing_ms.unwrap() <= 3_000, "{:?}", run.entered_after_closing_ms);
+    // Closed at 285 s, open again at 405 s.
+    assert_eq!(between(&run, 290, 405).1, 0);
+    assert!(between(&run, 406, 420).1 > 500, "{}", between(&run, 406, 420).1);
+    assert!(run.active_overshoot <= 0.0 && run.minute_overshoot <= 0.0);
+}
+
+#[test]
+fn colos_that_nobody_visits_are_told_before_somebody_enters_there() {
+    // Each colo has a visitor every few minutes, and sleeps in between.
+    let quiet = r#"
+        name = "quiet"
+        minutes = 40
+        room = { total_active_users = 1000, new_users_per_minute = 1000, session_duration = 1 }
+        arrivals = [{ per_minute = 20 }]
+        visitors = { visit_seconds = 0 }
+        planet = { colos = 60, workers = 3, zipf = 0.0 }
+        steering = [{ at = 600, set = { queue_all = true } }, { at = 1800, clear = ["queue_all"] }]
+    "#;
+    let run = run(&Scenario::parse(quiet).unwrap());
+    assert!(run.entered_after_closing_ms.unwrap() <= 3_000, "{:?}", run.entered_after_closing_ms);
+    assert!(run.queued > 200, "{}", run.queued);
+    assert!(between(&run, 1_800, 2_400).1 > 100);
+}
+
+#[test]
+fn halved_limits_hold_and_come_back() {
+    let run = run(&shipped("steer_halve").unwrap());
+    assert!(run.active_overshoot <= 0.0 && run.minute_overshoot <= 0.0);
+    // Nobody is thrown out: it takes as long as sessions last.
+    assert!(between(&run, 460, 580).0 <= 1_500);
+    assert!(between(&run, 460, 580).1 > 500, "it is used");
+    assert!(between(&run, 640, 1_000).0 > 2_900);
+}
+
+#[test]
+fn a_room_that_is_off_counts_nobody_and_is_on_again_in_a_moment() {
+    let run = run(&shipped("suspend_resume").unwrap());
+    // Whoever waits goes past it with the next refresh.
+    let waiting = |at: u64| run.series.iter().find(|(second, ..)| *second == at).unwrap().2;
+    assert!(waiting(284) > 1_000);
+    assert!(waiting(320) < 20, "{}", waiting(320));
+    assert_eq!(between(&run, 290, 405).1, 0);
+    assert!(waiting(420) > 100);
+    assert!(run.active_overshoot <= 0.0 && run.minute_overshoot <= 0.0);
+}
+
+#[test]
+fn orders_that_no_operator_could_give_are_refused() {
+    let refuses = |steering: &str, parts: &[&str]| {
+        let text = format!(
+            "name = \"wrong\"\nminutes = 1\nsteering = [{steering}]\narrivals = [{{ per_minute = 1 }}]\n\
+             room = {{ total_active_users = 10, new_users_per_minute = 10 }}\n"
+        );
+        let said = Scenario::parse(&text).unwrap_err().to_string();
+        for part in parts {
+            assert!(said.contains(part), "{part:?} is not in: {said}");
+        }
+    };
+    refuses("{ at = -1 }", &["steering 0: at = -1; it is in seconds"]);
+    refuses("{ at = 1, set = { total_active_users = 0 } }", &["steering 0: total_active_users = 0", "Fix: "]);
+    refuses("{ at = 1, set = { queue_all = 1 } }", &["steering 0: queue_all = 1"]);
+    refuses(
+        "{ at = 1, set = { session_duration = 5 } }",
+        &["session_duration is not simulated", "queue_all"],
+    );
+    refuses("{ at = 1, clear = [\"message\"] }", &["message is not simulated"]);
+    refuses("{ set = { queue_all = true } }", &["at"]);
+}
