@@ -1319,17 +1319,8 @@ impl Planet {
         let ticket = request.ticket;
         let moved = self.rooms[self.version(colo, worker)].at(now).0.moves_on(&ticket, now);
         if moved {
-            self.note(
-                colo,
-                worker,
-                CheckIn::Move {
-                    id: ticket.id,
-                    from: ticket.last_check_in,
-                    at: now,
-                    entered: ticket.accepted_at,
-                },
-            );
-            self.listen(colo, worker);
+            let (from, entered) = (ticket.last_check_in, ticket.accepted_at);
+            self.note(colo, worker, CheckIn::Move { id: ticket.id, from, at: now, entered });
             self.listen(colo, worker);
         }
         let true_now = self.now();

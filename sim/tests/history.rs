@@ -1,6 +1,6 @@
 //! A recorded day as the arrivals of a plan.
 
-use anteroom::history::{Count, Query, Record};
+use anteroom::history::{Cells, Count, Query, Record};
 use anteroom_sim::history::History;
 use anteroom_sim::measure::Measured;
 use anteroom_sim::planet::Planet;
@@ -111,6 +111,8 @@ fn what_the_rooms_own_history_answers_is_read_as_it_comes() {
     }
     let start = u64::from(first) * 60_000;
     let now = start + 6 * 60_000;
+    let rows: Vec<(u32, &dyn Cells)> =
+        rows.iter().map(|(minute, record)| (*minute, record as &dyn Cells)).collect();
     for format in ["json", "csv"] {
         let asked = |name: &str| match name {
             "from" => Some(start.to_string()),
