@@ -79,6 +79,7 @@ async function serve(port, origin) {
     console.log(`
   The waiting room is open: ${url}
   Behind it, the demo origin: ${origin}
+  Its dashboard: ${url}/__anteroom/ (sign in with the ADMIN_TOKEN in .dev.vars)
   A crowd to try it with: npm run crowd -- --visitors 200 --rate 20 --url ${url}
   Ctrl-C ends all of it.
 `);

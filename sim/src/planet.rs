@@ -40,8 +40,12 @@ const COUNTER_MARGIN_MS: u64 = 50;
 const HOLD_AGAIN_MS: u64 = 250;
 /// A state key stays so long in the cache, in milliseconds.
 const CACHED_MS: u64 = 10_000;
-/// A worker waits for what is new so long, in milliseconds.
-const HEAR_DEADLINE_MS: u64 = 250;
+/// A worker waits for what is new so long, in milliseconds: as long as a data center that sleeps needs to ask Global.
+const HEAR_DEADLINE_MS: u64 = 500;
+/// So many times its deadline where it knows nothing.
+const WAKING: u64 = 3;
+/// Nobody waits for a report, so it may take so long, in milliseconds.
+const REPORT_DEADLINE_MS: u64 = 5_000;
 /// The same of a data center that asks Global.
 const ASK_DEADLINE_MS: u64 = 400;
 /// Global tells a colo that has not heard again after so long, in milliseconds.
@@ -127,7 +131,7 @@ struct Worker {
     calls: FxHashMap<(bool, u64), Vec<u64>>,
     watch: Watch,
     /// What it asks its data center at the moment.
-    hearing: Option<Hearing>,
+    hearing: Vec<Hearing>,
     questions: u64,
 }
 
@@ -543,7 +547,7 @@ impl Planet {
             requests: FxHashMap::default(),
             calls: FxHashMap::default(),
             watch: Watch::new(room),
-            hearing: None,
+            hearing: Vec::new(),
             questions: 0,
         }
     }
@@ -869,7 +873,11 @@ impl Planet {
         let known = desk.keeper.overrides().version;
         // Active users are not held up.
         let asks = !matches!(standing, Standing::Active(_)) && desk.keeper.hears(own);
-        let hears = asks.then(|| (self.ask_what_is_new(colo, worker), known));
+        // Where nothing is known the data center may have to be made first.
+        let deadline = self.setup.deadline_ms;
+        let deadline =
+            if desk.keeper.state().is_some() { deadline.min(HEAR_DEADLINE_MS) } else { WAKING * deadline };
+        let hears = asks.then(|| (self.ask_what_is_new(colo, worker, deadline), known));
         let request = Request {
             visitor,
             hears,
@@ -1028,15 +1036,14 @@ impl Planet {
     }
 
     /// A worker asks its data center what is new; returns the question's number.
-    fn ask_what_is_new(&mut self, colo: u16, worker: u16) -> u64 {
+    fn ask_what_is_new(&mut self, colo: u16, worker: u16, deadline: u64) -> u64 {
         let late = self.link(self.setup.local_ms);
         let now = self.clockwork.now();
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
         desk.questions += 1;
         let question = desk.questions;
-        desk.hearing = Some(Hearing { number: question, leader: None });
+        desk.hearing.push(Hearing { number: question, leader: None });
         self.clockwork.at(now + late, Event::Hear { colo, worker, question });
-        let deadline = self.setup.deadline_ms.min(HEAR_DEADLINE_MS);
         self.clockwork.at(now + deadline, Event::Deaf { colo, worker, question });
         question
     }
@@ -1046,7 +1053,7 @@ impl Planet {
         let own = self.local(colo);
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
         if desk.keeper.hears(own) {
-            self.ask_what_is_new(colo, worker);
+            self.ask_what_is_new(colo, worker, REPORT_DEADLINE_MS);
         }
     }
 
@@ -1106,7 +1113,8 @@ impl Planet {
         let own = self.local(colo);
         let here = &mut self.colos[usize::from(colo)];
         let desk = &mut here.workers[usize::from(worker)];
-        let Some(hearing) = desk.hearing.take_if(|hearing| hearing.number == question) else { return };
+        let place = desk.hearing.iter().position(|hearing| hearing.number == question);
+        let Some(hearing) = place.map(|place| desk.hearing.swap_remove(place)) else { return };
         if let Some(key) = key {
             let state = Clocked { key, received_at: own };
             desk.keeper.learn(state.clone());
@@ -1127,7 +1135,7 @@ impl Planet {
     fn goes_on(&mut self, colo: u16, worker: u16, request: &mut Request, step: Step) -> bool {
         let Some((question, known)) = request.hears else { return true };
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
-        if let Some(hearing) = desk.hearing.as_mut().filter(|hearing| hearing.number == question) {
+        if let Some(hearing) = desk.hearing.iter_mut().find(|hearing| hearing.number == question) {
             hearing.leader = Some((*request, step));
             let here = &mut self.visitors[request.visitor as usize];
             here.asking = true;
@@ -1321,6 +1329,7 @@ impl Planet {
                     entered: ticket.accepted_at,
                 },
             );
+            self.listen(colo, worker);
             self.listen(colo, worker);
         }
         let true_now = self.now();

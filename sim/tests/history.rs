@@ -1,5 +1,6 @@
 //! A recorded day as the arrivals of a plan.
 
+use anteroom::history::{Count, Query, Record};
 use anteroom_sim::history::History;
 use anteroom_sim::measure::Measured;
 use anteroom_sim::planet::Planet;
@@ -91,6 +92,36 @@ fn csv_json_and_a_scenarios_file_say_the_same() {
     assert_eq!(read[0], read[1]);
     assert!((Recorded::parse(csv).unwrap().per_minute(1.5) - 30.0).abs() < 1e-9);
     assert_eq!(History::parse(csv).unwrap().tell(false).arrivals.start, Recorded::parse(csv).unwrap().start);
+}
+
+#[test]
+fn what_the_rooms_own_history_answers_is_read_as_it_comes() {
+    // A rush of a minute, as Global records and answers it.
+    let minutes = [(5, 0, 0, 0), (10, 30, 0, 20), (10, 3, 4, 9), (8, 0, 1, 0)];
+    let first = 29_900_000;
+    let mut rows = Vec::new();
+    for (minute, (new_users, joins, leavers, waiting)) in (first..).zip(minutes) {
+        let mut record = Record { minutes: 1, waiting, ..Record::default() };
+        for (count, number) in
+            [(Count::NewUsers, new_users), (Count::Joins, joins), (Count::Leavers, leavers)]
+        {
+            record.tallies.add(count.code(), number);
+        }
+        rows.push((minute, record));
+    }
+    let start = u64::from(first) * 60_000;
+    let now = start + 6 * 60_000;
+    for format in ["json", "csv"] {
+        let asked = |name: &str| match name {
+            "from" => Some(start.to_string()),
+            "to" => Some((start + 4 * 60_000).to_string()),
+            "format" => Some(format.to_owned()),
+            _ => None,
+        };
+        let answer = Query::read(asked, now).unwrap().answer("shop", &rows, Some(first), now, now);
+        let history = History::parse(&answer).unwrap_or_else(|error| panic!("{error}: {answer}"));
+        assert_eq!(history.arrivals(false), (vec![5.0, 30.0, 3.0, 0.0], 0.0), "{answer}");
+    }
 }
 
 #[test]

@@ -40,8 +40,9 @@ const KEPT_AT: &str = "anteroom-kept-at";
 const CACHE_SECONDS: u32 = 10;
 /// Visitors who wait for a colleague's call look for its answer so often, in milliseconds.
 const LOOK_MS: u64 = 4;
-/// What is new must be heard within so long, in milliseconds: visitors wait for it.
-const HEAR_DEADLINE_MS: u64 = 250;
+/// What is new must be heard within so long, in milliseconds: visitors wait for it. A data center that sleeps has to ask
+/// Global, up to 300 ms away: with less, its first visitor would enter a closed room.
+const HEAR_DEADLINE_MS: u64 = 500;
 /// A report is tried so often by one request: every second, while the platform lets it go on.
 const REPORT_TRIES: usize = 25;
 /// A report may take so long; visitors do not wait for it, in milliseconds.

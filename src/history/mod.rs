@@ -15,8 +15,8 @@ mod recorder;
 mod tallies;
 
 pub use classes::{CLASSES, bound_ms, class_of, quantile_ms};
-pub use query::{BadQuery, ColoRow, Format, HISTORY, HistoryAsk, Query, Resolution, Row, TOTALS, hours};
-pub use record::{Minute, Part, Record, Totals};
+pub use query::{BadQuery, Cells, Format, HISTORY, HistoryAsk, Query, Resolution, TOTALS, hours};
+pub use record::{ENDED, Minute, Part, Record, Totals, WAITS};
 pub use recorder::{Ending, KEPT_MINUTES, Recorder, Sample};
 pub use tallies::{Change, Count, Tallies};
 

@@ -197,10 +197,10 @@ impl Query {
 
     /// The answer. `rows` are those that there are, by minute or hour, in their order; `known_since`: before that minute
     /// nothing is known; `settled_until`: what is later may still change.
-    pub fn answer<R: Cells>(
+    pub fn answer(
         &self,
         room: &str,
-        rows: &[(u32, R)],
+        rows: &[(u32, &dyn Cells)],
         known_since: Option<u32>,
         settled_until: u64,
         now: u64,
@@ -231,12 +231,12 @@ impl Query {
             head.push_str(",\"rows\":[");
             head
         };
-        let silent = R::default();
+        let silent: &dyn Cells = if self.colo.is_empty() { &Record::default() } else { &Part::default() };
         let mut rows = rows.iter().peekable();
         let last = (now / width) as u32;
         for at in self.from..self.to.min(last.saturating_add(1)) {
             while rows.next_if(|(other, _)| *other < at).is_some() {}
-            let found = rows.next_if(|(other, _)| *other == at).map(|(_, row)| row);
+            let found = rows.next_if(|(other, _)| *other == at).map(|(_, row)| *row);
             let start = u64::from(at) * width;
             // The present hour is not over yet.
             let minutes =
@@ -249,7 +249,7 @@ impl Query {
                 let _ = write!(text, "{}[{start}", if at == self.from { "" } else { "," });
             }
             for field in &self.fields {
-                let value = found.unwrap_or(&silent).cell(*field, minutes.max(1));
+                let value = found.unwrap_or(silent).cell(*field, minutes.max(1));
                 match value.filter(|_| is_known) {
                     Some(value) => {
                         let _ = write!(text, ",{}", (value * 10.0).round() / 10.0);
@@ -302,13 +302,10 @@ fn fields(asked: Option<&str>, colo: &str) -> Result<Vec<u8>, BadQuery> {
 }
 
 /// A row, as far as the answer knows it.
-pub trait Cells: Default {
+pub trait Cells {
     /// The value of a field, by its place; `None`: not known. `minutes`: how many minutes the row stands for.
     fn cell(&self, field: u8, minutes: u32) -> Option<f64>;
 }
-
-/// All of a room, in a minute or an hour.
-pub type Row = Record;
 
 impl Cells for Record {
     fn cell(&self, field: u8, minutes: u32) -> Option<f64> {
@@ -342,9 +339,6 @@ impl Cells for Record {
         }
     }
 }
-
-/// A colo, in a minute.
-pub type ColoRow = Part;
 
 impl Cells for Part {
     fn cell(&self, field: u8, _minutes: u32) -> Option<f64> {

@@ -10,8 +10,6 @@ use crate::queue::{minute_of, start_of};
 const SOONEST_MS: u64 = CALM_REPORT_MS + 4_000;
 /// A colo that is later than it said is waited for no longer than this, in milliseconds.
 const LATEST_MS: u64 = 60_000;
-/// Whether a minute can be recorded that should be by now is looked at so often, in milliseconds.
-const AGAIN_MS: u64 = 15_000;
 
 /// A minute to store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,11 +32,10 @@ impl Global {
         self.recorder.tallies.add(minute_of(now), Count::AnywhereCalls, leases);
     }
 
-    /// When the next minute may be recorded, in milliseconds since the epoch; `None`: there is nobody, and nothing to record
-    /// until somebody comes.
+    /// From when on the next minute may be recorded, in milliseconds since the epoch: a colo that is late may delay it.
+    /// `None`: there is nobody, and nothing to record until somebody comes.
     pub fn next_record(&self, room: &Room, now: u64) -> Option<u64> {
-        let due = start_of(self.open(room, now)? + 1) + self.latest_report().max(SOONEST_MS);
-        Some(if now < due { due } else { now + AGAIN_MS })
+        Some(start_of(self.open(room, now)? + 1) + self.latest_report().max(SOONEST_MS))
     }
 
     /// The next minute to store, if all that happened in it is known; [`Global::recorded`] once it is stored.

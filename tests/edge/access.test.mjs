@@ -57,12 +57,11 @@ describe("who gets in below /__anteroom/", () => {
   });
   after(() => world.close());
 
-  const rooms = () => world.status();
   const ask = (path, method, headers, more = {}) => {
     const to = { path: `${path}?room=shop`, method, headers, ...more };
     if (path.endsWith("/live") && method === "GET") return world.upgrade(to);
     if (method !== "POST") return world.send(to);
-    return world.send({ body: "{}", ...to, headers: { "content-type": "application/json", ...headers } });
+    return world.send({ ...to, headers: { "content-type": "application/json", ...headers } });
   };
   const signIn = (token, headers = HERE) =>
     world.send({
@@ -123,17 +122,20 @@ describe("who gets in below /__anteroom/", () => {
 
   test("each way to come may do exactly what it must, at every endpoint", async () => {
     assert.ok(CLOSED.length >= 8 && CLOSED.some(({ needs }) => needs === "steer"), "the table is there");
-    const before = await rooms();
+    const changed = [];
     for (const [way, headers, [reads, listens, changes]] of await ways()) {
       for (const { path, method, needs } of CLOSED) {
         const expected = needs === "steer" ? changes : path.endsWith("/live") ? listens : reads;
-        const answer = await ask(path, method, headers);
+        // A change tells by whom it was made.
+        const body = method === "POST" ? JSON.stringify({ set: { message: way } }) : undefined;
+        const answer = await ask(path, method, headers, { body });
         const what = `${way}: ${method} ${path}: ${answer.status} ${answer.body}`;
         answer.socket?.close();
         assert.equal(answer.fromOrigin, false, what);
         assert.equal(answer.headers["access-control-allow-origin"], undefined, what);
         if (expected === YES) {
-          assert.ok(![401, 403, 404, 405].includes(answer.status), what);
+          assert.equal(answer.status, path.endsWith("/live") ? 101 : 200, what);
+          if (method === "POST") changed.unshift(way);
         } else {
           assert.equal(answer.status, expected, what);
           if (answer.body) assert.deepEqual(Object.keys(JSON.parse(answer.body)), ["error"], what);
@@ -149,8 +151,13 @@ describe("who gets in below /__anteroom/", () => {
         }
       }
     }
-    const told = ({ rooms }) => rooms.map(({ name, error }) => [name, error]);
-    assert.deepEqual(told(await rooms()), told(before));
+    const audit = await ask("/__anteroom/audit", "GET", bearer(VIEW));
+    const { entries } = JSON.parse(audit.body);
+    assert.deepEqual(
+      entries.map(({ after }) => after),
+      changed,
+    );
+    assert.deepEqual([...new Set(entries.map(({ by }) => by))].sort(), ["admin", "anna"]);
     assert.deepEqual(world.origin.below("/__anteroom"), []);
   });
 
@@ -176,6 +183,39 @@ describe("who gets in below /__anteroom/", () => {
           assert.equal(answer.headers.allow, allow.join(", "), what);
         }
       }
+    }
+  });
+
+  test("a room is named where there are several, and what is sent has a bound", async () => {
+    const get = async (path) => {
+      const answer = await world.send({ path: `/__anteroom/${path}`, headers: bearer(VIEW) });
+      return [answer.status, answer.status === 200 ? undefined : JSON.parse(answer.body).error];
+    };
+    for (const path of ["steering", "audit", "history", "news", "live", "preview"]) {
+      const [status, error] = await get(path);
+      assert.equal(status, 400, path);
+      assert.match(error, /room/, path);
+      assert.match((await get(`${path}?room=nothing`))[1], /use one of .*shop/, path);
+    }
+    assert.equal((await get("status?room=nothing"))[0], 404);
+    const one = await world.send({ path: "/__anteroom/status?room=SHOP", headers: bearer(VIEW) });
+    assert.deepEqual(
+      JSON.parse(one.body).rooms.map(({ name }) => name),
+      ["shop"],
+    );
+    const steer = async (body) => {
+      const { status, body: said } = await ask("/__anteroom/steering", "POST", bearer(STEER), { body });
+      return [status, JSON.parse(said).error !== undefined];
+    };
+    for (const [body, status] of [
+      ["", 400],
+      ["{", 400],
+      ["[]", 400],
+      ['{"colour":"red"}', 400],
+      [Buffer.from([0xff, 0x00]), 400],
+      [JSON.stringify({ set: { message: "x".repeat(17_000) } }), 413],
+    ]) {
+      assert.deepEqual(await steer(body), [status, true], `${body}`.slice(0, 40));
     }
   });
 

@@ -99,11 +99,12 @@ describe("rehearsals", { concurrency: true }, () => {
       token: [STEERS, /no mark/],
     };
     const ask = (mark) => world.send({ path: "/__anteroom/rehearsal", headers: { [HEADER]: mark } });
+    const open = (mark) => world.visitor().get("/open", { headers: { [HEADER]: mark } });
     for (const [name, [mark, why]] of Object.entries(bad)) {
       const answer = await ask(mark);
       assert.deepEqual([answer.status, answer.headers["cache-control"]], [403, "private, no-store"], name);
       assert.match(JSON.parse(answer.body).error, why, name);
-      const page = await world.visitor({ path: "/open", headers: { [HEADER]: mark } }).get();
+      const page = await open(mark);
       assert.ok(page.fromOrigin, "its visitor is one like all others");
     }
     const none = await world.send({ path: "/__anteroom/rehearsal" });
@@ -115,7 +116,7 @@ describe("rehearsals", { concurrency: true }, () => {
       const { rehearsal, until: told } = JSON.parse(answer.body);
       assert.deepEqual([rehearsal, told], ["friday", until * 1000]);
     }
-    const page = await world.visitor({ path: "/open", headers: { [HEADER]: good } }).get();
+    const page = await open(good);
     assert.ok(page.fromOrigin);
     assert.deepEqual(await recorded("open", 9), {
       new_users: 9,

@@ -79,6 +79,8 @@ class Receiver {
 
 describe("webhooks", { concurrency: true }, () => {
   const SECOND_SECRET = newSecret();
+  /** After all reports of whoever was there before. */
+  const eventStart = Math.ceil(Date.now() / 1000) * 1000 + 75_000;
   let world;
   let receiver;
   let away;
@@ -99,6 +101,8 @@ describe("webhooks", { concurrency: true }, () => {
             checked(name, name === "held" ? { on_unhealthy: "hold" } : {}),
           ]),
         ),
+        steered: room("/steered"),
+        event: room("/event"),
         calm: room("/calm"),
       },
       vars: {
@@ -114,15 +118,33 @@ describe("webhooks", { concurrency: true }, () => {
         WEBHOOK_MOVES: hook("moves"),
         WEBHOOK_HELD: hook("held", { news: ["origin_unhealthy"] }),
         WEBHOOK_CALM: hook("calm"),
+        WEBHOOK_STEERED: hook("steered"),
+        WEBHOOK_EVENT: hook("event"),
+        EVENT_SALE: {
+          room: "event",
+          event_start_time: new Date(eventStart).toISOString(),
+          event_end_time: new Date(eventStart + 3_600_000).toISOString(),
+          total_active_users: 7,
+          new_users_per_minute: 5,
+        },
         // Its address is a secret.
         WEBHOOK_CHATS: { rooms: ["chats"], format: "discord" },
         WEBHOOK_URL_CHATS: receiver.url("/chats"),
         WEBHOOK_UNSIGNED: hook("unsigned", { rooms: ["chats"] }),
         ...Object.fromEntries(
-          ["FAILS", "AWAY", "HANGS", "RESTARTS", "GONE", "FULL", "MOVES", "HELD", "CALM"].map((name) => [
-            `WEBHOOK_SECRET_${name}`,
-            SECRET,
-          ]),
+          [
+            "FAILS",
+            "AWAY",
+            "HANGS",
+            "RESTARTS",
+            "GONE",
+            "FULL",
+            "MOVES",
+            "HELD",
+            "CALM",
+            "STEERED",
+            "EVENT",
+          ].map((name) => [`WEBHOOK_SECRET_${name}`, SECRET]),
         ),
         WEBHOOK_SECRET_CROWD: `${SECRET} ${SECOND_SECRET}`,
       },
@@ -200,7 +222,7 @@ describe("webhooks", { concurrency: true }, () => {
       messages.map(({ id, body }) => [id, body.type, body.text]),
     );
     assert.ok(log[0].at < log[1].at);
-    assert.equal(new Date(began.timestamp).getTime(), Math.floor(log[0].at / 1000) * 1000);
+    assert.equal(new Date(began.timestamp).getTime(), log[0].at);
     const [{ pending, problem, last_success_at, last_failure }] = webhooks;
     assert.deepEqual([pending, problem, last_failure], [0, null, null]);
     assert.ok(last_success_at >= log[1].at);
@@ -358,7 +380,7 @@ describe("webhooks", { concurrency: true }, () => {
     await says("chats");
     await delivered("/chats", 1);
     const [{ body, headers }] = receiver.taken("/chats");
-    assert.deepEqual(Object.keys(body), ["allowed_mentions", "content"]);
+    assert.deepEqual(body.allowed_mentions, { parse: [] });
     assert.equal(
       body.content,
       "Room chats: check chats says that the origin is unhealthy. New users enter as ever.",
@@ -390,6 +412,40 @@ describe("webhooks", { concurrency: true }, () => {
     });
     assert.equal((await standing("held")).pending, 0);
     assert.equal(receiver.taken("/held").length, 1);
+  });
+
+  test("what operators change is told with who did", async () => {
+    const steer = (set) =>
+      world.send({
+        path: "/__anteroom/steering?room=steered",
+        method: "POST",
+        headers: { authorization: `Bearer ${ADMIN_TOKEN}`, "content-type": "application/json" },
+        body: JSON.stringify({ set }),
+      });
+    assert.equal((await steer({ new_users_per_minute: 500, queue_all: true })).status, 200);
+    await delivered("/steered", 1);
+    const [{ body }] = receiver.taken("/steered");
+    assert.equal(body.type, "steered");
+    assert.match(body.text, /^Room steered: admin set .*new_users_per_minute to 500 \(before: 1000\)/);
+    assert.equal(body.data.by, "admin");
+    assert.equal(body.data.changes.length, 2);
+    // Nothing is told twice: that other limits are in force is no news of its own.
+    assert.equal((await steer({ queue_all: false })).status, 200);
+    await delivered("/steered", 2);
+    assert.deepEqual(
+      (await news("steered")).news.map(({ kind }) => kind),
+      ["steered", "steered"],
+    );
+  });
+
+  test("an event is told when it starts, though nobody is there any more", async () => {
+    // Its only visitor came before.
+    await letIn(world, 1, { path: "/event" });
+    await delivered("/event", 1, { within: 120_000, every: 1_000 });
+    const [{ body }] = receiver.taken("/event");
+    assert.deepEqual([body.type, body.data.event], ["event_started", "sale"]);
+    assert.equal(new Date(body.timestamp).getTime(), eventStart);
+    assert.equal(body.data.total_active_users, 7);
   });
 
   test("a calm room has no news and nothing is sent", async () => {

@@ -218,6 +218,8 @@ function recorded(kind) {
         storage: watched(ctx.storage),
         blockConcurrencyWhile: (work) => ctx.blockConcurrencyWhile(work),
         waitUntil: (work) => ctx.waitUntil(work),
+        getWebSockets: () => ctx.getWebSockets(),
+        setWebSocketAutoResponse: (pair) => ctx.setWebSocketAutoResponse(pair),
       };
       this.real = new Real(state, Object.fromEntries(others));
       this.last = Promise.resolve();

@@ -73,21 +73,20 @@ export function readCommand(args, { out }) {
   let call;
   const program = new Command("room")
     .description("Shows and steers the rooms of a deployment.")
+    // They may stand before the command or behind it.
+    .option("--url <url>", "the site", readUrl, "http://localhost:8787")
+    .option("--json", "print what the deployment answers", false)
     .addHelpText("after", NOTES)
+    .configureHelp({ showGlobalOptions: true })
     .helpCommand(false);
-  /** Every command takes these, wherever they stand. */
   const add = (/** @type {string} */ usage, /** @type {string} */ description) => {
-    const command = program
-      .command(usage)
-      .description(description)
-      .option("--url <url>", "the site", readUrl, "http://localhost:8787")
-      .option("--json", "print what the deployment answers", false);
+    const command = program.command(usage).description(description).copyInheritedSettings(program);
     command.action((...given) => {
       const names = command.registeredArguments.map((argument) => argument.name());
       const values = names.map((name, index) => [name, given[index]]);
       call = {
         name: command.name(),
-        ...command.opts(),
+        ...command.optsWithGlobals(),
         ...Object.fromEntries(values.filter(([, value]) => value !== undefined)),
       };
     });

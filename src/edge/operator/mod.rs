@@ -13,8 +13,9 @@ use worker::{Env, Result};
 use access::Caller;
 pub use access::knows;
 
+use super::asked::query;
 use super::settings::Settings;
-use super::{asked, dashboard, draws, events, health, own, rehearsal};
+use super::{dashboard, draws, events, health, own, rehearsal};
 use crate::answer;
 use crate::operator::{Admitted, Refusal, Target};
 use crate::pipeline::messages::{AUDIT, NEWS, STEER};
@@ -50,8 +51,8 @@ pub async fn handle(
         Target::Page => match operator {
             Some(operator) => {
                 // The dashboard asks for it itself, and nobody has to wait for a room that does not answer.
-                let status = match asked::query(request, "figures") {
-                    Some(_) => status::status(request, Some(operator), env, settings).await?,
+                let status = match query(request, "figures") {
+                    Some(_) => status::status(None, Some(operator), env, settings).await?,
                     None => String::new(),
                 };
                 dashboard::page(operator, &status)
@@ -66,7 +67,11 @@ pub async fn handle(
         Target::SignIn => access::sign_in(request, &caller, settings).await,
         Target::SignOut => access::sign_out(&caller),
         Target::Status => {
-            let text = status::status(request, operator, env, settings).await?;
+            let only = match query(request, "room").map(|_| steering::room(request, settings)).transpose() {
+                Ok(only) => only,
+                Err(refusal) => return reply::refuse(&refusal),
+            };
+            let text = status::status(only, operator, env, settings).await?;
             reply::json(200, wanted(text).as_deref())
         }
         Target::History => history::history(request, caller.is_head(), env, settings).await,

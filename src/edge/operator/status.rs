@@ -4,7 +4,6 @@ use serde::Serialize;
 use worker::{Env, Result};
 
 use crate::config::Room;
-use crate::edge::asked;
 use crate::edge::calls::{GLOBAL, Local, all, call, failure};
 use crate::edge::clock::now;
 use crate::edge::settings::Settings;
@@ -14,15 +13,14 @@ use crate::pipeline::messages::{LOOK, OperatorAnswer, OperatorAsk, VERSION};
 /// An operator waits longer than a visitor, in milliseconds.
 pub const DEADLINE_MS: u64 = 5_000;
 
-/// What all rooms do, or the one that is asked for, as JSON.
+/// What all rooms do, as JSON; or `only` one of them.
 pub async fn status(
-    request: &web_sys::Request,
+    only: Option<&Room>,
     operator: Option<&Operator>,
     env: &Env,
     settings: &Settings,
 ) -> Result<String> {
-    let only = asked::query(request, "room").map(|name| name.to_ascii_lowercase());
-    let wanted = settings.rooms.iter().filter(|room| only.as_ref().is_none_or(|only| *only == room.name));
+    let wanted = settings.rooms.iter().filter(|room| only.is_none_or(|only| only.name == room.name));
     let rooms = all(wanted.map(|room| Box::pin(of_room(room, env)) as Local<_>).collect()).await;
     Ok(format!(
         "{{\"now\":{},\"operator\":{},\"problems\":{},\"rooms\":[{}]}}",

@@ -41,6 +41,9 @@ const MAX_PENDING: u64 = 200;
 /// An attempt may take so long, in milliseconds.
 const ATTEMPT_MS: u32 = 10_000;
 
+/// A webhook that has lost its secret is looked at so often, in milliseconds.
+const WITHOUT_SECRET_MS: u64 = 3_600_000;
+
 const TABLES: [&str; 4] = [
     "CREATE TABLE IF NOT EXISTS news (at INTEGER NOT NULL, id TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL, \
      data TEXT NOT NULL, PRIMARY KEY (at, id)) WITHOUT ROWID",
@@ -155,9 +158,9 @@ impl Newsroom {
         time >= self.looked_at.get() + LOOK_MS
     }
 
-    /// The same for the alarm, which only looks where no reports come in.
-    pub fn is_due_without_reports(&self, time: u64) -> bool {
-        time >= self.looked_at.get() + REPORTED_MS
+    /// When the alarm may look, which leaves it to the reports where some come in.
+    pub fn due_without_reports(&self) -> u64 {
+        self.looked_at.get() + REPORTED_MS
     }
 
     /// When to look again though nothing is reported.
@@ -335,8 +338,7 @@ impl Newsroom {
     async fn send_first(&self, name: &str) -> Result<bool> {
         let settings = Settings::of(&self.env);
         let time = now();
-        let (Some(webhook), Some(receiver)) = (settings.webhooks.get(name), settings.receivers.get(name))
-        else {
+        let Some(webhook) = settings.webhooks.get(name) else {
             // It is no longer configured.
             self.run("DELETE FROM news_pending WHERE webhook = ?", vec![name.into()])?;
             self.run("DELETE FROM news_webhooks WHERE name = ?", vec![name.into()])?;
@@ -350,6 +352,10 @@ impl Newsroom {
             vec![name.into()],
         )?;
         let Some(row) = rows.first() else { return Ok(false) };
+        let Some(receiver) = settings.receivers.get(name) else {
+            self.plan_attempt(name, 0, time + WITHOUT_SECRET_MS, time).await?;
+            return Ok(false);
+        };
         let (at, id, kind, text, data) = (row.number(1), row.text(2), row.text(3), row.text(4), row.text(5));
         let (seq, tries, dropped) = (row.number(0), row.number(6) as u32 + 1, row.number(7));
         let chance = u32::from_le_bytes(random()?);

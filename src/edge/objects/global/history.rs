@@ -10,7 +10,7 @@ use super::{Global, operator_answer};
 use crate::edge::calls::unreadable;
 use crate::edge::clock::now;
 use crate::history::{
-    ColoRow, HOURS_KEPT, HistoryAsk, MINUTES_KEPT, Minute, PARTS_KEPT, Resolution, Row, hours,
+    Cells, HOURS_KEPT, HistoryAsk, MINUTES_KEPT, Minute, PARTS_KEPT, Record, Resolution, hours,
 };
 use crate::pipeline::{self, Recorded, wire};
 use crate::queue::minute_of;
@@ -22,6 +22,8 @@ const TABLES: [&str; 3] = [
     "CREATE TABLE IF NOT EXISTS hours (hour INTEGER PRIMARY KEY, detail BLOB NOT NULL)",
 ];
 const HOUR: u32 = 60;
+/// A minute that could not be recorded in time is tried again so often, in milliseconds.
+const AGAIN_MS: u64 = 15_000;
 const HOUR_MS: u64 = 3_600_000;
 
 pub(super) struct History {
@@ -39,7 +41,9 @@ impl History {
     /// The last minute that is recorded. Before there is one, there is no table either.
     pub(super) fn last(&self) -> Option<Minute> {
         let found = self.rows("SELECT minute, detail FROM parts ORDER BY minute DESC LIMIT 1", vec![]);
-        found.ok()?.pop().map(|(_, minute)| minute)
+        let last = found.ok()?.pop().map(|(_, minute)| minute);
+        self.tables_made.set(self.tables_made.get() || last.is_some());
+        last
     }
 
     /// Stores a minute. The platform stores both rows together, or none.
@@ -66,6 +70,9 @@ impl History {
             return Ok(());
         }
         let first = self.bound("SELECT max(hour) FROM hours")?.map_or(0, |last| last + 1);
+        if first >= hour {
+            return Ok(());
+        }
         for (hour, sum) in hours(&self.minutes(first * HOUR, hour * HOUR)?) {
             let detail = wire::encode(&sum).map_err(unreadable)?;
             self.sql.exec("INSERT OR REPLACE INTO hours VALUES (?, ?)", vec![number(hour), detail.into()])?;
@@ -85,7 +92,7 @@ impl History {
         Ok(())
     }
 
-    fn minutes(&self, from: u32, to: u32) -> Result<Vec<(u32, Row)>> {
+    fn minutes(&self, from: u32, to: u32) -> Result<Vec<(u32, Record)>> {
         self.rows(
             "SELECT minute, detail FROM minutes WHERE minute >= ? AND minute < ? ORDER BY minute",
             vec![number(from), number(to)],
@@ -119,8 +126,9 @@ impl History {
 impl Global {
     /// When the next minute is to be recorded.
     pub(super) fn next_record(&self) -> Option<u64> {
-        let home = self.home().ok()?;
-        self.memory.borrow().as_ref()?.next_record(&home.room, now())
+        let (home, time) = (self.home().ok()?, now());
+        let due = self.memory.borrow().as_ref()?.next_record(&home.room, time)?;
+        Some(if due <= time { time + AGAIN_MS } else { due })
     }
 
     /// Records the minutes of which everything is known.
@@ -152,52 +160,51 @@ impl Global {
             (memory.unsettled(&home.room, time), memory.settled_until(&home.room, time))
         };
         let history = &self.history;
-        let answer = |known_since: Option<u32>, minutes: Vec<(u32, Row)>, parts: Vec<(u32, ColoRow)>| {
-            let name = &home.room.name;
-            if query.colo.is_empty() {
-                query.answer(name, &minutes, known_since, settled_until, time)
-            } else {
-                query.answer(name, &parts, known_since, settled_until, time)
-            }
+        let answer = |known_since: Option<u32>, rows: &[(u32, &dyn Cells)]| {
+            operator_answer(200, query.answer(&home.room.name, rows, known_since, settled_until, time))
         };
-        let first_unsettled = unsettled.first().map(|made| made.minute.minute);
-        if self.history.last().is_none() {
-            let minutes = unsettled.iter().map(|made| (made.minute.minute, made.record.clone())).collect();
-            let parts = unsettled.iter().filter_map(|made| part(&made.minute, &query.colo)).collect();
-            return operator_answer(200, answer(first_unsettled, minutes, parts));
-        }
+        // Before the first minute is recorded, there is no table.
+        let is_stored = history.last().is_some();
         let (from, to) = query.minutes();
-        let body = if query.colo.is_empty() {
-            let known = history.bound("SELECT min(minute) FROM minutes")?;
-            let unsettled = unsettled.into_iter().map(|made| (made.minute.minute, made.record));
-            match query.resolution {
-                Resolution::Minute => {
-                    let minutes = history.minutes(from, to)?.into_iter().chain(unsettled).collect();
-                    answer(known, minutes, Vec::new())
-                }
-                Resolution::Hour => {
-                    let first = history.bound("SELECT min(hour) FROM hours")?.map(|hour| hour * HOUR);
-                    let summed_up =
-                        history.bound("SELECT max(hour) FROM hours")?.map_or(0, |last| (last + 1) * HOUR);
-                    let mut rows: Vec<(u32, Row)> = history.rows(
-                        "SELECT hour, detail FROM hours WHERE hour >= ? AND hour < ? ORDER BY hour",
-                        vec![number(query.from), number(query.to)],
-                    )?;
-                    let later = history.minutes(from.max(summed_up), to)?.into_iter().chain(unsettled);
-                    rows.extend(hours(&later.collect::<Vec<_>>()));
-                    answer(first.or(known), rows, Vec::new())
-                }
+        if !query.colo.is_empty() {
+            let (mut kept, mut known) = (Vec::<(u32, Minute)>::new(), None);
+            if is_stored {
+                known = history.bound("SELECT min(minute) FROM parts")?;
+                kept = history.rows(
+                    "SELECT minute, detail FROM parts WHERE minute >= ? AND minute < ? ORDER BY minute",
+                    vec![number(from), number(to)],
+                )?;
             }
-        } else {
-            let known = history.bound("SELECT min(minute) FROM parts")?;
-            let kept: Vec<(u32, Minute)> = history.rows(
-                "SELECT minute, detail FROM parts WHERE minute >= ? AND minute < ? ORDER BY minute",
-                vec![number(from), number(to)],
-            )?;
-            let kept = kept.iter().map(|(_, minute)| minute).chain(unsettled.iter().map(|made| &made.minute));
-            answer(known, Vec::new(), kept.filter_map(|minute| part(minute, &query.colo)).collect())
-        };
-        operator_answer(200, body)
+            kept.extend(unsettled.into_iter().map(|made| (made.minute.minute, made.minute)));
+            let known = known.or(kept.first().map(|(first, _)| *first));
+            let parts = kept.iter().filter_map(|(minute, kept)| {
+                let part = kept.parts.iter().find(|part| part.colo == query.colo)?;
+                Some((*minute, part as &dyn Cells))
+            });
+            return answer(known, &parts.collect::<Vec<_>>());
+        }
+        let (mut rows, mut known) = (Vec::<(u32, Record)>::new(), None);
+        let mut unsettled: Vec<(u32, Record)> =
+            unsettled.into_iter().map(|made| (made.minute.minute, made.record)).collect();
+        if is_stored {
+            known = history.bound("SELECT min(minute) FROM minutes")?;
+            let mut from = from;
+            if query.resolution == Resolution::Hour {
+                known = history.bound("SELECT min(hour) FROM hours")?.map(|hour| hour * HOUR).or(known);
+                let summed_up = history.bound("SELECT max(hour) FROM hours")?;
+                from = from.max(summed_up.map_or(0, |last| (last + 1) * HOUR));
+                rows = history.rows(
+                    "SELECT hour, detail FROM hours WHERE hour >= ? AND hour < ? ORDER BY hour",
+                    vec![number(query.from), number(query.to)],
+                )?;
+            }
+            let mut minutes = history.minutes(from, to)?;
+            minutes.append(&mut unsettled);
+            unsettled = minutes;
+        }
+        let known = known.or(unsettled.first().map(|(first, _)| *first));
+        rows.extend(if query.resolution == Resolution::Hour { hours(&unsettled) } else { unsettled });
+        answer(known, &rows.iter().map(|(at, row)| (*at, row as &dyn Cells)).collect::<Vec<_>>())
     }
 
     /// What was counted since the room's first day; `null`: nothing yet.
@@ -205,11 +212,6 @@ impl Global {
         let totals = self.memory.borrow().as_ref().and_then(pipeline::Global::totals);
         operator_answer(200, totals.map_or_else(|| "null".to_owned(), |totals| totals.json().to_string()))
     }
-}
-
-/// A colo's part of a minute.
-fn part(minute: &Minute, colo: &str) -> Option<(u32, ColoRow)> {
-    minute.parts.iter().find(|part| part.colo == colo).map(|part| (minute.minute, part.clone()))
 }
 
 fn number(number: u32) -> Sql {

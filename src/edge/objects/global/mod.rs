@@ -70,6 +70,10 @@ impl DurableObject for Global {
         let last = history.last();
         let newsroom = Newsroom::restore(&state, &env, &alarm);
         let home = Home::of(&state, &env);
+        if home.as_ref().is_ok_and(|home| home.deployed().is_some_and(|room| !room.events.is_empty())) {
+            // What the alarm was set for is forgotten: it may have been one of them.
+            alarm.plan(Job::News, 0);
+        }
         let _init = state.block_concurrency_while(async move {
             pending.recall(&storage).await?;
             let steering = steering::load(&storage).await?;
@@ -264,9 +268,11 @@ impl Global {
     /// Looks for news though nothing is reported: a queue that is forgotten is over too.
     async fn look_without_reports(&self, time: u64) -> Result<Option<u64>> {
         let Ok(home) = self.home() else { return Ok(None) };
-        if self.newsroom.is_due_without_reports(time) {
-            self.look_for_news(&home, time).await?;
+        let due = self.newsroom.due_without_reports();
+        if time < due {
+            return Ok(Some(due));
         }
+        self.look_for_news(&home, time).await?;
         Ok(self.newsroom.look_again_at())
     }
 
@@ -293,6 +299,10 @@ impl Global {
         let Some((origin, Some(with_events), version)) = known else { return Ok(()) };
         let mut look = Look::of(&home.room, with_events.at(time).1, key, origin, time);
         look.steering = version;
+        if let Some(change) = home.changes_at {
+            // An event is told though nobody is there.
+            self.alarm.plan(Job::News, change);
+        }
         let news = self.newsroom.look(look).await?;
         self.tell_news(&news)
     }
