@@ -90,18 +90,21 @@ export function watchRoom(name, told) {
     if (!isOver && room) takeRoom(room, now);
   }
 
+  /** Meanwhile the connection may have come back, or nobody may look any more. */
+  const isWanted = () => !isOver && !isPaused && !isOpen;
+
   async function poll() {
     clearTimeout(timers.poll);
-    if (isOver || isPaused || isOpen) return;
+    if (!isWanted()) return;
     polling = true;
     try {
       await ask();
-      if (!isOver && !isOpen) told.mode("polling", "");
+      if (isWanted()) told.mode("polling", "");
     } catch ({ message, status }) {
-      if (!isOver && !isOpen) told.mode("lost", message);
+      if (isWanted()) told.mode("lost", message);
       if (status === 401) return stop();
     }
-    if (!isOver && !isPaused && !isOpen) timers.poll = setTimeout(poll, POLL_MS);
+    if (isWanted()) timers.poll = setTimeout(poll, POLL_MS);
     else polling = false;
   }
 

@@ -126,7 +126,8 @@ describe("the dashboard", { concurrency: 2 }, () => {
     const message = page.getByLabel("Message to those who wait");
     await message.fill("Come to our casino");
     await page.getByRole("button", { name: "Put in force" }).click();
-    await page.getByText("Must not advertise a casino: leave that word out.").waitFor();
+    await page.locator(".error", { hasText: "Must not advertise a casino: leave that word out." }).waitFor();
+    await page.getByText("Nothing was changed. Message to those who wait must not advertise").waitFor();
     await see(page, "dashboard-field-error");
     assert.equal(server.rooms.get("quiet").version, 6, "nothing was changed");
 
@@ -365,6 +366,7 @@ describe("the dashboard", { concurrency: 2 }, () => {
     const operator = await Visitor.of(browser);
     t.after(() => operator.close());
     const { page } = operator;
+    operator.context.setDefaultTimeout(20_000);
     await page.clock.install();
     const cookie = { name: "__anteroom_operator", value: tokenOf("steer"), url: server.url };
     await operator.context.addCookies([cookie]);
