@@ -23,10 +23,10 @@ impl Format {
             let of = accept.split(',').filter_map(|range| {
                 let (media, parameters) = range.split_once(';').unwrap_or((range, ""));
                 let quality = parameters.split(';').find_map(|parameter| parameter.trim().strip_prefix("q="));
-                let quality = quality.map_or(Some(1.0), |quality| quality.trim().parse::<f64>().ok())?;
+                let quality = quality.map_or(Some(1_000), thousandths)?;
                 media.trim().eq_ignore_ascii_case(wanted).then_some(quality)
             });
-            of.fold(0.0, f64::max)
+            of.max().unwrap_or_default()
         };
         let (open, classic) = (quality("application/openmetrics-text"), quality("text/plain"));
         if classic > open { Self::Classic } else { Self::OpenMetrics }
@@ -38,6 +38,23 @@ impl Format {
             Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
             Self::Classic => "text/plain; version=0.0.4; charset=utf-8",
         }
+    }
+}
+
+/// A quality (RFC 9110, section 12.4.2) in thousandths. The parser of numbers with a point is large.
+fn thousandths(quality: &str) -> Option<u32> {
+    let (whole, part) = quality.trim().split_once('.').unwrap_or((quality.trim(), ""));
+    let digits: String = part.chars().chain("000".chars()).take(3).collect();
+    Some(whole.parse::<u32>().ok()?.min(1) * 1_000 + digits.parse::<u32>().ok()?)
+}
+
+/// A number as it is written. What JSON is written with is in the Worker already; the formatter of numbers with a point is
+/// large.
+fn written(value: f64) -> String {
+    if value.fract() == 0.0 && value.abs() < MOST_WHOLE {
+        (value as i64).to_string()
+    } else {
+        Value::from(value).to_string()
     }
 }
 
@@ -131,6 +148,9 @@ const OUTCOMES: &[(&str, &str)] = &[
 
 const STATUSES: &[&str] = &["not_queueing", "queueing", "event_prequeueing", "suspended"];
 const PHASES: &[&str] = &["upcoming", "prequeueing", "active", "over", "suspended"];
+
+/// Whole numbers are exact up to here.
+const MOST_WHOLE: f64 = 9e15;
 
 /// Every so many classes of times make one bucket: as fine as anybody looks, and not more series than needed.
 const CLASSES_PER_BUCKET: usize = 4;
@@ -361,7 +381,8 @@ impl Out {
             }
             self.text.push('"');
         }
-        let _ = writeln!(self.text, "{} {value}", if labels.is_empty() { "" } else { "}" });
+        let end = if labels.is_empty() { "" } else { "}" };
+        let _ = writeln!(self.text, "{end} {}", written(value));
     }
 
     /// A family of numbers that stand in JSON.
@@ -432,8 +453,8 @@ impl Out {
             for (index, class) in classes.iter().enumerate() {
                 users += number(class, "/1").unwrap_or_default();
                 if let Some(bound) = number(class, "/0").filter(|_| (index + 1) % CLASSES_PER_BUCKET == 0) {
-                    // As OpenMetrics wants it written.
-                    let bound = if bound.fract() == 0.0 { format!("{bound}.0") } else { bound.to_string() };
+                    // With a point, as `OpenMetrics` wants it.
+                    let bound = Value::from(bound).to_string();
                     let labels = [("room", &*room.room), ("le", &*bound)];
                     self.sample(&format!("{name}_seconds_bucket"), &labels, users);
                 }
