@@ -125,5 +125,5 @@ impl News {
 /// Where operators see the room, if it is known on which host.
 fn dashboard(room: &Room) -> Option<String> {
     let host = room.routes().find_map(|(host, _)| host)?;
-    Some(format!("https://{host}/__anteroom/?room={}", room.name))
+    Some(format!("https://{host}/__anteroom/#room={}", room.name))
 }

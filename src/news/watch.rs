@@ -25,6 +25,8 @@ const FALLBACK: Patience = Patience { begins_ms: 0, ends_ms: 120_000 };
 const EXCEEDED: Patience = Patience { begins_ms: 5_000, ends_ms: 60_000 };
 /// A change of a limit by so large a part of what is configured is news.
 const LARGE_CHANGE: f64 = 0.2;
+/// A smaller limit is in force everywhere, and all who came before are counted, after so long, in milliseconds.
+const SHRINKS_MS: u64 = 30_000;
 /// Limits that follow the origin, and limits that are exceeded, are news once in so long, in milliseconds.
 const RARELY_MS: u64 = 60_000;
 /// The part of a limit that is no news, by what the slot strategy promises.
@@ -62,6 +64,9 @@ struct Excess {
     minute_told: bool,
     /// When it was told last, in milliseconds since the epoch.
     at: u64,
+    /// The limit of active users, and until when a smaller one takes to be known and kept everywhere.
+    limit: i64,
+    shrinks_until: u64,
 }
 
 /// Remembers what is known already. Serialisable; it goes on after a restart as if there had been none.
@@ -128,7 +133,7 @@ impl Watch {
             looked_at: 0,
             most_waiting: 0,
             longest_wait: 0,
-            excess: Excess { active: 0, minute: 0, new_users: 0, ..self.excess },
+            excess: Excess { active: 0, minute: 0, new_users: 0, limit: 0, shrinks_until: 0, ..self.excess },
             ..self.clone()
         }
     }
@@ -298,13 +303,17 @@ impl Watch {
             (excess.minute, excess.new_users, excess.minute_told) = (look.minute, new_users, false);
         }
         excess.new_users = excess.new_users.max(new_users);
-        // Whoever was inside when a limit shrank may stay.
+        if active < excess.limit {
+            excess.shrinks_until = look.now + SHRINKS_MS;
+        }
+        excess.limit = active;
+        // Whoever was inside when a limit shrank may stay, and who came until it was known everywhere.
         if active >= excess.active {
             excess.active = active;
         }
         let over = |users: i64, allowed: i64| users > allowed + margin(look.room, allowed);
         let too_many = over(look.active, excess.active);
-        if !too_many {
+        if !too_many && look.now >= excess.shrinks_until {
             excess.active = excess.active.min(look.active).max(active);
         }
         let began = excess.exceeded.look(too_many, EXCEEDED, look.now) == Some(Turn::Begun);

@@ -209,7 +209,7 @@ describe("webhooks", { concurrency: true }, () => {
     assert.match(began.text, /^Room crowd: visitors are waiting\. 2 of 2 users are active, /);
     assert.equal(began.data.room, "crowd");
     assert.equal(began.data.total_active_users, 2);
-    assert.equal(began.data.url, "https://shop.test/__anteroom/?room=crowd");
+    assert.equal(began.data.url, "https://shop.test/__anteroom/#room=crowd");
     assert.match(
       ended.text,
       /^Room crowd: nobody waits any more\. Visitors waited for .*, up to 1 at a time\.$/,

@@ -6,7 +6,7 @@ import { body, words } from "../../src/edge/news.js";
 
 const FIGURES = {
   room: "shop",
-  url: "https://shop.example.com/__anteroom/?room=shop",
+  url: "https://shop.example.com/__anteroom/#room=shop",
   active_users: 20,
   total_active_users: 20,
   new_users_this_minute: 1,

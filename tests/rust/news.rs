@@ -89,7 +89,7 @@ fn a_queue_that_seems_to_be_over_every_minute_is_one_queue() {
     assert_eq!(news[0].at, at(56));
     assert_eq!(news[1].at, at(690));
     assert_eq!(news[1].data["most_waiting_users"], 12);
-    assert_eq!(news[1].data["url"], "https://shop.example.com/__anteroom/?room=shop");
+    assert_eq!(news[1].data["url"], "https://shop.example.com/__anteroom/#room=shop");
 }
 
 #[test]
