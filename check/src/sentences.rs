@@ -471,13 +471,7 @@ pub fn webhook_as_json(webhook: &Webhook) -> serde_json::Value {
         "rooms": webhook.rooms,
         "news": webhook.news,
         "wait_minutes": webhook.wait_minutes,
-        "format": match webhook.format {
-            WebhookFormat::Standard => "standard",
-            WebhookFormat::Slack => "slack",
-            WebhookFormat::Discord => "discord",
-            WebhookFormat::Teams => "teams",
-            WebhookFormat::GoogleChat => "google_chat",
-        },
+        "format": webhook.format.name(),
         "description": webhook.description,
         "sentences": of_webhook(webhook),
     })

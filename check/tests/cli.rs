@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anteroom::config::ROOM_FIELDS;
+use anteroom::config::{ROOM_FIELDS, WEBHOOK_FIELDS};
 
 const OBJECTS: &str = r#"
 [[durable_objects.bindings]]
@@ -424,6 +424,45 @@ fn an_environment_has_vars_and_bindings_of_its_own() {
 }
 
 #[test]
+fn says_what_webhooks_send() {
+    let webhooks = r#"
+[vars.WEBHOOK_OPS]
+url = "https://hooks.example.com/anteroom"
+rooms = ["shop"]
+news = ["queueing_started", "wait_above"]
+wait_minutes = 10
+[vars.WEBHOOK_CHAT]
+url = "https://hooks.slack.com/services/T0/B0/x"
+"#;
+    let (status, out, errors) = check(&format!("{SHOP}{webhooks}{OBJECTS}"), &[]);
+    assert_eq!((status, errors.as_str()), (0, ""), "{out}");
+    for sentence in [
+        "Webhook ops sends to https://hooks.example.com/anteroom what is new in room shop.",
+        "It sends: queueing_started, wait_above.",
+        "A wait is news when the estimate is at least 10 minutes",
+        "Messages are signed with the secret WEBHOOK_SECRET_OPS; without it nothing is sent.",
+        "Warning: Webhook chat is one of https://hooks.slack.com/, which needs format = \"slack\".",
+    ] {
+        assert!(out.contains(sentence), "{sentence} is not in {out}");
+    }
+    let secret = "WEBHOOK_SECRET_OPS = \"whsec_x\"\n[vars.WEBHOOK_CHAT]\nformat = \"slack\"\n";
+    let (status, out, _) =
+        check(&(SHOP.replace("[vars.ROOM_SHOP]", &format!("{secret}[vars.ROOM_SHOP]")) + OBJECTS), &[]);
+    assert_eq!(status, 0, "{out}");
+    assert!(out.contains("Warning: WEBHOOK_SECRET_OPS is a secret, and vars are not"), "{out}");
+    assert!(
+        out.contains(
+            "Webhook chat sends to the address in the secret WEBHOOK_URL_CHAT what is new in every room."
+        ),
+        "{out}"
+    );
+    refused(
+        &format!("{SHOP}[vars.WEBHOOK_OPS]\nurl = \"http://example.com\"\n{OBJECTS}"),
+        &["webhook ops: url", "must begin with https://"],
+    );
+}
+
+#[test]
 fn says_when_events_are_and_what_they_change() {
     let event = r#"
 [vars.EVENT_DROP]
@@ -510,7 +549,7 @@ fn help_teaches_every_field() {
         "--json",
         "Exit status",
     ];
-    for word in ROOM_FIELDS.iter().chain(&more) {
+    for word in ROOM_FIELDS.iter().chain(&WEBHOOK_FIELDS).chain(&more) {
         assert!(help.contains(word), "{word}");
     }
 }

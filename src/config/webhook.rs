@@ -32,6 +32,19 @@ pub enum WebhookFormat {
     GoogleChat,
 }
 
+impl WebhookFormat {
+    /// As owners write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Standard => "standard",
+            Self::Slack => "slack",
+            Self::Discord => "discord",
+            Self::Teams => "teams",
+            Self::GoogleChat => "google_chat",
+        }
+    }
+}
+
 /// Who is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Webhook {

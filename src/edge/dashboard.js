@@ -98,7 +98,8 @@ export function createDashboard(assets, wait) {
      * @param {Request} request
      */
     preview: (page, status, language, request) => {
-      const chosen = languages.includes(language) ? { language, visitorLanguages: false } : {};
+      const tag = languages.find((one) => one === language || one.startsWith(`${language}-`));
+      const chosen = language && tag ? { language: tag, visitorLanguages: false } : {};
       const facts = { ...previewFacts(JSON.parse(page), JSON.parse(status)), ...chosen };
       const asked = new Request(request.url, { headers: { accept: "text/html" } });
       const answer = wait(facts, asked);

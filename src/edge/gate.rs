@@ -251,26 +251,24 @@ impl Visit {
     async fn handle(mut self, tickets: Vec<Ticket>) -> Result<JsValue> {
         if !self.place.room.is_closed() {
             self.place.refresh_state().await;
+            self.renew();
         }
-        let standing = best(&tickets, &self.place.room, self.place.time());
-        let judged = if self.place.hears() {
-            let version = self.place.version();
-            let (judged, ()) = both(self.judge(standing, None), self.place.hear()).await;
-            let deployed = self.settings.rooms.get(&self.place.room.name);
-            match deployed.filter(|_| self.place.version() != version) {
-                None => judged?,
-                Some(deployed) => {
-                    // By what an operator has changed just now.
-                    self.place.renew(deployed);
-                    if self.place.steered.as_ref().is_some_and(|room| room.suspended) {
-                        return Ok(NOT_OURS);
-                    }
-                    let standing = best(&tickets, &self.place.room, self.place.time());
-                    self.judge(standing, Some(judged?.ticket)).await?
-                }
+        let hears = self.place.hears();
+        let standing = |visit: &Self| best(&tickets, &visit.place.room, visit.place.time());
+        let judged = if self.is_suspended() {
+            return Ok(NOT_OURS);
+        } else if hears {
+            let (judged, ()) = both(self.judge(standing(&self), None), self.place.hear()).await;
+            if !self.renew() {
+                judged?
+            } else if self.is_suspended() {
+                return Ok(NOT_OURS);
+            } else {
+                // Once more, by what an operator has changed just now.
+                self.judge(standing(&self), Some(judged?.ticket)).await?
             }
         } else {
-            self.judge(standing, None).await?
+            self.judge(standing(&self), None).await?
         };
         let Judged { ticket, waited, waits, draw, step } = judged;
         self.place.refill(&self.context);
@@ -280,6 +278,17 @@ impl Visit {
             Step::Wait | Step::Ask(..) => self.wait(ticket, waits, waited, draw).await,
             Step::Refuse => Ok(self.refuse()),
         }
+    }
+
+    /// Takes up what operators have changed since the request was first looked at. Returns whether there was something.
+    fn renew(&mut self) -> bool {
+        let Some(deployed) = self.settings.rooms.get(&self.place.room.name) else { return false };
+        self.place.renew(deployed)
+    }
+
+    /// Whether an operator has switched the room off.
+    fn is_suspended(&self) -> bool {
+        self.place.steered.as_ref().is_some_and(|room| room.suspended)
     }
 
     /// Judges a visitor by what is known of the room. `before` is the ticket of an earlier judgement of the same request:

@@ -164,16 +164,22 @@ impl Place {
         Self { room, steered, colo, host: host.to_owned(), env: env.clone(), deadline_ms }
     }
 
-    /// Looks again at what operators have changed, and at the time. `deployed` is the room as it is deployed.
-    pub fn renew(&mut self, deployed: &Room) {
-        self.steered = steered(deployed);
+    /// Looks again at what operators have changed. `deployed` is the room as it is deployed. Returns whether something
+    /// has.
+    pub fn renew(&mut self, deployed: &Room) -> bool {
+        let steered = steered(deployed);
+        // It is made once per version.
+        let is_same = match (&steered, &self.steered) {
+            (Some(now), Some(before)) => Rc::ptr_eq(now, before),
+            (now, before) => now.is_none() && before.is_none(),
+        };
+        if is_same {
+            return false;
+        }
+        self.steered = steered;
         let changing = self.steered.as_deref().unwrap_or(deployed);
         self.room = changing.at(time_in(&deployed.name)).0.clone();
-    }
-
-    /// The version of what operators have changed, as far as this worker knows.
-    pub fn version(&self) -> u32 {
-        self.with(|worker| worker.keeper.overrides().version).unwrap_or_default()
+        true
     }
 
     /// Whether to ask the data center what is new, by [`Place::hear`]. Who asks must call.

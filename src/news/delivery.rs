@@ -1,15 +1,9 @@
-//! The message of news to a webhook: its body, its signature, and when it is sent again.
-
-use std::fmt::Write as _;
+//! The message of news to a webhook: its signature, and when it is sent again.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
-use serde_json::{Value, json};
 use sha2::Sha256;
-
-use super::News;
-use crate::config::{WebhookFormat, rfc3339};
 
 /// What a signing secret begins with.
 const SECRET_PREFIX: &str = "whsec_";
@@ -24,8 +18,6 @@ const LONGEST_WAIT_MS: u64 = 3_600_000;
 pub const GIVE_UP_MS: u64 = 86_400_000;
 /// To a receiver that wants nothing any more (410) nothing is sent for so long, in milliseconds.
 pub const GONE_MS: u64 = 86_400_000;
-/// A chat tool refuses longer messages (Discord: 2,000 characters).
-const LONGEST_TEXT: usize = 1_800;
 
 /// The secrets that a webhook's messages are signed with.
 #[derive(Clone)]
@@ -56,51 +48,6 @@ impl SigningSecrets {
         }
         header
     }
-}
-
-/// The body of a message. `dropped`: so many news for this receiver have been given up since the last that it got.
-pub fn body(format: WebhookFormat, news: &News, dropped: u64) -> String {
-    let mut text = news.text.clone();
-    if dropped > 0 {
-        let _ = write!(text, " ({dropped} older news could not be delivered and were given up.)");
-    }
-    if format == WebhookFormat::Standard {
-        let mut data = news.data.clone();
-        data.insert("dropped".to_owned(), dropped.into());
-        let message = json!({ "type": news.kind, "timestamp": rfc3339(news.at), "text": text, "data": data });
-        return message.to_string();
-    }
-    if let Some((end, _)) = text.char_indices().nth(LONGEST_TEXT) {
-        text.truncate(end);
-        text.push('…');
-    }
-    if let Some(url) = news.data.get("url").and_then(Value::as_str) {
-        text.push('\n');
-        text.push_str(url);
-    }
-    let message = match format {
-        // `<!channel>` would call everybody.
-        WebhookFormat::Slack => {
-            json!({ "text": text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;") })
-        }
-        // `<users/all>` would do so too, and there is no way to write it as text.
-        WebhookFormat::GoogleChat => json!({ "text": text.replace('<', "‹") }),
-        WebhookFormat::Discord => json!({ "content": text, "allowed_mentions": { "parse": [] } }),
-        WebhookFormat::Standard | WebhookFormat::Teams => json!({
-            "type": "message",
-            "attachments": [{
-                "contentType": "application/vnd.microsoft.card.adaptive",
-                "contentUrl": null,
-                "content": {
-                    "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
-                    "type": "AdaptiveCard",
-                    "version": "1.2",
-                    "body": [{ "type": "TextBlock", "text": text, "wrap": true }],
-                },
-            }],
-        }),
-    };
-    message.to_string()
 }
 
 /// What comes of an attempt.

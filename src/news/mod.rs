@@ -99,7 +99,7 @@ pub struct News {
     pub at: u64,
     /// What kind of news it is.
     pub kind: Kind,
-    /// For people, in one or two plain sentences.
+    /// For people, in one or two plain sentences. `edge/news.js` has the words; without it this is empty.
     pub text: String,
     /// For programs.
     pub data: Map<String, Value>,
@@ -107,7 +107,7 @@ pub struct News {
 
 impl News {
     /// `about`: which of several it is about that may have the same news in the same moment; may be empty.
-    fn new(room: &Room, kind: Kind, about: &str, at: u64, says: &str, mut data: Map<String, Value>) -> Self {
+    fn new(room: &Room, kind: Kind, about: &str, at: u64, mut data: Map<String, Value>) -> Self {
         data.insert("room".to_owned(), room.name.as_str().into());
         data.insert("url".to_owned(), dashboard(room).into());
         let (name, kind_name) = (&room.name, kind.name());
@@ -118,7 +118,7 @@ impl News {
             let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '_' };
             id.extend(about.chars().map(plain));
         }
-        Self { id, at, kind, text: format!("Room {name}: {says}"), data }
+        Self { id, at, kind, text: String::new(), data }
     }
 }
 

@@ -1,7 +1,5 @@
 //! What is new since the look before.
 
-use std::fmt::Write as _;
-
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -154,34 +152,27 @@ impl Watch {
         {
             let name = &before.name;
             let known = look.room.events.iter().find(|event| event.name == *name).map(|event| event.end);
-            let says = if before.started {
-                format!("event {name} is over.")
-            } else {
-                format!("event {name} was called off before its start.")
-            };
             let at = earlier(known.unwrap_or(look.now));
-            found.about_event(Kind::EventEnded, name, at, &says, &[]);
+            let more = [("event", name.as_str().into()), ("called_off", (!before.started).into())];
+            found.add(Kind::EventEnded, name, at, &more);
         }
         let Some((event, started)) = stage else { return false };
         let name = &event.name;
-        let (starts, ends) = (rfc3339(event.start), rfc3339(event.end));
-        let times = [("event_start_time", starts.as_str()), ("event_end_time", ends.as_str())];
+        let more = [
+            ("event", name.as_str().into()),
+            ("event_start_time", rfc3339(event.start).into()),
+            ("event_end_time", rfc3339(event.end).into()),
+        ];
         if started {
-            let limits = look.limits();
-            let says =
-                format!("event {name} has started. It ends at {ends}. The limits are {}.", in_words(limits));
-            found.about_event(Kind::EventStarted, name, earlier(event.start), &says, &times);
+            found.add(Kind::EventStarted, name, earlier(event.start), &more);
         } else if before.is_none_or(|before| before.name != *name) {
-            let says = format!("the prequeue of event {name} has begun. The event starts at {starts}.");
-            found.about_event(Kind::EventPrequeueStarted, name, earlier(event.begin()), &says, &times);
+            found.add(Kind::EventPrequeueStarted, name, earlier(event.begin()), &more);
         }
         false
     }
 
     fn origin(&mut self, found: &mut Found<'_>) {
         let look = found.look;
-        let wait =
-            if look.origin.held { "New users wait until it is healthy." } else { "New users enter as ever." };
         for (name, since) in &look.origin.unhealthy {
             if !self.checks.iter().any(|(known, _)| known == name) {
                 self.checks.push((name.clone(), Spell::default()));
@@ -190,8 +181,7 @@ impl Watch {
             if let Some((_, spell)) = known
                 && spell.look(true, CHECK, look.now).is_some()
             {
-                let says = format!("check {name} says that the origin is unhealthy. {wait}");
-                found.about_origin(Kind::OriginUnhealthy, name, (*since).min(look.now), &says);
+                found.about_origin(Kind::OriginUnhealthy, name, (*since).min(look.now), look.now);
             }
         }
         for (name, spell) in &mut self.checks {
@@ -199,22 +189,13 @@ impl Watch {
                 continue;
             }
             if let Some(Turn::Ended(since)) = spell.look(false, CHECK, look.now) {
-                let lasted = duration(look.now - since);
-                let says = format!("check {name} says that the origin is healthy again, after {lasted}.");
-                found.about_origin(Kind::OriginHealthy, name, look.now, &says);
+                found.about_origin(Kind::OriginHealthy, name, look.now, since);
             }
         }
         self.checks.retain(|(_, spell)| spell.lasts());
         match self.down.look(look.origin.down, DOWN, look.now) {
-            Some(Turn::Begun) => {
-                let says = format!("nearly all requests to the origin fail. {wait}");
-                found.about_origin(Kind::OriginUnhealthy, "", look.now, &says);
-            }
-            Some(Turn::Ended(since)) => {
-                let lasted = duration(look.now - since);
-                let says = format!("requests to the origin are answered again, after {lasted}.");
-                found.about_origin(Kind::OriginHealthy, "", look.now, &says);
-            }
+            Some(Turn::Begun) => found.about_origin(Kind::OriginUnhealthy, "", look.now, look.now),
+            Some(Turn::Ended(since)) => found.about_origin(Kind::OriginHealthy, "", look.now, since),
             None => {}
         }
     }
@@ -241,18 +222,12 @@ impl Watch {
         if told.in_force == in_force {
             return;
         }
-        let why = if by_owner { "by a deploy" } else { "they follow the origin" };
-        let says = format!(
-            "the limits in force changed to {} ({why}); before: {}.",
-            in_words(in_force),
-            in_words(told.in_force)
-        );
         let more = [
             ("total_active_users_before", told.in_force.total_active_users.into()),
             ("new_users_per_minute_before", told.in_force.new_users_per_minute.into()),
             ("by", (if by_owner { "deploy" } else { "origin" }).into()),
         ];
-        found.add(Kind::LimitsChanged, "", look.now, &says, more);
+        found.add(Kind::LimitsChanged, "", look.now, &more);
     }
 
     fn queue(&mut self, found: &mut Found<'_>) {
@@ -264,21 +239,17 @@ impl Watch {
         );
         if turn == Some(Turn::Begun) {
             (self.most_waiting, self.longest_wait) = (0, 0);
-            let says = format!("visitors are waiting. {}", why_they_wait(look));
-            found.add(Kind::QueueingStarted, "", look.now, &says, []);
+            found.add(Kind::QueueingStarted, "", look.now, &[("why", why_they_wait(look).into())]);
         }
         self.most_waiting = self.most_waiting.max(look.waiting);
         self.longest_wait = self.longest_wait.max(look.wait_seconds.unwrap_or(0));
         if let Some(Turn::Ended(since)) = turn {
-            let (most, lasted) = (self.most_waiting, duration(look.now - since));
-            let says =
-                format!("nobody waits any more. Visitors waited for {lasted}, up to {most} at a time.");
             let more = [
-                ("lasted_seconds", ((look.now - since) / 1_000).into()),
-                ("most_waiting_users", most.into()),
+                ("lasted_seconds", seconds(since, look.now)),
+                ("most_waiting_users", self.most_waiting.into()),
                 ("longest_wait_seconds", self.longest_wait.into()),
             ];
-            found.add(Kind::QueueingEnded, "", look.now, &says, more);
+            found.add(Kind::QueueingEnded, "", look.now, &more);
         }
     }
 
@@ -297,43 +268,24 @@ impl Watch {
         for (minutes, spell) in &mut self.waits {
             let threshold = u64::from(*minutes) * 60;
             let part = if spell.lasts() { BELOW } else { 1.0 };
-            let more = [("threshold_minutes", (*minutes).into())];
-            let about = minutes.to_string();
-            match spell.look(wait as f64 >= threshold as f64 * part, WAIT, look.now) {
-                Some(Turn::Begun) => {
-                    let says = format!(
-                        "the estimated wait is {}, more than {}. {} are waiting.",
-                        duration(wait * 1_000),
-                        duration(threshold * 1_000),
-                        count(look.waiting, "visitor", "visitors"),
-                    );
-                    found.add(Kind::WaitAbove, &about, look.now, &says, more);
-                }
-                Some(Turn::Ended(_)) => {
-                    let says =
-                        format!("the estimated wait is less than {} again.", duration(threshold * 1_000));
-                    found.add(Kind::WaitBelow, &about, look.now, &says, more);
-                }
-                None => {}
-            }
+            let kind = match spell.look(wait as f64 >= threshold as f64 * part, WAIT, look.now) {
+                Some(Turn::Begun) => Kind::WaitAbove,
+                Some(Turn::Ended(_)) => Kind::WaitBelow,
+                None => continue,
+            };
+            found.add(kind, &minutes.to_string(), look.now, &[("threshold_minutes", (*minutes).into())]);
         }
     }
 
     fn fallback(&mut self, found: &mut Found<'_>) {
         let look = found.look;
-        let more = [("fallbacks", look.fallbacks.into())];
-        match self.fallback.look(look.fallbacks > 0, FALLBACK, look.now) {
-            Some(Turn::Begun) => {
-                let says = "objects do not answer in time. New users enter by what was known last, and the limits are \
-                            kept approximately.";
-                found.add(Kind::FallbackInUse, "", look.now, says, more);
-            }
-            Some(Turn::Ended(since)) => {
-                let says = format!("objects answer in time again, after {}.", duration(look.now - since));
-                found.add(Kind::FallbackEnded, "", look.now, &says, more);
-            }
-            None => {}
-        }
+        let (kind, since) = match self.fallback.look(look.fallbacks > 0, FALLBACK, look.now) {
+            Some(Turn::Begun) => (Kind::FallbackInUse, look.now),
+            Some(Turn::Ended(since)) => (Kind::FallbackEnded, since),
+            None => return,
+        };
+        let more = [("fallbacks", look.fallbacks.into()), ("lasted_seconds", seconds(since, look.now))];
+        found.add(kind, "", look.now, &more);
     }
 
     fn excess(&mut self, found: &mut Found<'_>) {
@@ -362,19 +314,19 @@ impl Watch {
         }
         excess.at = look.now;
         excess.minute_told |= fast;
-        let (about, users, limit, are) = if began {
-            ("total_active_users", look.active, active, "users are active")
+        let (about, users, limit) = if began {
+            ("total_active_users", look.active, active)
         } else {
-            ("new_users_per_minute", look.new_users, new_users, "new users entered in a minute")
+            ("new_users_per_minute", look.new_users, new_users)
         };
-        let more_than = users - limit;
-        let why = match look.room.queueing_method {
-            QueueingMethod::Passthrough => " The room lets everybody in (queueing_method = \"passthrough\").",
-            _ => "",
-        };
-        let says = format!("{users} {are}, {more_than} more than the limit of {limit}.{why}");
-        let more = [("limit", about.into()), ("users", users.into()), ("more_than_limit", more_than.into())];
-        found.add(Kind::LimitExceeded, about, look.now, &says, more);
+        let passthrough = look.room.queueing_method == QueueingMethod::Passthrough;
+        let more = [
+            ("limit", about.into()),
+            ("users", users.into()),
+            ("more_than_limit", (users - limit).into()),
+            ("passthrough", passthrough.into()),
+        ];
+        found.add(Kind::LimitExceeded, about, look.now, &more);
     }
 }
 
@@ -386,30 +338,18 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    fn add<const MORE: usize>(
-        &mut self,
-        kind: Kind,
-        about: &str,
-        at: u64,
-        says: &str,
-        more: [(&str, Value); MORE],
-    ) {
+    fn add(&mut self, kind: Kind, about: &str, at: u64, more: &[(&str, Value)]) {
         let mut data = self.figures.clone();
-        data.extend(more.into_iter().map(|(name, value)| (name.to_owned(), value)));
-        self.news.push(News::new(self.look.room, kind, about, at, says, data));
-    }
-
-    fn about_event(&mut self, kind: Kind, event: &str, at: u64, says: &str, times: &[(&str, &str)]) {
-        self.add(kind, event, at, says, [("event", event.into())]);
-        if let Some(news) = self.news.last_mut() {
-            news.data.extend(times.iter().map(|(name, time)| ((*name).to_owned(), Value::from(*time))));
-        }
+        data.extend(more.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+        self.news.push(News::new(self.look.room, kind, about, at, data));
     }
 
     /// `check` is empty when no check has said it.
-    fn about_origin(&mut self, kind: Kind, check: &str, at: u64, says: &str) {
+    fn about_origin(&mut self, kind: Kind, check: &str, at: u64, since: u64) {
         let name = if check.is_empty() { Value::Null } else { check.into() };
-        self.add(kind, check, at, says, [("check", name), ("held", self.look.origin.held.into())]);
+        let lasted = seconds(since, self.look.now);
+        let held = self.look.origin.held.into();
+        self.add(kind, check, at, &[("check", name), ("held", held), ("lasted_seconds", lasted)]);
     }
 }
 
@@ -417,25 +357,11 @@ impl Found<'_> {
 /// the steering with these changes.
 pub fn steered(room: &Room, log: &[AuditEntry], version: u32) -> News {
     let (by, at) = log.first().map_or(("", 0), |entry| (entry.by.as_str(), entry.at));
-    let mut says = by.to_owned();
-    for (place, entry) in log.iter().enumerate() {
-        let AuditEntry { kind, field, before, after, .. } = entry;
-        says.push_str(if place == 0 { " " } else { ", " });
-        let _ = match kind.as_str() {
-            "keep" => write!(says, "kept {field} at {after}"),
-            "clear" => write!(says, "set {field} back to what is deployed, {after}"),
-            _ => write!(says, "set {field} to {after}"),
-        };
-        if before != after {
-            let _ = write!(says, " (before: {before})");
-        }
-    }
-    says.push('.');
     let mut data = Map::new();
     data.insert("by".to_owned(), by.into());
     data.insert("version".to_owned(), version.into());
     data.insert("changes".to_owned(), serde_json::to_value(log).unwrap_or_default());
-    News::new(room, Kind::Steered, &version.to_string(), at, &says, data)
+    News::new(room, Kind::Steered, &version.to_string(), at, data)
 }
 
 /// Whether a limit has moved far, or to one of its ends.
@@ -467,53 +393,19 @@ fn margin(room: &Room, limit: i64) -> i64 {
     (limit as f64 * part) as i64
 }
 
-fn why_they_wait(look: &Look<'_>) -> String {
-    let room = look.room;
-    if room.prequeue {
-        "The event has not started yet.".to_owned()
-    } else if room.queue_all {
-        "Nobody new enters (queue_all).".to_owned()
+fn why_they_wait(look: &Look<'_>) -> &'static str {
+    if look.room.prequeue {
+        "event"
+    } else if look.room.queue_all {
+        "queue_all"
     } else if look.origin.held {
-        "Nobody new enters, because the origin is unhealthy.".to_owned()
+        "origin"
     } else {
-        let limits = look.limits();
-        format!(
-            "{} of {} users are active, {} of {} new users entered in this minute.",
-            look.active, limits.total_active_users, look.new_users, limits.new_users_per_minute
-        )
+        "limits"
     }
 }
 
-fn in_words(limits: Limits) -> String {
-    let Limits { total_active_users, new_users_per_minute } = limits;
-    format!("{total_active_users} active users and {new_users_per_minute} new users per minute")
-}
-
-/// `1 visitor`, `2 visitors`.
-fn count(number: i64, one: &str, many: &str) -> String {
-    if number == 1 { format!("1 {one}") } else { format!("{number} {many}") }
-}
-
-/// A time in the two largest units that it has.
-fn duration(milliseconds: u64) -> String {
-    let seconds = milliseconds / 1_000;
-    let units = [
-        (86_400, "day", "days"),
-        (3_600, "hour", "hours"),
-        (60, "minute", "minutes"),
-        (1, "second", "seconds"),
-    ];
-    let mut rest = seconds;
-    let mut words: Vec<String> = Vec::new();
-    for (unit, one, many) in units {
-        let number = (rest / unit) as i64;
-        rest %= unit;
-        if number > 0 {
-            words.push(count(number, one, many));
-        } else if !words.is_empty() {
-            break;
-        }
-    }
-    words.truncate(2);
-    if words.is_empty() { "0 seconds".to_owned() } else { words.join(" ") }
+/// How many seconds have gone by.
+fn seconds(since: u64, now: u64) -> Value {
+    (now.saturating_sub(since) / 1_000).into()
 }

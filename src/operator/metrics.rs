@@ -180,6 +180,24 @@ pub fn text(rooms: &[Known], problems: usize, version: &str, format: Format) -> 
         })
     });
     out.states("event_phase", "Where an event is.", PHASES, &mut phases);
+    steering(&mut out, rooms);
+    origin(&mut out, rooms);
+    for gauge in COLOS {
+        out.each(gauge, "gauge", &mut colos(rooms));
+    }
+    out.measured(
+        ("colo_report_age", "gauge", "seconds", "How old the colo's last report is."),
+        &mut colos(rooms).filter_map(|(labels, colo)| Some((labels, number(colo, "/age_ms")? / 1_000.0))),
+    );
+    totals(&mut out, rooms);
+    if format == Format::OpenMetrics {
+        out.text.push_str("# EOF\n");
+    }
+    out.text
+}
+
+/// What operators have changed.
+fn steering(out: &mut Out, rooms: &[Known]) {
     out.measured(
         (
             "steering_overrides",
@@ -201,14 +219,10 @@ pub fn text(rooms: &[Known], problems: usize, version: &str, format: Format) -> 
             Some((vec![("room", &*room.room)], changed as f64))
         }),
     );
-    origin(&mut out, rooms);
-    for gauge in COLOS {
-        out.each(gauge, "gauge", &mut colos(rooms));
-    }
-    out.measured(
-        ("colo_report_age", "gauge", "seconds", "How old the colo's last report is."),
-        &mut colos(rooms).filter_map(|(labels, colo)| Some((labels, number(colo, "/age_ms")? / 1_000.0))),
-    );
+}
+
+/// What was counted since the rooms' first days.
+fn totals(out: &mut Out, rooms: &[Known]) {
     for counter in COUNTERS {
         out.each(
             counter,
@@ -234,10 +248,6 @@ pub fn text(rooms: &[Known], problems: usize, version: &str, format: Format) -> 
         ("/visits", "/visited_seconds"),
         rooms,
     );
-    if format == Format::OpenMetrics {
-        out.text.push_str("# EOF\n");
-    }
-    out.text
 }
 
 /// What is known of the rooms' origins.
@@ -366,10 +376,10 @@ impl Out {
     }
 
     /// A family of numbers; nothing where there are none.
-    fn measured<'a>(
+    fn measured(
         &mut self,
         (name, kind, unit, help): (&str, &str, &str, &str),
-        numbers: &mut dyn Iterator<Item = (Labels<'a>, f64)>,
+        numbers: &mut dyn Iterator<Item = (Labels<'_>, f64)>,
     ) {
         let Some(first) = numbers.next() else { return };
         self.family(name, kind, unit, help);

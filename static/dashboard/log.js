@@ -1,13 +1,13 @@
 // The audit log: who changed what, and when.
 import { get } from "./api.js";
-import { h, place, show, write } from "./dom.js";
+import { h, place, show } from "./dom.js";
 import { section, wide } from "./tables.js";
-import { FIELDS, moment, value } from "./words.js";
+import { moment, title, value } from "./words.js";
 
 const PAGE = 25;
 const KINDS = { set: "set", clear: "back to deployed", keep: "kept", event: "event" };
 
-const isText = (field) => (field === "message" ? "text" : "");
+const isText = (field) => (field === "message" || field.startsWith("events.") ? "text" : "");
 
 /** @param {string} room its name */
 export function createLog(room) {
@@ -32,7 +32,7 @@ export function createLog(room) {
   );
   const empty = h("p", { class: "quiet" }, "Nothing has been steered in this room.");
   const trouble = h("p", { class: "problem", hidden: true });
-  const scroller = wide("Audit log", table);
+  const scroller = wide("Entries of the audit log", table);
   const older = h("button", { class: "more", onclick: () => load(true) }, "Older entries");
   const element = section("log", "Audit log", trouble, empty, scroller, older);
 
@@ -72,7 +72,7 @@ export function createLog(room) {
           h(
             "th",
             { scope: "row", class: "what" },
-            kind === "event" ? `event ${field}` : (FIELDS[field] ?? field),
+            title(field),
             h("span", { class: "note" }, ` ${KINDS[kind] ?? kind}`),
           ),
           h("td", { class: isText(field) }, value(field, before)),
@@ -82,6 +82,6 @@ export function createLog(room) {
       ),
     );
   }
-  write(older, "Older entries");
+  render();
   return { element, load };
 }

@@ -3,7 +3,7 @@ import { attribute, h, show, write } from "./dom.js";
 import { count, duration, MINUTE, number, situation } from "./words.js";
 
 /** Not by colour alone: each state has a shape too. */
-const SHAPES = { open: "○", queueing: "◐", shut: "■", off: "–", bad: "▲", silent: "·" };
+const SHAPES = { open: "○", queueing: "◐", event: "◇", shut: "■", off: "–", bad: "▲", silent: "·" };
 
 export function createNow() {
   const shape = h("span", { class: "shape", "aria-hidden": "true" });
@@ -47,9 +47,11 @@ export function createNow() {
         number(room.slots),
         room.queue_all || room.held
           ? "nobody new enters"
-          : room.slots === 0
-            ? "none free"
-            : "may enter at once",
+          : room.status === "event_prequeueing"
+            ? "for when the event starts"
+            : room.slots === 0
+              ? "none free"
+              : "may enter at once",
       );
       const people = (room.buckets ?? []).reduce((sum, { present }) => sum + present, 0);
       figures.waiting.set(

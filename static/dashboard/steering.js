@@ -3,7 +3,7 @@
 import { get, post, Refusal } from "./api.js";
 import { attribute, h, newId, place, show, write } from "./dom.js";
 import { eventTime, section } from "./tables.js";
-import { count, FIELDS, moment, number, relative, value } from "./words.js";
+import { count, FIELDS, moment, number, relative, title, value } from "./words.js";
 
 /** What a field may be; the Worker says the last word. */
 const NUMBERS = {
@@ -66,7 +66,21 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
 
   const switchOutcome = h("p", { class: "outcome", role: "status" });
   const switches = [queueAllSwitch(), suspendedSwitch()];
-  const stage = h("div", { class: "switches" }, ...switches.map((view) => view.element), switchOutcome);
+  const beneath = h("p");
+  const attention = h(
+    "div",
+    { class: "notice changed beneath", hidden: true },
+    beneath,
+    h("button", { type: "button", onclick: () => all.find(isChangedBeneath)?.show() }, "Look at it"),
+  );
+  const stage = h(
+    "div",
+    { class: "switches" },
+    attention,
+    ...switches.map((view) => view.element),
+    switchOutcome,
+  );
+  const isChangedBeneath = ({ field }) => steering?.fields[field]?.override?.deploy_changed ?? false;
   const events = eventList();
 
   /** Loads what is in force, and tells what has changed since. */
@@ -107,7 +121,9 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
           where,
           error.status === 0
             ? `${error.message}: it is not known whether this was changed.`
-            : `Nothing was changed. ${error.message}`,
+            : error.errors.length > 0
+              ? `Nothing was changed. ${error.errors.map(sentence).join(" ")}`
+              : `Nothing was changed. ${error.message}.`,
         );
       }
       return error;
@@ -157,6 +173,7 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
     );
     const refusal = await send({ set, if_version: base.version }, outcome, `${said.join(". ")}.`);
     save.disabled = false;
+    render();
     if (!refusal) {
       const text = outcome.textContent;
       forget();
@@ -200,6 +217,7 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
       ),
     ]);
     show(conflict, true);
+    show(bar, false);
     conflict.querySelector("button").focus();
   }
 
@@ -207,7 +225,15 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
     const isKnown = Boolean(steering);
     for (const view of [...all, ...switches]) view.render(isKnown ? steering.fields[view.field] : undefined);
     events.render();
-    show(bar, drafts.size > 0);
+    // The switches are beside this and say it themselves.
+    const changedBeneath = all.filter(isChangedBeneath);
+    show(attention, changedBeneath.length > 0);
+    write(
+      beneath,
+      `▲ A deploy has changed ${changedBeneath.map(({ field }) => FIELDS[field]).join(", ")} beneath what is steered.`,
+    );
+    // What to do about a conflict is asked in its own place.
+    show(bar, drafts.size > 0 && conflict.hidden);
     write(pending, `${count(drafts.size, "change is", "changes are")} not in force yet.`);
     const { colos_in_force: reached = 0, colos = 0, version } = latest?.steering ?? steering ?? {};
     const isAll = reached >= colos;
@@ -323,6 +349,10 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
       problem,
       error: tell,
       focus: () => input.focus(),
+      show: () => {
+        from.notice.scrollIntoView({ block: "center" });
+        from.notice.querySelector("button:not(:disabled)")?.focus({ preventScroll: true });
+      },
       onInput,
       render(state) {
         from.update(state);
@@ -348,8 +378,9 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
     };
     const hint = h("p", { class: "hint" });
     let view;
-    const step = (factor, label) =>
-      h(
+    const steppers = [];
+    const step = (factor, label) => {
+      const button = h(
         "button",
         {
           type: "button",
@@ -364,6 +395,9 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
         },
         label,
       );
+      steppers.push(button);
+      return button;
+    };
     view = entry(
       field,
       input,
@@ -377,7 +411,8 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
             ...(steps ? [step(0.5, "½"), step(0.9, "−10 %"), step(1.1, "+10 %")] : []),
           ),
         after: [hint],
-        render() {
+        render(state) {
+          for (const button of steppers) attribute(button, "disabled", !maySteer || !state);
           const draft = drafts.get(field);
           write(hint, draft === undefined || problem(draft) ? following(field) : effect(field, parse(draft)));
         },
@@ -637,7 +672,7 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
               : "",
           );
           show(start.element, ["upcoming", "prequeueing"].includes(one.phase));
-          show(end.element, one.phase === "active");
+          show(end.element, ["prequeueing", "active"].includes(one.phase));
           show(clear, one.steered);
         },
       };
@@ -668,13 +703,13 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
     update(room, time) {
       latest = room;
       now = time;
-      if (room.error) return render();
       // Somebody steered, a deploy came, an event went on: what is in force has to be asked for.
       const key = JSON.stringify([
         room.steering?.version,
         room.steering?.overrides,
         room.deployed,
         room.events,
+        room.error,
       ]);
       if (key !== seen) {
         seen = key;
@@ -684,6 +719,8 @@ export function createSteering({ room: name, operator, maySteer, changed }) {
   };
 }
 
+/** What the Worker has against a value. */
+const sentence = ({ field, message, fix }) => `${title(field)} ${message}${fix ? `: ${fix}` : ""}.`;
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** What differs between two answers of `GET steering`, as sentences. */

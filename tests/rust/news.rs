@@ -1,7 +1,7 @@
 //! News: what is told, that it is told once, and how it is sent.
 
 use anteroom::config::{ConfigError, Limits, Room, Rooms, WebhookFormat, Webhooks};
-use anteroom::news::delivery::{SigningSecrets, Verdict, body, verdict, wait_ms};
+use anteroom::news::delivery::{SigningSecrets, Verdict, verdict, wait_ms};
 use anteroom::news::{Kind, Look, News, Origin, Watch, steered};
 use anteroom::pipeline::wire::{decode, encode};
 use anteroom::steering::AuditEntry;
@@ -87,15 +87,7 @@ fn a_queue_that_seems_to_be_over_every_minute_is_one_queue() {
     let news = told(looks);
     assert_eq!(kinds(&news), ["queueing_started", "queueing_ended"]);
     assert_eq!(news[0].at, at(56));
-    assert_eq!(
-        news[0].text,
-        "Room shop: visitors are waiting. 20 of 20 users are active, 1 of 10 new users entered in this minute."
-    );
     assert_eq!(news[1].at, at(690));
-    assert_eq!(
-        news[1].text,
-        "Room shop: nobody waits any more. Visitors waited for 10 minutes 34 seconds, up to 12 at a time."
-    );
     assert_eq!(news[1].data["most_waiting_users"], 12);
     assert_eq!(news[1].data["url"], "https://shop.example.com/__anteroom/?room=shop");
 }
@@ -123,10 +115,6 @@ fn a_wait_is_told_when_it_stays_above_the_threshold_and_when_it_is_well_below() 
     let news = told(looks);
     assert_eq!(kinds(&news), ["queueing_started", "wait_above", "wait_below"]);
     assert_eq!((news[1].at, news[2].at), (at(110), at(430)));
-    assert_eq!(
-        news[1].text,
-        "Room shop: the estimated wait is 11 minutes, more than 10 minutes. 11 visitors are waiting."
-    );
     assert_eq!(news[2].data["threshold_minutes"], 10);
 }
 
@@ -146,14 +134,14 @@ fn an_event_is_told_by_its_own_times_however_seldom_it_is_looked() {
     );
     assert_eq!(news[1].id, format!("shop-event_started-{START}-sale"));
     assert_eq!(
-        news[1].text,
-        "Room shop: event sale has started. It ends at 2026-11-27T09:00:00Z. The limits are 40 active users and 30 new \
-         users per minute."
+        (&news[1].data["event_end_time"], &news[1].data["total_active_users"]),
+        (&json!("2026-11-27T09:00:00Z"), &json!(40))
     );
     // Called off while people wait for it.
     let without = Room { events: [].into(), ..room.clone() };
     let news = told([look(&room, START - 5_000), look(&without, START - 4_000)]);
-    assert_eq!(news[1].text, "Room shop: event sale was called off before its start.");
+    let is: Vec<_> = news.iter().map(|news| (news.kind, news.data.get("called_off"))).collect();
+    assert_eq!(is, [(Kind::EventPrequeueStarted, None), (Kind::EventEnded, Some(&json!(true)))]);
 }
 
 #[test]
@@ -183,10 +171,6 @@ fn the_origin_is_told_by_check_and_by_what_passes() {
             ("origin_healthy", Value::Null),
         ]
     );
-    assert_eq!(
-        news[0].text,
-        "Room shop: check a says that the origin is unhealthy. New users wait until it is healthy."
-    );
 }
 
 #[test]
@@ -208,9 +192,8 @@ fn limits_are_told_when_they_have_moved_far_and_at_their_ends() {
     assert_eq!(is, [301, 501, 701, 901, 1000]);
     assert_eq!(kinds(&news), ["limits_changed"; 5]);
     assert_eq!(
-        news[0].text,
-        "Room shop: the limits in force changed to 301 active users and 200 new users per minute (they follow the \
-         origin); before: 100 active users and 200 new users per minute."
+        (&news[0].data["by"], &news[0].data["total_active_users_before"]),
+        (&json!("origin"), &json!(100))
     );
 
     // By a deploy they are told at once; by an operator that is news of its own.
@@ -234,12 +217,14 @@ fn limits_are_exceeded_by_those_who_came_and_not_by_those_who_may_stay() {
         150..170 => with(5, 14)(second, &room),
         _ => with(20, 10)(second, &room),
     }));
-    let is: Vec<_> = news.iter().map(|news| news.text.as_str()).collect();
+    let of = |news: &News, name: &str| news.data[name].clone();
+    let is: Vec<_> =
+        news.iter().map(|news| (of(news, "limit"), of(news, "users"), of(news, "more_than_limit"))).collect();
     assert_eq!(
         is,
         [
-            "Room shop: 22 users are active, 2 more than the limit of 20.",
-            "Room shop: 14 new users entered in a minute, 4 more than the limit of 10.",
+            (json!("total_active_users"), json!(22), json!(2)),
+            (json!("new_users_per_minute"), json!(14), json!(4))
         ]
     );
     // Half of the room is taken away: whoever is in may stay.
@@ -267,14 +252,8 @@ fn who_steered_what_is_told() {
     let log = [
         entry("set", "queue_all", json!(false), json!(true)),
         entry("clear", "message", json!("Soon"), json!("")),
-        entry("keep", "session_duration", json!(3), json!(3)),
     ];
     let news = steered(&room(), &log, 7);
-    assert_eq!(
-        news.text,
-        "Room shop: anna set queue_all to true (before: false), set message back to what is deployed, \"\" (before: \
-         \"Soon\"), kept session_duration at 3."
-    );
     assert_eq!((news.kind, &news.data["by"], news.at), (Kind::Steered, &json!("anna"), at(0)));
     assert_eq!(news.data["changes"][0]["after"], true);
 }
@@ -455,36 +434,6 @@ fn attempts_are_further_and_further_apart_up_to_an_hour() {
     let verdicts = [200, 204, 301, 400, 404, 410, 429, 500, 0].map(verdict);
     use Verdict::{Again, Delivered, Gone};
     assert_eq!(verdicts, [Delivered, Delivered, Again, Again, Again, Gone, Again, Again, Again]);
-}
-
-#[test]
-fn each_receiver_gets_the_body_that_it_reads() {
-    let mut news = told([look(&room(), START - 700_000), look(&room(), START - 599_000)]).remove(0);
-    let written = |format, news: &News| serde_json::from_str::<Value>(&body(format, news, 3)).unwrap();
-    let standard = written(WebhookFormat::Standard, &news);
-    assert_eq!(standard["type"], "event_prequeue_started");
-    assert_eq!(standard["timestamp"], "2026-11-27T07:50:00Z");
-    assert_eq!(
-        standard["text"],
-        "Room shop: the prequeue of event sale has begun. The event starts at 2026-11-27T08:00:00Z. (3 older news could \
-         not be delivered and were given up.)"
-    );
-    assert_eq!(
-        (&standard["data"]["room"], &standard["data"]["dropped"], &standard["data"]["active_users"]),
-        (&json!("shop"), &json!(3), &json!(5))
-    );
-    news.text = format!("<!channel> {}", "@everyone ".repeat(300));
-    let slack = written(WebhookFormat::Slack, &news);
-    assert!(slack["text"].as_str().unwrap().starts_with("&lt;!channel&gt; @everyone"));
-    assert_eq!(slack.as_object().unwrap().len(), 1);
-    let discord = written(WebhookFormat::Discord, &news);
-    assert!(discord["content"].as_str().unwrap().chars().count() <= 2_000);
-    assert_eq!(discord["allowed_mentions"]["parse"], json!([]));
-    let google = written(WebhookFormat::GoogleChat, &news);
-    assert!(google["text"].as_str().unwrap().ends_with("\nhttps://shop.example.com/__anteroom/?room=shop"));
-    assert_eq!(google.as_object().unwrap().len(), 1);
-    let teams = written(WebhookFormat::Teams, &news);
-    assert_eq!(teams["attachments"][0]["content"]["body"][0]["type"], "TextBlock");
 }
 
 fn webhooks(vars: &[(&str, Value)]) -> (Webhooks, Vec<ConfigError>) {

@@ -51,8 +51,9 @@ const CALM = { active: 0.31, entering: 0.22, waiting: 0, colos: ["FRA", "LHR", "
 const SCENARIOS = (begun) => ({
   sale: {
     crowd: FULL,
+    rush: begun - 33 * MINUTE,
     path: "/sale",
-    overrides: { total_active_users: [1000, 800, begun - 14 * MINUTE] },
+    overrides: { total_active_users: [1000, 800, begun - 11 * MINUTE] },
     deployed: { total_active_users: 800 },
   },
   quiet: { crowd: CALM, path: "/quiet" },
@@ -223,10 +224,14 @@ class Room {
       note("keep", field, this.value(field));
     }
     for (const [name, act] of Object.entries(asked.events ?? {})) {
-      const before = this.eventTimes.get(name);
+      const planned = this.#scenario.events.find((event) => event.name === name);
+      const times = ({ start, end }) => ({ start, end });
+      const current = () => times({ ...planned, ...this.eventTimes.get(name) });
+      const before = current();
       if (act === "clear") this.eventTimes.delete(name);
-      else this.eventTimes.set(name, { ...before, [act]: now, by, at: now });
-      this.#note({ at: now, by, kind: "event", field: name, before: null, after: act, deployed: null });
+      else this.eventTimes.set(name, { ...this.eventTimes.get(name), [act]: now, by, at: now });
+      const entry = { field: `events.${name}`, before, after: current(), deployed: times(planned) };
+      this.#note({ at: now, by, kind: "event", ...entry });
     }
     this.version += 1;
     this.#changed = now;
@@ -269,19 +274,32 @@ class Room {
     };
   }
 
+  /** What was in force at a time. */
+  #then(field, time) {
+    const kept = this.overrides.get(field);
+    return kept && time < kept.at ? kept.deployed_then : this.value(field);
+  }
+
   /** The figures of a moment. */
   #at(time) {
-    const { crowd } = this.#scenario;
-    const limit = this.value("total_active_users");
-    const rate = this.value("new_users_per_minute");
-    const isClosed = this.value("queue_all") && time >= this.#changed;
+    const { crowd, rush = 0 } = this.#scenario;
+    const limit = this.#then("total_active_users", time);
+    const rate = this.#then("new_users_per_minute", time);
+    const isClosed = this.#then("queue_all", time);
     // A crowd comes, stays and goes again.
     const swell = 0.82 + 0.18 * Math.sin(time / (23 * MINUTE)) * Math.sin(time / (7 * MINUTE));
     const shake = 1 - 0.03 * chance(Math.floor(time / (2 * SECOND)));
-    const active = Math.round(limit * crowd.active * shake * (crowd.waiting > 0 ? 1 : swell));
-    const waiting = Math.round(crowd.waiting * swell * (1 + 0.02 * chance(Math.floor(time / 4_000))));
-    const entered = isClosed ? 0 : rate * crowd.entering * (crowd.waiting > 0 ? 1 : swell);
-    return { active, waiting, entered: Math.round(entered * shake), limit, rate };
+    // Before it came, the room was as calm as others; it fills in some minutes, then people wait.
+    const came = Math.min(1, Math.max(0, (time - rush) / (6 * MINUTE)));
+    const queued = Math.min(1, Math.max(0, (time - rush - 4 * MINUTE) / (12 * MINUTE)));
+    const steady = crowd.waiting > 0 ? 1 : swell;
+    const active = Math.round(limit * shake * steady * (crowd.active * came + 0.24 * swell * (1 - came)));
+    const waiting = Math.round(
+      queued * crowd.waiting * swell * (1 + 0.02 * chance(Math.floor(time / (4 * SECOND)))),
+    );
+    const entering = crowd.entering * came + 0.3 * swell * (1 - came);
+    const entered = isClosed ? 0 : Math.round(rate * entering * steady * shake);
+    return { active, waiting, entered, limit, rate };
   }
 
   /** @returns the room's part of `GET status` */
@@ -406,7 +424,7 @@ class Room {
             rate: this.value("new_users_per_minute"),
           }
         : this.#at(time);
-      const isRehearsed = time >= this.#begun - 40 * MINUTE && time < this.#begun - 32 * MINUTE;
+      const isRehearsed = time >= this.#begun - 55 * MINUTE && time < this.#begun - 49 * MINUTE;
       const values = {
         active_users: active,
         active_users_max: Math.round(active * 1.01),
@@ -437,8 +455,8 @@ class Room {
   news(from, to) {
     const queueing = this.#scenario.crowd.waiting > 0;
     const known = [
-      ...(queueing ? [[this.#begun - 22 * MINUTE, "queueing_started", "The room has begun to queue"]] : []),
-      ...(queueing ? [[this.#begun - 9 * MINUTE, "wait_above", "The longest wait is above 5 minutes"]] : []),
+      ...(queueing ? [[this.#begun - 28 * MINUTE, "queueing_started", "The room has begun to queue"]] : []),
+      ...(queueing ? [[this.#begun - 21 * MINUTE, "wait_above", "The longest wait is above 5 minutes"]] : []),
       ...(this.#scenario.news ?? []),
     ];
     return known

@@ -181,10 +181,12 @@ export async function startDashboard({ port = 0, rooms = makeRooms(), problems =
       clearInterval(timer);
       sockets.delete(socket);
     });
-    stream.on("data", (frame) => {
+    stream.on("data", (frames) => {
       // A client sends nothing but short texts, masked: `ping`, or that it goes.
-      if ((frame[0] & 0x0f) === 8) stream.end();
-      else send(stream, "pong");
+      for (let at = 0; at + 1 < frames.length; at += 6 + (frames[at + 1] & 0x7f)) {
+        if ((frames[at] & 0x0f) === 8) stream.end();
+        else send(stream, "pong");
+      }
     });
   });
   await new Promise((listening, failed) => {
@@ -241,5 +243,5 @@ function send(stream, text) {
     head[1] = 127;
     head.writeBigUInt64BE(BigInt(payload.length), 2);
   }
-  if (!stream.destroyed) stream.write(Buffer.concat([head, payload]));
+  if (stream.writable) stream.write(Buffer.concat([head, payload]));
 }

@@ -10,8 +10,8 @@ use std::rc::Rc;
 use js_sys::futures::JsFuture;
 use js_sys::{Error as JsError, Promise};
 use serde::Serialize;
-use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::wasm_bindgen;
+use wasm_bindgen::{JsCast, JsValue};
 use web_sys::UrlSearchParams;
 use worker::{Env, Result, SqlStorageValue as Sql, State, Storage};
 
@@ -51,6 +51,22 @@ const TABLES: [&str; 4] = [
      next INTEGER NOT NULL DEFAULT 0, succeeded INTEGER NOT NULL DEFAULT 0, failed INTEGER NOT NULL DEFAULT 0, \
      reason TEXT NOT NULL DEFAULT '', dropped INTEGER NOT NULL DEFAULT 0, gone INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID",
 ];
+
+#[wasm_bindgen(module = "/src/edge/news.js")]
+extern "C" {
+    /// `news.js` says what they take and give.
+    #[wasm_bindgen(catch)]
+    fn words(kind: &str, data: &str) -> std::result::Result<String, JsValue>;
+    #[wasm_bindgen(catch)]
+    fn body(
+        format: &str,
+        kind: &str,
+        at: f64,
+        text: &str,
+        data: &str,
+        dropped: u32,
+    ) -> std::result::Result<String, JsValue>;
+}
 
 #[wasm_bindgen(module = "/src/edge/webhooks.js")]
 extern "C" {
@@ -158,9 +174,9 @@ impl Newsroom {
         let thresholds = settings.webhooks.thresholds(&self.room);
         look.thresholds = &thresholds;
         self.looked_at.set(look.now);
-        let (news, changed) = self.watch.borrow_mut().look(&look);
+        let (mut news, changed) = self.watch.borrow_mut().look(&look);
         if changed {
-            self.keep(&news, look.now)?;
+            self.keep(&mut news, look.now)?;
         }
         if let Some(again) = self.look_again_at() {
             self.alarm.plan(Job::News, again);
@@ -176,13 +192,16 @@ impl Newsroom {
     ///
     /// # Errors
     /// When storage fails.
-    pub async fn add(&self, news: &[News], time: u64) -> Result<()> {
+    pub async fn add(&self, news: &mut [News], time: u64) -> Result<()> {
         self.keep(news, time)?;
         self.alarm.wake(Job::Deliver, time, time, &self.storage).await
     }
 
     /// Writes down news, whom they are to be sent to, and the memory, in one turn.
-    fn keep(&self, news: &[News], time: u64) -> Result<()> {
+    fn keep(&self, news: &mut [News], time: u64) -> Result<()> {
+        for one in news.iter_mut() {
+            one.text = words(one.kind.name(), &serde_json::to_string(&one.data)?)?;
+        }
         if !self.has_tables.replace(true) {
             for table in TABLES {
                 self.run(table, vec![])?;
@@ -331,19 +350,16 @@ impl Newsroom {
             vec![name.into()],
         )?;
         let Some(row) = rows.first() else { return Ok(false) };
-        let Some(news) = read(row, 1) else {
-            self.run("DELETE FROM news_pending WHERE seq = ?", vec![number(row.number(0))])?;
-            return Ok(true);
-        };
+        let (at, id, kind, text, data) = (row.number(1), row.text(2), row.text(3), row.text(4), row.text(5));
         let (seq, tries, dropped) = (row.number(0), row.number(6) as u32 + 1, row.number(7));
         let chance = u32::from_le_bytes(random()?);
         let wait = |after: u64| delivery::wait_ms(tries, after, f64::from(chance) / f64::from(u32::MAX));
         self.plan_attempt(name, tries, time + wait(0), time).await?;
 
-        let body = delivery::body(webhook.format, &news, dropped);
+        let body = body(webhook.format.name(), kind, at as f64, text, data, dropped as u32)?;
         let seconds = time / 1_000;
-        let signature = receiver.secrets.as_ref().map(|secrets| secrets.sign(&news.id, seconds, &body));
-        let sent = start_send(&receiver.url, &news.id, &seconds.to_string(), signature, &body, ATTEMPT_MS);
+        let signature = receiver.secrets.as_ref().map(|secrets| secrets.sign(id, seconds, &body));
+        let sent = start_send(&receiver.url, id, &seconds.to_string(), signature, &body, ATTEMPT_MS);
         let answer = JsFuture::from(sent).await;
         let time = now();
         let (reason, retry_after) = match answer.map(|answer| answer.as_string().unwrap_or_default()) {
@@ -444,7 +460,7 @@ impl Newsroom {
             });
         let shown = Shown {
             room: &self.room,
-            news: news.iter().rev().filter_map(|row| read(row, 0)).collect(),
+            news: news.iter().rev().filter_map(read).collect(),
             webhooks: webhooks.collect(),
         };
         Ok((200, serde_json::to_string(&shown)?))
@@ -484,13 +500,12 @@ fn wants(webhook: &Webhook, room: &str, news: &News) -> bool {
 }
 
 /// News as they were stored.
-fn read(row: &Row, first_column: usize) -> Option<News> {
-    let text = |column: usize| row.text(first_column + column);
+fn read(row: &Row) -> Option<News> {
     Some(News {
-        at: row.number(first_column),
-        id: text(1).to_owned(),
-        kind: Kind::named(text(2))?,
-        text: text(3).to_owned(),
-        data: serde_json::from_str(text(4)).ok()?,
+        at: row.number(0),
+        id: row.text(1).to_owned(),
+        kind: Kind::named(row.text(2))?,
+        text: row.text(3).to_owned(),
+        data: serde_json::from_str(row.text(4)).ok()?,
     })
 }

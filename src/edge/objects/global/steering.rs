@@ -59,8 +59,8 @@ impl Global {
             let text = serde_json::to_string(&steering.unwrap_or_default())?;
             store(&self.state.storage(), STEERING, &text).await?;
             self.log(&log)?;
-            let news = [news::steered(&deployed, &log, self.version())];
-            self.newsroom.add(&news, now()).await?;
+            let mut news = [news::steered(&deployed, &log, self.version())];
+            self.newsroom.add(&mut news, now()).await?;
             self.tell_news(&news)?;
             self.spread().await?;
             self.changed(now()).await?;

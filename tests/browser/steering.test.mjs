@@ -1,0 +1,191 @@
+// Operators steer a room from the dashboard while a crowd of 500 is in it and newcomers arrive in three data centers: real
+// workerd, real Chromium. What visitors get is judged by when they asked: more than 3 seconds after a change, everybody
+// obeys it.
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { ADMIN_TOKEN, MINUTE, room, sleep, startWorld } from "../edge/world.mjs";
+import { startBrowser, Visitor } from "./room.mjs";
+
+const COLOS = ["AMS", "SIN", "GRU"];
+const CROWD = 500;
+const LIMIT = 1000;
+/** So long after a change everybody obeys it. */
+const OBEYED_MS = 3_000;
+/** A newcomer this often. */
+const PAUSE_MS = 200;
+const TOKEN = "the-token-of-anna-who-steers";
+
+describe("steering from the dashboard", () => {
+  let browser;
+  let world;
+  before(async () => {
+    browser = await startBrowser();
+    world = await startWorld({
+      rooms: { shop: room("/", { total_active_users: LIMIT, new_users_per_minute: 5 * LIMIT }) },
+      vars: { OPERATOR_TOKENS: `anna:steer:${TOKEN}` },
+      colos: Object.fromEntries(COLOS.map((colo) => [colo, 2])),
+    });
+  });
+  after(async () => {
+    await browser.close();
+    await world.close();
+  });
+
+  const api = async (path) => {
+    const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
+    const answer = await world.send({ path: `/__anteroom/${path}`, headers });
+    assert.equal(answer.status, 200, answer.body);
+    return JSON.parse(answer.body);
+  };
+  /** When the latest change was made, by the room's own clock. */
+  const changedAt = async (field, value) => {
+    const { entries } = await api("audit?room=shop&limit=1");
+    assert.equal(entries[0].field, field);
+    assert.deepEqual(entries[0].after, value);
+    assert.equal(entries[0].by, "anna");
+    return entries[0].at;
+  };
+
+  /** Visitors who come one after another, each once; what became of them. */
+  function startNewcomers() {
+    const seen = [];
+    const underway = new Set();
+    let count = 0;
+    const timer = setInterval(() => {
+      const where = { colo: COLOS[count % COLOS.length], worker: Math.floor(count / COLOS.length) % 2 };
+      count += 1;
+      const visit = world
+        .visitor({ ...where, path: "/new" })
+        .get()
+        .then(({ sent, fromOrigin, waiting }) => {
+          assert.ok(fromOrigin || waiting);
+          seen.push({ sent, colo: where.colo, entered: fromOrigin });
+        })
+        .finally(() => underway.delete(visit));
+      underway.add(visit);
+    }, PAUSE_MS);
+    const sentBetween = (from, to) => seen.filter(({ sent }) => sent > from && sent < to);
+    return {
+      /** Those who asked between two times; all of them have their answer. */
+      async between(from, to) {
+        await Promise.all(underway);
+        return sentBetween(from, to);
+      },
+      end: async () => {
+        clearInterval(timer);
+        await Promise.all(underway);
+      },
+    };
+  }
+
+  const inAllColos = (visits) => assert.deepEqual(new Set(visits.map(({ colo }) => colo)), new Set(COLOS));
+  const all = (visits, entered, what) => {
+    inAllColos(visits);
+    const wrong = visits.filter((visit) => visit.entered !== entered);
+    assert.deepEqual(wrong, [], what);
+  };
+
+  test("halves the limit and queues everybody, and all obey within 3 seconds, in three data centers", async (t) => {
+    const crowd = Array.from({ length: CROWD }, (_, index) =>
+      world.visitor({ colo: COLOS[index % COLOS.length], worker: index % 2 }),
+    );
+    for (let begin = 0; begin < CROWD; begin += 50)
+      await Promise.all(crowd.slice(begin, begin + 50).map((visitor) => visitor.get()));
+    // Whoever is in stays in, whatever operators do: each comes again every half a minute.
+    const outside = [];
+    let turn = 0;
+    const stay = setInterval(() => {
+      const visitor = crowd[turn % CROWD];
+      turn += 1;
+      visitor.get().then(
+        ({ fromOrigin }) => fromOrigin || outside.push(visitor),
+        (error) => outside.push(error),
+      );
+    }, 30_000 / CROWD);
+    t.after(() => clearInterval(stay));
+    const newcomers = startNewcomers();
+    t.after(newcomers.end);
+
+    const operator = await Visitor.of(browser);
+    t.after(() => operator.close());
+    operator.context.setDefaultTimeout(30_000);
+    const { page } = operator;
+    await page.goto(`${world.address()}/__anteroom/`);
+    await page.getByLabel("Token").fill(TOKEN);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByText(/● Live/).waitFor();
+    await page.getByRole("heading", { name: "Open" }).waitFor();
+    await page.waitForFunction(
+      (least) => Number(document.querySelector(".figure .big").textContent.replace(",", "")) >= least,
+      CROWD,
+    );
+    const calm = Date.now();
+    await sleep(3_000);
+
+    // Halved: there are more in than that.
+    await page.getByRole("button", { name: "Active users at once ½" }).click();
+    await page.getByText("Nobody is thrown out").waitFor();
+    await page.getByRole("button", { name: "Put in force" }).click();
+    await page.getByText("✓ In force in 3 of 3 colos (version 1)").waitFor();
+    const halved = await changedAt("total_active_users", LIMIT / 2);
+    all(await newcomers.between(calm, halved), true, "before the change everybody enters");
+    await page.locator("#chart-active .key", { hasText: `limit ${LIMIT / 2}` }).waitFor();
+    await page.getByRole("heading", { name: /Queueing/ }).waitFor();
+    await sleep(OBEYED_MS + 5_000);
+    const cleared = Date.now();
+    all(await newcomers.between(halved + OBEYED_MS, cleared), false, "nobody enters above half");
+
+    // Back to what was deployed.
+    await page.getByRole("button", { name: "Back to the deployed 1,000" }).click();
+    await page.getByText("✓ In force in 3 of 3 colos (version 2)").waitFor();
+    const back = await changedAt("total_active_users", LIMIT);
+    await sleep(OBEYED_MS + 3_000);
+    all(await newcomers.between(back + OBEYED_MS, Date.now()), true, "everybody enters again");
+
+    // Shut, and the room's own memory is lost meanwhile.
+    await page.getByRole("button", { name: "Queue everybody", exact: true }).click();
+    await page.getByRole("button", { name: "Yes, queue everybody" }).click();
+    await page.getByRole("heading", { name: /Shut/ }).waitFor();
+    await page.getByText("✓ In force in 3 of 3 colos (version 3)").waitFor();
+    const shut = await changedAt("queue_all", true);
+    await sleep(OBEYED_MS);
+    await world.restart("Global", "shop");
+    await page.getByText(/● Live/).waitFor();
+    await sleep(5_000);
+    const reopened = Date.now();
+    all(
+      await newcomers.between(shut + OBEYED_MS, reopened),
+      false,
+      "nobody enters while everybody is queued",
+    );
+
+    // A reload keeps everything: what is steered, who did it, the marks on the time line.
+    await page.reload();
+    await page.getByText("■ Everybody is queued").waitFor();
+    await page.getByText(/Deployed: off. Steered by anna/).waitFor();
+    await page.locator(".marks li", { hasText: "anna set Queue everybody to on, it was off" }).waitFor();
+    await page.locator(".marks li", { hasText: "anna set Active users at once to 500" }).waitFor();
+    await page.getByRole("button", { name: "Let people in again" }).click();
+    await page.getByRole("button", { name: "Yes, let them in" }).click();
+    await page.getByText("✓ In force in 3 of 3 colos (version 4)").waitFor();
+    const ended = await changedAt("queue_all", false);
+    await sleep(OBEYED_MS + 5_000);
+    all(await newcomers.between(ended + OBEYED_MS, Date.now()), true, "everybody enters again");
+    assert.deepEqual(outside, [], "whoever is in stays in");
+
+    // Each minute since the first visitor is recorded, with the limits of its time, over the restart.
+    const end = Math.ceil(Date.now() / MINUTE) * MINUTE;
+    await sleep(end + 15_000 - Date.now());
+    const first = Math.floor(calm / MINUTE) * MINUTE;
+    const { fields, rows } = await api(
+      `history?room=shop&from=${first}&to=${end}&resolution=minute&fields=active_users_max,total_active_users`,
+    );
+    assert.deepEqual(fields, ["active_users_max", "total_active_users"]);
+    assert.deepEqual(
+      rows.map(([minute]) => minute),
+      Array.from({ length: (end - first) / MINUTE }, (_, index) => first + index * MINUTE),
+    );
+    for (const [minute, active] of rows)
+      assert.ok(active >= CROWD, `${active} at ${new Date(minute).toISOString()}`);
+  });
+});
