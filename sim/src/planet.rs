@@ -860,6 +860,10 @@ impl Planet {
         };
         if !matches!(standing, Standing::Active(_)) {
             self.look_into_cache(colo, worker);
+            if self.rooms[self.version(colo, worker)].suspended {
+                self.past(colo, worker, visitor, twin);
+                return;
+            }
         }
         if let Some(pages) = &mut self.pages {
             let here = &self.visitors[visitor as usize];
