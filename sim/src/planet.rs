@@ -936,7 +936,7 @@ impl Planet {
 
     /// The room is off: the request goes past it, and nobody is counted.
     fn past(&mut self, colo: u16, worker: u16, visitor: u32, twin: bool) {
-        self.listen(colo, worker);
+        self.listen(colo, worker, false);
         let now = self.now();
         let length = self.exponential(self.behaviour.visit_seconds * 1_000.0) as u64;
         let here = &mut self.visitors[visitor as usize];
@@ -1053,10 +1053,10 @@ impl Planet {
     }
 
     /// The same when nobody waits for the answer, if it is time to.
-    fn listen(&mut self, colo: u16, worker: u16) {
+    fn listen(&mut self, colo: u16, worker: u16, inside: bool) {
         let own = self.local(colo);
-        let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
-        if desk.keeper.hears(own) {
+        let keeper = &mut self.colos[usize::from(colo)].workers[usize::from(worker)].keeper;
+        if if inside { keeper.listens(own) } else { keeper.hears(own) } {
             self.ask_what_is_new(colo, worker, REPORT_DEADLINE_MS);
         }
     }
@@ -1325,7 +1325,7 @@ impl Planet {
         if moved {
             let (from, entered) = (ticket.last_check_in, ticket.accepted_at);
             self.note(colo, worker, CheckIn::Move { id: ticket.id, from, at: now, entered });
-            self.listen(colo, worker);
+            self.listen(colo, worker, true);
         }
         let true_now = self.now();
         let session = self.room.at(true_now).0.session_ms();

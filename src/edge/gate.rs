@@ -13,7 +13,7 @@ use super::passport::{
     Carrier, HeaderLine, Passport, Revocable, TICKET_HEADER, is_revoked, remember_revoked,
 };
 use super::platform::{colo, likely_colo};
-use super::room_worker::{Place, is_due_to_hear, note_bypassed, steered, time_in};
+use super::room_worker::{Hears, Place, is_due_to_hear, note_bypassed, steered, time_in};
 use super::settings::Settings;
 use super::{bypass, health, operator, own, rehearsal, turnstile};
 use crate::answer::{self, DrawFacts, Estimate, EventView, WaitingView};
@@ -71,7 +71,7 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         // An operator may have switched it on.
         if is_due_to_hear(&room.name) {
             let colo = likely_colo(&request.inner);
-            Place::new(deployed, colo, host, &env, &settings).listen(&context);
+            Place::new(deployed, colo, host, &env, &settings).listen(false, &context);
         }
         return not_ours(&request);
     }
@@ -257,8 +257,8 @@ impl Visit {
         let standing = |visit: &Self| best(&tickets, &visit.place.room, visit.place.time());
         let judged = if self.is_suspended() {
             return Ok(NOT_OURS);
-        } else if hears {
-            let (judged, ()) = both(self.judge(standing(&self), None), self.place.hear()).await;
+        } else if hears != Hears::Knows {
+            let (judged, ()) = both(self.judge(standing(&self), None), self.place.hear(hears)).await;
             if !self.renew() {
                 judged?
             } else if self.is_suspended() {
@@ -375,7 +375,7 @@ impl Visit {
             entered: ticket.accepted_at,
         };
         self.place.note(check_in, false, &self.context);
-        self.place.listen(&self.context);
+        self.place.listen(true, &self.context);
         let moved = ticket.checked_in(time);
         let line = self.ticket_line(&moved)?;
         self.admit(&moved, Some(line))

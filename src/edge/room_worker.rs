@@ -40,9 +40,6 @@ const KEPT_AT: &str = "anteroom-kept-at";
 const CACHE_SECONDS: u32 = 10;
 /// Visitors who wait for a colleague's call look for its answer so often, in milliseconds.
 const LOOK_MS: u64 = 4;
-/// What is new must be heard within so long, in milliseconds: visitors wait for it. A data center that sleeps has to ask
-/// Global, up to 300 ms away: with less, its first visitor would enter a closed room.
-const HEAR_DEADLINE_MS: u64 = 500;
 /// A report is tried so often by one request: every second, while the platform lets it go on.
 const REPORT_TRIES: usize = 25;
 /// A report may take so long; visitors do not wait for it, in milliseconds.
@@ -60,6 +57,17 @@ pub struct RoomWorker {
     addresses: Addresses,
     /// The room as operators have it, and by which version of what they have changed.
     steered: Option<(u32, Rc<Room>)>,
+}
+
+/// How a visitor hears what is new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hears {
+    /// The data center has told a moment ago.
+    Knows,
+    /// By asking it.
+    Asks,
+    /// Somebody else asks just now.
+    Waits,
 }
 
 /// Which room in which colo, and how to call its objects.
@@ -182,19 +190,40 @@ impl Place {
         true
     }
 
-    /// Whether to ask the data center what is new, by [`Place::hear`]. Who asks must call.
-    pub fn hears(&self) -> bool {
+    /// What a visitor who is not in has to do to hear what is new. Who asks must call [`Place::hear`].
+    pub fn hears(&self) -> Hears {
         let time = now();
-        self.with(|worker| worker.keeper.hears(time)).unwrap_or(false)
+        let hears = self.with(|worker| {
+            if worker.keeper.hears(time) {
+                Hears::Asks
+            } else if worker.keeper.is_asking(self.deadline_ms, time) {
+                Hears::Waits
+            } else {
+                Hears::Knows
+            }
+        });
+        hears.unwrap_or(Hears::Knows)
     }
 
-    /// Asks the data center what is new, for a visitor who waits for it.
-    pub async fn hear(&self) {
-        // Where nothing is known the data center may have to be made first.
-        let knows = self.known().is_some();
-        let deadline_ms =
-            if knows { self.deadline_ms.min(HEAR_DEADLINE_MS) } else { WAKING * self.deadline_ms };
-        self.hear_within(deadline_ms).await;
+    /// Asks the data center what is new, or waits for the answer to somebody else's question.
+    pub async fn hear(&self, hears: Hears) {
+        match hears {
+            Hears::Knows => {}
+            Hears::Asks => {
+                // Where nothing is known the data center may have to be made first.
+                let patience = if self.known().is_some() { 1 } else { WAKING };
+                self.hear_within(patience * self.deadline_ms).await;
+            }
+            Hears::Waits => {
+                let is_asking = || {
+                    let time = now();
+                    self.with(|worker| worker.keeper.is_asking(self.deadline_ms, time)).unwrap_or(false)
+                };
+                while is_asking() {
+                    pause(LOOK_MS).await;
+                }
+            }
+        }
     }
 
     async fn hear_within(&self, deadline_ms: u64) {
@@ -202,9 +231,12 @@ impl Place {
         let _ = self.with(|worker| worker.keeper.heard(heard, now()));
     }
 
-    /// The same behind the visitor's back, if it is time to.
-    pub fn listen(&self, context: &Context) {
-        if self.hears() {
+    /// Asks behind the visitor's back, if it is time to. `inside`: the visitor is in, so there is no haste.
+    pub fn listen(&self, inside: bool, context: &Context) {
+        let time = now();
+        let listens =
+            self.with(|worker| if inside { worker.keeper.listens(time) } else { worker.keeper.hears(time) });
+        if listens.unwrap_or(false) {
             let here = self.clone();
             context.wait_until(async move {
                 here.hear_within(REPORT_DEADLINE_MS).await;

@@ -19,6 +19,8 @@ const LOOK_MS: u64 = 1_000;
 
 /// What the data center has not said for so long may have changed: an operator may have, in milliseconds.
 const HEARD_MS: u64 = 2_000;
+/// The same where only users come who are in, in milliseconds.
+const LISTENS_MS: u64 = 10_000;
 /// After a question that the data center did not answer it is left alone for so long, in milliseconds.
 const UNANSWERED_MS: u64 = 5_000;
 
@@ -58,6 +60,8 @@ pub struct Keeper {
     looked_into_cache: u64,
     asked_data_center: u64,
     deaf_until: u64,
+    /// A question to the data center is under way.
+    asking: bool,
     counter_hint: Hint,
     anywhere_hint: Hint,
     fallback: Fallback,
@@ -108,8 +112,20 @@ impl Keeper {
         let asks = self.is_due_to_hear(now);
         if asks {
             self.asked_data_center = now;
+            self.asking = true;
         }
         asks
+    }
+
+    /// Whether somebody else's question is under way that has not lasted for so many milliseconds yet.
+    pub fn is_asking(&self, patience_ms: u64, now: u64) -> bool {
+        self.asking && now < self.asked_data_center + patience_ms
+    }
+
+    /// The same for those who are in: what may have changed concerns them little.
+    pub fn listens(&mut self, now: u64) -> bool {
+        let old = self.state.as_ref().is_none_or(|state| now >= state.received_at + LISTENS_MS);
+        old && self.hears(now)
     }
 
     /// Whether it is time to.
@@ -120,6 +136,7 @@ impl Keeper {
 
     /// Whether the data center has answered a question at `now`.
     pub fn heard(&mut self, answered: bool, now: u64) {
+        self.asking = false;
         self.deaf_until = if answered { 0 } else { now + UNANSWERED_MS };
     }
 
