@@ -291,7 +291,11 @@ fn global(room: &Room, log: &Log<'_>, replayed: &mut Replayed, heard: &mut Mail)
                 if let Some(given) = asked.given {
                     global.anywhere_gave(given);
                 }
-                ("Global's answer to Anywhere", global.state(room, None, asked.minute, last))
+                let colo = Some(asked.colo.as_str()).filter(|colo| !colo.is_empty());
+                if let Some(colo) = colo {
+                    global.answered(colo, first);
+                }
+                ("Global's answer to Anywhere", global.state(room, colo, asked.minute, last))
             }
             _ => continue,
         };
@@ -327,7 +331,17 @@ fn data_center(
                 replayed.compare("DataCenter's answer to a report", log.name, event.index, was, &is);
             }
             (Some(STATE), Some((200, was))) => {
-                let is = bytes(&StateAnswer { v: VERSION, state: data_center.state(first) })?;
+                let last = readings.last().copied().unwrap_or(first);
+                for (index, tick) in event.ticks.iter().enumerate() {
+                    if let (Tick::Heard(STATE, Some(body)), Some(Tick::Now(now))) =
+                        (tick, event.ticks.get(index + 1))
+                        && let Some(key) = wire::decode::<StateAnswer>(body).map_err(cannot)?.state
+                    {
+                        data_center.hear(key, *now);
+                    }
+                }
+                data_center.asked(last);
+                let is = bytes(&StateAnswer { v: VERSION, state: data_center.state(last) })?;
                 replayed.compare("DataCenter's state key", log.name, event.index, was, &is);
             }
             (Some(""), _) => {
