@@ -1056,7 +1056,8 @@ impl Planet {
     fn listen(&mut self, colo: u16, worker: u16, inside: bool) {
         let own = self.local(colo);
         let keeper = &mut self.colos[usize::from(colo)].workers[usize::from(worker)].keeper;
-        if if inside { keeper.listens(own) } else { keeper.hears(own) } {
+        let listens = if inside { keeper.listens(own) } else { keeper.hears(own) };
+        if listens {
             self.ask_what_is_new(colo, worker, REPORT_DEADLINE_MS);
         }
     }
