@@ -35,7 +35,7 @@ pub struct Record {
     pub total_active_users: u64,
     /// The limit of new users in force, summed up.
     pub new_users_per_minute: u64,
-    /// What happened: by [`Count`], and the classes of times from [`WAITS`] and [`ENDED`] on.
+    /// What happened: by [`Count`], and the classes of times from `WAITS` and `ENDED` on.
     pub tallies: SlotCounts,
 }
 

@@ -277,7 +277,8 @@ function follow() {
 
 async function loadRooms() {
   try {
-    const answer = await get("status");
+    // A look at the names of all rooms must not make all of them report as if somebody watched.
+    const answer = await get("status", { watch: "false" });
     const before = rooms.map(({ name }) => name).join();
     rooms = answer.rooms;
     renderProblems(answer.problems ?? []);

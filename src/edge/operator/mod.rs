@@ -18,7 +18,7 @@ use super::settings::Settings;
 use super::{dashboard, draws, events, health, own, rehearsal};
 use crate::answer;
 use crate::operator::{Admitted, Refusal, Target};
-use crate::pipeline::messages::{AUDIT, NEWS, STEER};
+use crate::pipeline::messages::{AUDIT, NEWS, STEER, UNWATCHED};
 
 /// Our own paths begin so, on every host that a room covers.
 pub const ROOT: &str = "/__anteroom/";
@@ -52,7 +52,7 @@ pub async fn handle(
             Some(operator) => {
                 // The dashboard asks for it itself, and nobody has to wait for a room that does not answer.
                 let status = match query(request, "figures") {
-                    Some(_) => status::status(None, Some(operator), env, settings).await?,
+                    Some(_) => status::status(None, UNWATCHED, Some(operator), env, settings).await?,
                     None => String::new(),
                 };
                 dashboard::page(operator, &status)
@@ -71,7 +71,9 @@ pub async fn handle(
                 Ok(only) => only,
                 Err(refusal) => return reply::refuse(&refusal),
             };
-            let text = status::status(only, operator, env, settings).await?;
+            let watches = query(request, "watch").is_none_or(|watch| watch != "false");
+            let how = if watches { "" } else { UNWATCHED };
+            let text = status::status(only, how, operator, env, settings).await?;
             reply::json(200, wanted(text).as_deref())
         }
         Target::History => history::history(request, caller.is_head(), env, settings).await,

@@ -13,15 +13,16 @@ use crate::pipeline::messages::{LOOK, OperatorAnswer, OperatorAsk, VERSION};
 /// An operator waits longer than a visitor, in milliseconds.
 pub const DEADLINE_MS: u64 = 5_000;
 
-/// What all rooms do, as JSON; or `only` one of them.
+/// What all rooms do, as JSON; or `only` one of them. `query`: as `messages::LOOK` says.
 pub async fn status(
     only: Option<&Room>,
+    query: &'static str,
     operator: Option<&Operator>,
     env: &Env,
     settings: &Settings,
 ) -> Result<String> {
     let wanted = settings.rooms.iter().filter(|room| only.is_none_or(|only| only.name == room.name));
-    let rooms = all(wanted.map(|room| Box::pin(of_room(room, env)) as Local<_>).collect()).await;
+    let rooms = all(wanted.map(|room| Box::pin(of_room(room, env, query)) as Local<_>).collect()).await;
     Ok(format!(
         "{{\"now\":{},\"operator\":{},\"problems\":{},\"rooms\":[{}]}}",
         now(),
@@ -41,8 +42,8 @@ struct Silent<'a> {
 }
 
 /// One room's status, as JSON; what fails is its `error`.
-async fn of_room(room: &Room, env: &Env) -> String {
-    match look(room, env, "").await {
+async fn of_room(room: &Room, env: &Env, query: &str) -> String {
+    match look(room, env, query).await {
         Ok(status) => status,
         Err(error) => {
             let (name, path, host) = (&room.name, &room.path, room.host.as_deref());

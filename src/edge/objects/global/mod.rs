@@ -19,6 +19,7 @@ use worker::{
 use super::{Home, load, no_such_route, store, stored_value};
 use crate::edge::calls::{answer, message};
 use crate::edge::clock::now;
+use crate::edge::platform::log_error;
 use crate::edge::settings::Settings;
 use crate::history::{HISTORY, HistoryAsk, TOTALS};
 use crate::news::Look;
@@ -39,6 +40,8 @@ const META: &str = "meta";
 const ORIGIN_KEY: &str = "origin";
 /// Storage keys of the colos' reports begin so.
 const COLO: &str = "colo/";
+/// A job that has failed is tried again after so long, in milliseconds.
+const AGAIN_MS: u64 = 5_000;
 /// Reports are stored so long after they came, in milliseconds: live colos send newer ones before that is needed.
 const STORE_MS: u64 = 5_000;
 
@@ -217,15 +220,21 @@ impl DurableObject for Global {
                 continue;
             }
             let next = match job {
-                Job::Spread => self.spread_again().await?,
-                Job::Live => self.send_status(time),
-                Job::Store => self.store_reports().await?,
-                Job::Record => self.record().await?,
-                Job::News => self.look_without_reports(time).await?,
-                Job::Deliver => self.deliver(time)?,
+                Job::Spread => self.spread_again().await,
+                Job::Live => Ok(self.send_status(time)),
+                Job::Store => self.store_reports().await,
+                Job::Record => self.record().await,
+                Job::News => self.look_without_reports(time).await,
+                Job::Deliver => self.deliver(time),
             };
-            if let Some(next) = next {
-                self.alarm.plan(job, next);
+            match next {
+                Ok(Some(next)) => self.alarm.plan(job, next),
+                Ok(None) => {}
+                // One job's failure must not hold up the others.
+                Err(error) => {
+                    log_error(&format!("alarm: {error}"));
+                    self.alarm.plan(job, time + AGAIN_MS);
+                }
             }
         }
         if let Some(next) = self.next_record() {
