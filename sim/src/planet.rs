@@ -40,8 +40,6 @@ const COUNTER_MARGIN_MS: u64 = 50;
 const HOLD_AGAIN_MS: u64 = 250;
 /// A state key stays so long in the cache, in milliseconds.
 const CACHED_MS: u64 = 10_000;
-/// A worker waits for what is new so long, in milliseconds: as long as a data center that sleeps needs to ask Global.
-const HEAR_DEADLINE_MS: u64 = 500;
 /// So many times its deadline where it knows nothing.
 const WAKING: u64 = 3;
 /// Nobody waits for a report, so it may take so long, in milliseconds.
@@ -879,8 +877,7 @@ impl Planet {
         let asks = !matches!(standing, Standing::Active(_)) && desk.keeper.hears(own);
         // Where nothing is known the data center may have to be made first.
         let deadline = self.setup.deadline_ms;
-        let deadline =
-            if desk.keeper.state().is_some() { deadline.min(HEAR_DEADLINE_MS) } else { WAKING * deadline };
+        let deadline = if desk.keeper.state().is_some() { deadline } else { WAKING * deadline };
         let hears = asks.then(|| (self.ask_what_is_new(colo, worker, deadline), known));
         let request = Request {
             visitor,
@@ -1415,7 +1412,7 @@ impl Planet {
         let bucket = queue_bucket(&self.room, &self.draw_key, ticket.bucket, ticket.id);
         let true_now = self.now();
         let random = self.rng.f64();
-        let state = self.colos[usize::from(colo)].workers[usize::from(worker)].keeper.state();
+        let state = self.colos[usize::from(colo)].workers[usize::from(worker)].keeper.state_to_tell();
         let time = state.map_or(now, |state| state.global_time(now));
         let key = state.map(|state| &state.key);
         let estimate = key

@@ -296,11 +296,10 @@ impl Place {
     /// The state key for somebody who waits: from the data center, if this worker's is too old. Keeps what comes.
     pub async fn state_to_tell(&self) -> Option<Clocked> {
         let time = now();
-        if !self.with(|worker| worker.keeper.asks_data_center(&self.room, time)).unwrap_or(false) {
-            return self.known();
+        if self.with(|worker| worker.keeper.asks_data_center(&self.room, time)).unwrap_or(false) {
+            self.ask_data_center(self.deadline_ms).await;
         }
-        self.ask_data_center(self.deadline_ms).await;
-        self.known()
+        self.with(|worker| worker.keeper.state_to_tell().cloned()).ok().flatten()
     }
 
     /// Asks the data center for the state key, and keeps it, for the colo's other isolates too. Returns whether it has

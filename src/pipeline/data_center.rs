@@ -91,6 +91,8 @@ pub struct DataCenter {
     state: Option<Clocked>,
     reported_at: u64,
     pushed_at: u64,
+    /// Global has answered a push of this start.
+    counted: bool,
     dirty: bool,
     haste: Haste,
     /// That of the last push.
@@ -121,6 +123,7 @@ impl DataCenter {
             state: None,
             reported_at: 0,
             pushed_at: 0,
+            counted: false,
             dirty: false,
             haste: Haste::None,
             pushed: Haste::None,
@@ -223,9 +226,11 @@ impl DataCenter {
 
     /// The state key to hand to a worker, once there is one.
     pub fn state(&self, now: u64) -> Option<StateKey> {
-        self.state
-            .as_ref()
-            .map(|state| StateKey { colo_workers: self.active_workers(now), ..state.passed_on(now) })
+        self.state.as_ref().map(|state| StateKey {
+            colo_workers: self.active_workers(now),
+            uncounted: !self.counted,
+            ..state.passed_on(now)
+        })
     }
 
     fn active_workers(&self, now: u64) -> u32 {
@@ -371,6 +376,7 @@ impl DataCenter {
     /// Takes in Global's answer.
     pub fn pushed(&mut self, state: Option<StateKey>, now: u64) {
         self.failures = 0;
+        self.counted = true;
         if let Some(key) = state {
             self.hear(key, now);
         }

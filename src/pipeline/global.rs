@@ -539,6 +539,7 @@ impl Global {
             held: self.origin.hold.is_held(),
             steering: self.overrides.clone(),
             watched: self.watched,
+            uncounted: false,
         }
     }
 

@@ -74,6 +74,11 @@ impl Keeper {
         self.state.as_ref()
     }
 
+    /// The state key by which somebody is told a wait.
+    pub fn state_to_tell(&self) -> Option<&Clocked> {
+        self.state.as_ref().filter(|state| !state.key.uncounted)
+    }
+
     /// Keeps the newer of two state keys.
     pub fn learn(&mut self, state: Clocked) {
         if self.state.as_ref().is_none_or(|mine| mine.key.taken_at <= state.key.taken_at) {

@@ -88,6 +88,9 @@ pub struct StateKey {
     /// An operator looks: what is counted must be reported soon, however calm the room is.
     #[serde(default)]
     pub watched: bool,
+    /// The holder's colo has just woken up, and its users are not counted yet: nobody is told a wait by it.
+    #[serde(default)]
+    pub uncounted: bool,
 }
 
 /// A state key and when it was received, by the holder's own clock.
