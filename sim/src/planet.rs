@@ -1412,7 +1412,7 @@ impl Planet {
         let bucket = queue_bucket(&self.room, &self.draw_key, ticket.bucket, ticket.id);
         let true_now = self.now();
         let random = self.rng.f64();
-        let state = self.colos[usize::from(colo)].workers[usize::from(worker)].keeper.state_to_tell();
+        let state = self.colos[usize::from(colo)].workers[usize::from(worker)].keeper.state_to_tell(now);
         let time = state.map_or(now, |state| state.global_time(now));
         let key = state.map(|state| &state.key);
         let estimate = key

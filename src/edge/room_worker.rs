@@ -299,7 +299,8 @@ impl Place {
         if self.with(|worker| worker.keeper.asks_data_center(&self.room, time)).unwrap_or(false) {
             self.ask_data_center(self.deadline_ms).await;
         }
-        self.with(|worker| worker.keeper.state_to_tell().cloned()).ok().flatten()
+        let time = now();
+        self.with(|worker| worker.keeper.state_to_tell(time).cloned()).ok().flatten()
     }
 
     /// Asks the data center for the state key, and keeps it, for the colo's other isolates too. Returns whether it has

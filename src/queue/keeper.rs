@@ -17,6 +17,8 @@ const FRESH_MS: u64 = 2_000;
 /// A newer state key is looked for so often, in the cache and at the data center, in milliseconds.
 const LOOK_MS: u64 = 1_000;
 
+/// A calm room's state tells a wait for so long, in milliseconds.
+const TELLS_MS: u64 = 4_000;
 /// What the data center has not said for so long may have changed: an operator may have, in milliseconds.
 const HEARD_MS: u64 = 2_000;
 /// The same where only users come who are in, in milliseconds.
@@ -74,9 +76,11 @@ impl Keeper {
         self.state.as_ref()
     }
 
-    /// The state key by which somebody is told a wait.
-    pub fn state_to_tell(&self) -> Option<&Clocked> {
-        self.state.as_ref().filter(|state| !state.key.uncounted)
+    /// The state key by which somebody is told a wait. One that still says that the room is calm, though people wait, would
+    /// tell too short a wait.
+    pub fn state_to_tell(&self, now: u64) -> Option<&Clocked> {
+        let overtaken = |state: &Clocked| state.key.level == Level::Calm && state.age(now) > TELLS_MS;
+        self.state.as_ref().filter(|state| !state.key.uncounted && !overtaken(state))
     }
 
     /// Keeps the newer of two state keys.
