@@ -226,8 +226,8 @@ impl Global {
 
     /// Whether an operator looks. Then all colos report soon, however calm the room is.
     pub fn watch(&mut self, watched: bool) {
-        self.watched = watched;
-        if !watched {
+        // Asked with every push: it costs nothing while nothing changes.
+        if std::mem::replace(&mut self.watched, watched) && !watched {
             for (_, colo) in self.colos.iter_mut() {
                 colo.watched = false;
             }
