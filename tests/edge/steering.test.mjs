@@ -56,6 +56,7 @@ describe("steering", { concurrency: true }, () => {
         words: room("/words", { queue_all: true }),
         sale: room("/sale"),
         kept: room("/kept", { total_active_users: 100 }),
+        watched: room("/watched"),
       },
       vars: {
         OPERATOR_TOKENS: "anna:steer:annas-token-of-the-tests, wall:view:walls-token-of-the-tests",
@@ -171,6 +172,28 @@ describe("steering", { concurrency: true }, () => {
     await steer(world, "sale", { events: { drop: "clear" } });
     await sleep(IN_FORCE);
     for (const answer of await newcomers(world, "/sale")) assert.ok(answer.waiting, "before the event again");
+  });
+
+  test("data centers are told that somebody looks, and whoever looks is told what changes", async () => {
+    await newcomers(world, "/watched");
+    await eventually("all colos have reported", async () => {
+      const calls = await world.calls("watched");
+      return new Set(calls.filter(({ route }) => route === "/report").map(({ name }) => name)).size === 3;
+    });
+    const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
+    const address = world.address("AMS").replace("http", "ws");
+    const socket = new WebSocket(`${address}/__anteroom/live?room=watched`, { headers });
+    const messages = [];
+    socket.addEventListener("message", ({ data }) => messages.push(JSON.parse(data)));
+    const [first] = await eventually("the first message", () => messages.length > 0 && messages);
+    assert.deepEqual([first.type, first.room.name, first.room.watched], ["room", "watched", true]);
+    await eventually("all colos have heard", async () => {
+      const calls = await world.calls("watched");
+      return new Set(calls.filter(({ route }) => route === "/hear").map(({ name }) => name)).size === 3;
+    });
+    await steer(world, "watched", { set: { queue_all: true } });
+    await eventually("the change", () => messages.some(({ room }) => room?.queue_all));
+    socket.close();
   });
 
   test("bad values change nothing and say what is wrong", async () => {

@@ -32,9 +32,11 @@ impl Global {
             return Response::error("too many operators look already", 503);
         }
         let pair = WebSocketPair::new()?;
+        let time = now();
+        let was_watched = self.is_watched(time);
         self.state.accept_web_socket(&pair.server);
-        pair.server.send_with_str(self.live_text(now()))?;
-        self.look_at(now()).await?;
+        self.begin_to_look(was_watched, time).await?;
+        pair.server.send_with_str(self.live_text(time))?;
         Response::from_websocket(pair.client)
     }
 
@@ -42,6 +44,11 @@ impl Global {
     pub(super) async fn look_at(&self, time: u64) -> Result<()> {
         let was_watched = self.is_watched(time);
         self.looked_at.set(time);
+        self.begin_to_look(was_watched, time).await
+    }
+
+    /// Tells the colos, unless they know.
+    async fn begin_to_look(&self, was_watched: bool, time: u64) -> Result<()> {
         if !was_watched && self.is_watched(time) {
             self.spread_again().await?;
         }
