@@ -176,9 +176,10 @@ describe("steering", { concurrency: true }, () => {
 
   test("data centers are told that somebody looks, and whoever looks is told what changes", async () => {
     await newcomers(world, "/watched");
-    await eventually("all colos have reported", async () => {
-      const calls = await world.calls("watched");
-      return new Set(calls.filter(({ route }) => route === "/report").map(({ name }) => name)).size === 3;
+    await eventually("all colos are known", async () => {
+      const { rooms } = (await operator(world, "status?room=watched&watch=false")).json;
+      assert.equal(rooms[0].watched, false, "that was only a look");
+      return rooms[0].colos.length === 3;
     });
     const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
     const address = world.address("AMS").replace("http", "ws");
