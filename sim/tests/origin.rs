@@ -28,12 +28,14 @@ fn hidden_capacity() -> f64 {
     free.room.insert("total_active_users".to_owned(), toml::Value::Integer(3_000));
     free.room.insert("new_users_per_minute".to_owned(), toml::Value::Integer(6_000));
     free.room.remove("limits");
-    let points = run(&free, 1).points;
-    let steady = points.iter().filter(|point| (360..600).contains(&point.second));
     let (mut asked, mut users) = (0.0, 0.0);
-    for point in steady {
-        asked += point.asked as f64 / 5.0;
-        users += point.active as f64;
+    // One run alone is up to two percent off.
+    for seed in 1..=6 {
+        let points = run(&free, seed).points;
+        for point in points.iter().filter(|point| (360..600).contains(&point.second)) {
+            asked += point.asked as f64 / 5.0;
+            users += point.active as f64;
+        }
     }
     best / (asked / users)
 }
@@ -56,8 +58,8 @@ fn adaptive_limits_find_a_hidden_capacity_in_five_minutes() {
             "capacity {capacity:.0}: {found:.3} of it found, later {later:.3}, failed {:.4}",
             failed(&all)
         );
-        // The capacity itself is measured in a calm room, where users are counted late: it is not exact to the percent.
-        assert!((found - 1.0).abs() <= 0.12 && (later - 1.0).abs() <= 0.1);
+        // The capacity is measured too, and not exact to the percent.
+        assert!((found - 1.0).abs() <= 0.105 && (later - 1.0).abs() <= 0.1);
         assert!(failed(&all) <= 0.001, "the search itself costs nobody a page");
         let best = passed.between(360, 600).served as f64 / 240.0 / 200.0;
         println!("served {best:.3} of the origin's best");

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use super::clock::now;
 use super::settings::Settings;
 use crate::config::{Event, Room, rfc3339};
+use crate::steering::phase_name;
 
 #[derive(Serialize)]
 struct EventStatus<'a> {
@@ -37,21 +38,10 @@ pub fn list(settings: &Settings) -> String {
 }
 
 fn status<'a>(room: &'a Room, event: &'a Event, time: u64) -> EventStatus<'a> {
-    let phase = if event.suspended || room.suspended {
-        "suspended"
-    } else if time < event.begin() {
-        "upcoming"
-    } else if time < event.start {
-        "prequeueing"
-    } else if time < event.end {
-        "active"
-    } else {
-        "over"
-    };
     EventStatus {
         name: &event.name,
         room: &room.name,
-        phase,
+        phase: phase_name(room, event, time),
         event_start_time: rfc3339(event.start),
         event_end_time: rfc3339(event.end),
         prequeue_start_time: event.prequeue.map(rfc3339),
