@@ -491,10 +491,10 @@ class World {
     return new Visitor(this, options);
   }
 
-  /** What operators see; `room`: that room's state alone. */
+  /** What operators see; `room`: that room alone, so that nobody looks at the others. */
   async status(room) {
     const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
-    const answer = await this.send({ path: "/__anteroom/status", headers });
+    const answer = await this.send({ path: `/__anteroom/status${room ? `?room=${room}` : ""}`, headers });
     const status = JSON.parse(answer.body);
     return room ? status.rooms.find(({ name }) => name === room) : status;
   }
