@@ -1,9 +1,12 @@
-//! `rate_window = "sliding"`: the pool of `leases` counts a ticket for 60 seconds, however it learns of it.
+//! What a ticket of `leases` counts for: the minute in which it reaches its visitor, and with `rate_window = "sliding"`
+//! 60 seconds, however the pool learns of it.
 
 use anteroom::config::{RateWindow, Room, SlotStrategy};
 use anteroom::pipeline::Global;
 use anteroom::pipeline::wire::{decode, encode};
-use anteroom::queue::{Group, LeaseAsk, Pool, SavedPool, minute_of};
+use anteroom::queue::{
+    Group, LeaseAsk, LeaseCounter, NumberAsk, Outcome, Pool, SavedPool, minute_of, start_of,
+};
 
 /// Late in a minute.
 const NOW: u64 = 28_000_000 * 60_000 + 50_000;
@@ -41,6 +44,50 @@ fn a_ticket_counts_for_sixty_seconds_across_the_minutes_edge() {
     assert_eq!(given(&mut pool, &room, &ask(1, 0, 0, 10), start), 10);
     assert_eq!(given(&mut pool, &room, &ask(2, 1, 10, 1), start + 59_999), 0);
     assert_eq!(given(&mut pool, &room, &ask(3, 2, 10, 12), start + 61_000), 10);
+}
+
+#[test]
+fn a_ticket_given_at_the_edge_of_a_minute_counts_for_the_minute_in_which_its_visitor_enters() {
+    let room = room(RateWindow::Minute);
+    let next = minute_of(NOW) + 1;
+    let given_at = start_of(next) - 60;
+    let mut global = Global::restore(&room, None, Vec::new(), given_at);
+    let mut pool = Pool::restore(None, given_at);
+    pool.renew(global.state(&room, None, minute_of(NOW), given_at), given_at);
+    let mut counter = LeaseCounter::new(1);
+    let asks = |id: u64| NumberAsk {
+        id,
+        bucket: minute_of(NOW),
+        waits: false,
+        minute: minute_of(NOW),
+        limit: 10,
+        owned: 10,
+    };
+    for id in 1..=6 {
+        counter.ask(id, asks(id), given_at - 30);
+    }
+    let call = counter.call(given_at - 30).unwrap();
+    let answer = pool.lease(&room, "AMS", &call, given_at).unwrap();
+    counter.answered(Some(&answer), given_at + 30);
+    let minutes: Vec<Outcome> = counter.answers().into_iter().map(|(_, outcome)| outcome).collect();
+    assert_eq!(minutes, [Outcome::Given { minute: next, number: 0 }; 6]);
+
+    // Nobody knows on which side of the edge they enter: neither minute gets more than ten.
+    let others = |pool: &Pool, at: u64| {
+        let mut pool = pool.clone();
+        pool.lease(&room, "SIN", &ask(1, 0, 0, 12), at).unwrap().given[0].0
+    };
+    assert_eq!(others(&pool, given_at + 40), 4);
+    assert_eq!(others(&pool, start_of(next) + 40), 4);
+    // The same when the colo has told of them; the minute after that is whole.
+    counter.ask(7, asks(7), start_of(next) + 50);
+    let call = counter.call(start_of(next) + 50).unwrap();
+    assert_eq!(call.used, [(next, 6)]);
+    pool.lease(&room, "AMS", &call, start_of(next) + 80).unwrap();
+    assert_eq!(others(&pool, start_of(next) + 90), 3);
+    let later = start_of(next + 1) + 1_000;
+    pool.renew(global.state(&room, None, minute_of(later), later), later);
+    assert_eq!(others(&pool, later), 10);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use litemap::LiteMap;
 
 use super::super::{Hint, NumberAsk, Outcome, Remembered, minute_of};
 use super::rate::Rate;
-use super::{Group, LeaseAnswer, LeaseAsk, Lent, Level, LoanAsk, RATE_MS};
+use super::{Group, LeaseAnswer, LeaseAsk, Lent, Level, LoanAsk, RATE_MS, minute_of_entry};
 
 /// How long a given ticket is remembered for its visitor, so that a retry is not counted again.
 const REMEMBERED_MS: u64 = 120_000;
@@ -358,7 +358,7 @@ impl LeaseCounter {
         let lent = self.held() - self.stock;
         self.stock = (self.stock + answer.extra).min(answer.most.saturating_sub(lent));
         self.exhausted_at = (answer.extra == 0).then_some(now);
-        let minute = minute_of(answer.now);
+        let minute = minute_of_entry(answer.now);
         let mut asks = flight.asks.into_iter();
         for (group, (given, protected)) in flight.groups.iter().zip(&answer.given) {
             for index in 0..group.visitors {

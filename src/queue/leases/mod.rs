@@ -20,10 +20,20 @@ pub use worker_stock::{Lent, LoanAsk, WorkerStock};
 
 use serde::{Deserialize, Serialize};
 
+use super::minute_of;
 use crate::config::{Limits, Room};
+
+/// A ticket has reached its visitor so long after it was given, in milliseconds. It counts for the minute of that time: at
+/// the edge of a minute it would else enter in one whose tickets are all given.
+const REACHES_MS: u64 = 150;
 
 /// Rates are told per so many milliseconds: ten minutes, for colos with few visitors.
 const RATE_MS: u64 = 600_000;
+
+/// The minute that a ticket counts for which the pool gives to a visitor at a time by its clock.
+fn minute_of_entry(given_at: u64) -> u32 {
+    minute_of(given_at + REACHES_MS)
+}
 
 /// Visitors of one bucket who ask for tickets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

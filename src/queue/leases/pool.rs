@@ -9,7 +9,7 @@ use super::super::{
     Clocked, HINT_MS, NumberAsk, Outcome, Remembered, Renewal, StateKey, minute_of, start_of,
 };
 use super::rate::Rate;
-use super::{Group, LeaseAnswer, LeaseAsk, Level, RATE_MS};
+use super::{Group, LeaseAnswer, LeaseAsk, Level, RATE_MS, minute_of_entry};
 use crate::config::{RateWindow, Room};
 use crate::steering::Overrides;
 
@@ -363,7 +363,9 @@ impl Pool {
         let held = self.held_sessions.iter().filter(|at| **at + HELD_SESSION_MS > told_until).count() as i64;
         let out = (unreported + self.out).max(0) + held;
         let free = key.most_active(room) - key.active_foreseen(state.global_time(now)) - out;
-        let used = self.used.get(&minute).copied().unwrap_or(0).max(key.admitted_of(minute));
+        // What counts for the next minute may have entered in this one.
+        let used: i64 = (minute..=minute + 1).filter_map(|of| self.used.get(&of)).sum();
+        let used = used.max(key.admitted_of(minute));
         let mut rate = key.may_enter(room, minute, now) - used;
         if let Some(booked) = &self.booked {
             let lately = || minute.saturating_sub(1)..=minute;
@@ -451,11 +453,12 @@ impl Pool {
         let answer = self.judge(room, ask, now);
         if let Some(answer) = &answer {
             let given: u32 = answer.given.iter().map(|(given, _)| given).sum();
-            known.unheard = (minute, given, answer.extra);
+            let of = minute_of_entry(now);
+            known.unheard = (of, given, answer.extra);
             // Never sooner than what an earlier answer said: this one may get lost.
             known.until = known.until.max(now + u64::from(answer.hold_ms));
             self.out += i64::from(answer.extra);
-            *self.used.entry(minute).or_insert(0) += i64::from(given);
+            *self.used.entry(of).or_insert(0) += i64::from(given);
             self.book(i64::from(given), now);
             self.changed_at = now;
         }
@@ -554,7 +557,7 @@ impl Pool {
     /// A worker asks directly, because its colo's Counter does not answer. `None` when no state can tell.
     pub fn take(&mut self, room: &Room, asks: &[NumberAsk], now: u64) -> Option<Vec<Outcome>> {
         self.sweep(room, now);
-        let minute = minute_of(now);
+        let minute = minute_of_entry(now);
         let (free, rate) = self.left(room, now)?;
         let key = &self.state.as_ref()?.key;
         let mut left = free.min(rate);
