@@ -46,7 +46,7 @@ impl Flow {
             self.count_minute(room, all, ended, now);
         }
         if self.looks.back().is_none_or(|(at, _)| now >= at + LOOK_MS) {
-            self.count_queue(room, all, now);
+            self.count_queue(room, all, covered, now);
         }
     }
 
@@ -67,9 +67,11 @@ impl Flow {
         self.last = Some((ended, active));
     }
 
-    fn count_queue(&mut self, room: &Room, all: &Census, now: u64) {
+    fn count_queue(&mut self, room: &Room, all: &Census, covered: u64, now: u64) {
         let since = self.looks.back().map_or(0, |(at, _)| now - at);
-        let due = room.present_ms() + LATE_MS;
+        // Who has checked in later than a colo has told is not missed.
+        let known_until = covered.min(now.saturating_sub(LATE_MS));
+        let due = now - known_until + room.present_ms();
         let counted = room.waiting_ms();
         let waiting = all.waiting_since(now.saturating_sub(due));
         self.looks.push_back((now, waiting));
@@ -78,12 +80,12 @@ impl Flow {
             self.looks.pop_front();
         }
         let Some((at, waited)) = self.looks.front().copied() else { return };
-        if since > 2 * LOOK_MS || at + due > now {
+        let missing_ms = counted.saturating_sub(due);
+        if since > 2 * LOOK_MS || at + due > now || missing_ms < LOOK_MS {
             return;
         }
         let missed = (all.waiting_since(now.saturating_sub(counted)) - waiting).max(0) as f64;
-        let part = since as f64 / counted.saturating_sub(due).max(1) as f64;
-        self.gave_up = self.gave_up * KEPT_LOOK + missed * part;
+        self.gave_up = self.gave_up * KEPT_LOOK + missed * since as f64 / missing_ms as f64;
         self.waiting_seconds =
             self.waiting_seconds * KEPT_LOOK + waited.max(0) as f64 * since as f64 / 1_000.0;
     }

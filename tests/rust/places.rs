@@ -1,7 +1,9 @@
 //! Places in the queue: who checks in when, and who may have one.
 
 use anteroom::config::{Room, parse_room};
-use anteroom::queue::{StateKey, minute_of, next_check_in_seconds};
+use anteroom::pipeline::messages::ColoReport;
+use anteroom::pipeline::{Census, CheckIn, Global};
+use anteroom::queue::{Remembered, StateKey, minute_of, next_check_in_seconds};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -159,4 +161,45 @@ mod bound {
             "the first bytes"
         );
     }
+}
+
+/// How many of a million are taken to give up in a second, 48 seconds after 100 visitors have checked in for the last
+/// time, where their colo reports so often, in milliseconds.
+fn giving_up(every_ms: u64) -> u32 {
+    let room = room(20);
+    let mut census = Census::new(&room);
+    let mut seen = Remembered::new(60_000, 1_000);
+    for id in 1..=100 {
+        census.apply(&CheckIn::Wait { id, bucket: minute_of(NOW), from: None, at: NOW.into() }, &mut seen);
+    }
+    let mut global = Global::restore(&room, None, Vec::new(), NOW);
+    for now in (NOW..NOW + 48_000).step_by(2_000) {
+        if (now - NOW).is_multiple_of(every_ms) {
+            let report = ColoReport {
+                v: 1,
+                colo: "AMS".to_owned(),
+                sequence: now,
+                census: census.clone(),
+                given: None,
+                workers: 1,
+                next_in: every_ms,
+                late: every_ms,
+                origin: None,
+                steering: 0,
+                tallies: Default::default(),
+            };
+            global.receive(&room, report, now);
+        }
+        global.state(&room, None, minute_of(now), now);
+    }
+    let now = NOW + 48_000;
+    global.state(&room, None, minute_of(now), now).giving_up
+}
+
+#[test]
+fn who_does_not_come_back_has_given_up_unless_the_data_center_has_not_told_yet() {
+    let unknown = giving_up(60_000);
+    assert!(giving_up(2_000) > 4 * unknown, "{unknown}, then {}", giving_up(2_000));
+    let mut fresh = Global::restore(&room(20), None, Vec::new(), NOW);
+    assert_eq!(unknown, fresh.state(&room(20), None, minute_of(NOW), NOW).giving_up);
 }
