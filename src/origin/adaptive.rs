@@ -33,7 +33,7 @@ const SLOW_FACTOR: f64 = 3.0;
 /// So much longer is within what networks do, in milliseconds.
 const SLOW_MARGIN_MS: f64 = 30.0;
 /// A cut leaves at most this part of the users who are active.
-const CUT: f64 = 0.94;
+const CUT: f64 = 0.96;
 /// And at least this one, where the origin is only slow: how many requests a user makes is not known exactly.
 const DEEP_CUT: f64 = 0.85;
 /// And this one, where it fails, or is [`FAR`] too slow.
@@ -44,7 +44,7 @@ const FAR: f64 = 2.0;
 const HEADROOM: f64 = 0.97;
 /// Before the first cut a limit grows by this part of itself each second: 25 % in ten seconds.
 const SLOW_START: f64 = 0.022_6;
-/// After a cut it grows by this part of what it was cut to each second: what [`CUT`] took off comes back in 30 s.
+/// After a cut it grows by this part of what it was cut to each second: what [`CUT`] took off comes back in 20 s.
 const GROWTH: f64 = 0.002;
 /// After so long without another cut it grows faster and faster, in milliseconds.
 const PATIENCE_MS: f64 = 45_000.0;
