@@ -103,6 +103,21 @@ impl Event {
         self.prequeue.unwrap_or(self.start)
     }
 
+    /// Where it is at a time, in its room as that is then: `upcoming`, `prequeueing`, `active`, `over` or `suspended`.
+    pub fn phase_name(&self, room: &Room, time: u64) -> &'static str {
+        if self.suspended || room.suspended {
+            "suspended"
+        } else if time >= self.end {
+            "over"
+        } else if time < self.begin() {
+            "upcoming"
+        } else if time < self.start {
+            "prequeueing"
+        } else {
+            "active"
+        }
+    }
+
     /// The room's fields as they are while the event is active: what is written, and what follows from it.
     pub fn effective(&self) -> Map<String, Value> {
         let mut fields = self.written.clone();

@@ -10,7 +10,6 @@ mod calls;
 mod clock;
 mod dashboard;
 mod draws;
-mod events;
 mod gate;
 mod health;
 mod objects;

@@ -123,6 +123,8 @@ pub struct Admitted<'a> {
     pub target: Target,
     /// Whose request it is; `None` where everybody may come and no token or session came along.
     pub operator: Option<&'a Operator>,
+    /// When the session that it comes with is over, in milliseconds since the epoch; `None`: it comes with none.
+    pub session_ends: Option<u64>,
 }
 
 /// A request that may not go on.
@@ -159,12 +161,14 @@ pub fn admit<'a>(
 ) -> Result<Admitted<'a>, Refusal> {
     let endpoint = find(knock)?;
     let target = endpoint.target;
-    let found = known(knock, operators, keys, now_ms);
-    let Needs::Role(role) = endpoint.needs else { return Ok(Admitted { target, operator: found }) };
-    let Some(operator) = found else { return Err(Refusal::new(401, no_token(operators))) };
+    let found = find_operator(knock, operators, keys, now_ms);
+    let session_ends = found.and_then(|(_, session_ends)| session_ends);
+    let Needs::Role(role) = endpoint.needs else {
+        return Ok(Admitted { target, operator: found.map(|(operator, _)| operator), session_ends });
+    };
+    let Some((operator, _)) = found else { return Err(Refusal::new(401, no_token(operators))) };
     let acts = endpoint.method != "GET" || target == Target::Live;
-    let by_session = bearer(knock.authorization).is_none();
-    if by_session && acts && !is_from_here(knock) {
+    if session_ends.is_some() && acts && !is_from_here(knock) {
         return Err(Refusal::new(
             403,
             "With a session this must come from a page of this site; programs send a token instead",
@@ -174,7 +178,7 @@ pub fn admit<'a>(
         let (name, own, role) = (&operator.name, operator.role.name(), role.name());
         return Err(Refusal::new(403, format!("The token of {name} has the role {own}; this takes {role}")));
     }
-    Ok(Admitted { target, operator: Some(operator) })
+    Ok(Admitted { target, operator: Some(operator), session_ends })
 }
 
 /// Whose request it is: by its bearer token, or where it has none, by its session.
@@ -184,10 +188,21 @@ pub fn known<'a>(
     keys: Option<&KeyRing>,
     now_ms: u64,
 ) -> Option<&'a Operator> {
-    match bearer(knock.authorization) {
-        Some(token) => operators.by_token(token),
-        None => Session::of(keys?, operators, knock.cookies, now_ms),
+    find_operator(knock, operators, keys, now_ms).map(|(operator, _)| operator)
+}
+
+/// The same, and when the session is over, if it is by one.
+fn find_operator<'a>(
+    knock: &Knock,
+    operators: &'a Operators,
+    keys: Option<&KeyRing>,
+    now_ms: u64,
+) -> Option<(&'a Operator, Option<u64>)> {
+    if let Some(token) = bearer(knock.authorization) {
+        return Some((operators.by_token(token)?, None));
     }
+    let (operator, end) = Session::of(keys?, operators, knock.cookies, now_ms)?;
+    Some((operator, Some(end)))
 }
 
 fn no_token(operators: &Operators) -> &'static str {

@@ -41,16 +41,17 @@ impl Session {
     }
 
     /// Who has signed in, by a request's `Cookie` header: whose token is still one of the deployment's, with the same
-    /// name and role, and whose 12 hours are not over.
+    /// name and role, and whose 12 hours are not over. And when they are, in milliseconds since the epoch.
     pub fn of<'a>(
         keys: &KeyRing,
         operators: &'a Operators,
         cookies: &str,
         now_ms: u64,
-    ) -> Option<&'a Operator> {
+    ) -> Option<(&'a Operator, u64)> {
         find_cookie(cookies, SESSION_COOKIE).find_map(|value| {
             let (end, mark) = open(keys, value)?;
-            (now_ms < end).then(|| operators.by_mark(&mark))?
+            let operator = operators.by_mark(&mark)?;
+            (now_ms < end).then_some((operator, end))
         })
     }
 }

@@ -58,6 +58,8 @@ pub const NEWS: &str = "/news";
 pub const AUDIT: &str = "/audit";
 /// Global: a WebSocket that gets the status whenever it changes. An HTTP request with an upgrade.
 pub const LIVE: &str = "/live";
+/// The header of a request for [`LIVE`] that says when the operator's session is over, in milliseconds since the epoch.
+pub const SESSION_ENDS: &str = "anteroom-session-ends";
 
 /// What an operator asks of a room.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

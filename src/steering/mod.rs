@@ -16,4 +16,4 @@ mod view;
 pub use in_force::{AuditEntry, Change, EventChange, Steering};
 pub use order::{FieldError, Order, Refusal};
 pub use overrides::{EventTimes, Field, Overrides};
-pub use view::{EventView, FieldView, OverrideView, SteeringView, phase_name};
+pub use view::{EventView, FieldView, OverrideView, SteeringView};

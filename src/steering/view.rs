@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{Field, Steering};
-use crate::config::{Event, Room};
+use crate::config::Room;
 
 /// An override, beside what is deployed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -79,21 +79,6 @@ pub struct SteeringView {
     pub colos: usize,
 }
 
-/// Where an event is at a time.
-pub fn phase_name(room: &Room, event: &Event, time: u64) -> &'static str {
-    if event.suspended || room.suspended {
-        "suspended"
-    } else if time >= event.end {
-        "over"
-    } else if time < event.begin() {
-        "upcoming"
-    } else if time < event.start {
-        "prequeueing"
-    } else {
-        "active"
-    }
-}
-
 impl Steering {
     /// The overrides, beside what is deployed.
     pub fn override_views(&self, deployed: &Room) -> Vec<OverrideView> {
@@ -125,7 +110,7 @@ impl Steering {
                 let change = self.events.get(&event.name);
                 EventView {
                     name: event.name.clone(),
-                    phase: phase_name(&steered, event, time),
+                    phase: event.phase_name(&steered, time),
                     start: Some(event.start),
                     end: Some(event.end),
                     prequeue: event.prequeue,

@@ -5,7 +5,7 @@ import { createCipheriv, createHash, randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 
-import { ADMIN_TOKEN, HOST, KEY, newKey, room, sealTicket, startWorld } from "./world.mjs";
+import { ADMIN_TOKEN, eventually, HOST, KEY, newKey, room, sealTicket, sleep, startWorld } from "./world.mjs";
 
 const STEER = "the-token-of-anna-who-steers";
 const VIEW = "the-token-of-a-wall-that-views";
@@ -184,6 +184,37 @@ describe("who gets in below /__anteroom/", () => {
         }
       }
     }
+  });
+
+  test("what is told as it happens is told until the session is over, and to a token all the time", async () => {
+    const ends = Date.now() + 3_000;
+    const address = `${world.address("AMS").replace("http", "ws")}/__anteroom/live?room=other`;
+    const listen = (headers) => {
+      const socket = new WebSocket(address, { headers });
+      const heard = { messages: [] };
+      socket.addEventListener("message", ({ data }) => heard.messages.push(data));
+      socket.addEventListener("close", ({ code, reason }) => Object.assign(heard, { code, reason }));
+      return { socket, heard };
+    };
+    const bySession = listen({ ...session(seal({ ends })), ...HERE });
+    const byToken = listen(bearer(VIEW));
+    await eventually("both are told", () =>
+      [bySession, byToken].every(({ heard }) => heard.messages.length > 0),
+    );
+    await sleep(ends - Date.now() + 1_000);
+    const steered = await world.send({
+      path: "/__anteroom/steering?room=other",
+      method: "POST",
+      headers: { "content-type": "application/json", ...bearer(STEER) },
+      body: JSON.stringify({ set: { message: "not for those who are gone" } }),
+    });
+    assert.equal(steered.status, 200, steered.body);
+    const has = ({ heard }) => heard.messages.some((message) => message.includes("not for those"));
+    await eventually("the token is told", () => has(byToken));
+    await eventually("the session is closed", () => bySession.heard.code);
+    assert.deepEqual([bySession.heard.code, bySession.heard.reason], [1008, "the session is over"]);
+    assert.equal(has(bySession), false);
+    byToken.socket.close();
   });
 
   test("a room is named where there are several, and what is sent has a bound", async () => {

@@ -27,6 +27,7 @@ describe("the history", { concurrency: true }, () => {
           bypass_rules: ['ends_with(http.request.uri.path, ".js")'],
         }),
         silent: room("/silent"),
+        aged: room("/aged"),
       },
     });
   });
@@ -152,6 +153,54 @@ describe("the history", { concurrency: true }, () => {
     const hours = await history({ ...query, resolution: "hour" });
     assert.equal(sum(hours, "new_users"), 8);
     assert.equal(Math.max(...column(hours, "active_users_max")), 6);
+  });
+
+  test("keeps minutes for 30 days, colos' parts of them for a day, and hours for a year", async () => {
+    const rows = (query) => world.rows("Global", "aged", query);
+    const numbers = async (table, column = "minute") =>
+      (await rows(`SELECT ${column} AS number FROM ${table} ORDER BY 1`)).map(({ number }) => number);
+    await letIn(world, 1, { path: "/aged" });
+    await eventually(
+      "a minute is recorded",
+      async () => (await rows("SELECT name FROM sqlite_master WHERE name = 'minutes'")).length > 0,
+      { within: SETTLED, every: 1_000 },
+    );
+
+    // As if there had been visitors then: two hours too long ago, and two hours less than that.
+    const [minute, hour] = [MINUTE, 60 * MINUTE].map((length) => Math.floor(Date.now() / length));
+    const day = 24 * 60;
+    const [gone, kept] = [-120, 120];
+    for (const difference of [gone, kept]) {
+      for (const [table, age] of [
+        ["minutes", 30 * day],
+        ["parts", day],
+      ])
+        await rows(
+          `INSERT INTO ${table} SELECT ${minute - age + difference}, detail FROM ${table} ORDER BY minute DESC LIMIT 1`,
+        );
+      await rows(
+        `INSERT INTO hours SELECT ${hour - 366 * 24 + difference / 60}, detail FROM minutes ORDER BY minute DESC LIMIT 1`,
+      );
+    }
+    await world.restart("Global", "aged");
+    await sleep(MINUTE - (Date.now() % MINUTE));
+    await letIn(world, 1, { path: "/aged" });
+    const minutes = await eventually(
+      "the next minute is recorded",
+      async () => {
+        const minutes = await numbers("minutes");
+        return minutes.at(-1) > minute && minutes;
+      },
+      { within: SETTLED, every: 1_000 },
+    );
+    const isOld = (age) => (number) => number <= minute - age + kept;
+    assert.deepEqual(minutes.filter(isOld(30 * day)), [minute - 30 * day + kept]);
+    assert.deepEqual((await numbers("parts")).filter(isOld(day)), [minute - day + kept]);
+    // The minutes were summed up first.
+    assert.deepEqual((await numbers("hours", "hour")).slice(0, 3), [
+      hour - 366 * 24 + kept / 60,
+      ...[gone, kept].map((difference) => Math.floor((minute - 30 * day + difference) / 60)),
+    ]);
   });
 
   test("of a room where nothing happens tells nothing, and stores nothing", async () => {

@@ -167,6 +167,11 @@ describe("steering", { concurrency: true }, () => {
     const started = await steer(world, "sale", { events: { drop: "start" } });
     assert.equal(started.events[0].phase, "active");
     assert.equal(started.events[0].deployed_start, start);
+    const { events, problems } = (await operator(world, "events")).json;
+    const [{ phase, steered, deployed_event_start_time, event_start_time }] = events;
+    assert.deepEqual([phase, steered, problems], ["active", true, []]);
+    assert.equal(Date.parse(deployed_event_start_time), start);
+    assert.ok(Date.parse(event_start_time) <= Date.now());
     await sleep(IN_FORCE);
     for (const answer of await newcomers(world, "/sale")) assert.ok(answer.fromOrigin, "somebody waits");
     await steer(world, "sale", { events: { drop: "clear" } });

@@ -34,7 +34,7 @@ fn sealed(operators: &Operators, token: &str) -> String {
 }
 
 fn who(operators: &Operators, value: &str, at: u64) -> Option<String> {
-    Session::of(&ring(KEY), operators, &cookie(value), at).map(|operator| operator.name.clone())
+    Session::of(&ring(KEY), operators, &cookie(value), at).map(|(operator, _)| operator.name.clone())
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Our own paths, for operators: each request is let in or refused by one table, then answered.
 
 mod access;
+mod events;
 mod history;
 mod metrics;
 mod reply;
@@ -15,7 +16,7 @@ pub use access::knows;
 
 use super::asked::query;
 use super::settings::Settings;
-use super::{dashboard, draws, events, health, own, rehearsal};
+use super::{dashboard, draws, health, own, rehearsal};
 use crate::answer;
 use crate::operator::{Admitted, Refusal, Target};
 use crate::pipeline::messages::{AUDIT, NEWS, STEER, UNWATCHED};
@@ -40,7 +41,7 @@ pub async fn handle(
         return reply::to_page(None);
     }
     let caller = Caller::of(request, path);
-    let Admitted { target, operator } = match caller.admit(settings) {
+    let Admitted { target, operator, session_ends } = match caller.admit(settings) {
         Ok(admitted) => admitted,
         // Visitors see a page.
         Err(Refusal { status: 404, .. }) => return own::page(&answer::not_found(), None),
@@ -77,7 +78,7 @@ pub async fn handle(
             reply::json(200, wanted(text).as_deref())
         }
         Target::History => history::history(request, caller.is_head(), env, settings).await,
-        Target::Events => reply::json(200, wanted(events::list(settings)).as_deref()),
+        Target::Events => reply::json(200, wanted(events::list(env, settings).await).as_deref()),
         Target::Draws => draws::handle(request, settings),
         Target::Rehearsal => rehearsal::handle(request, settings),
         Target::Health => match health::handle(request, path, env, settings).await? {
@@ -94,7 +95,7 @@ pub async fn handle(
                 Err(refusal) => return reply::refuse(&refusal),
             };
             let route = match target {
-                Target::Live => return steering::live(request, env, room).await,
+                Target::Live => return steering::live(request, session_ends, env, room).await,
                 Target::Audit => AUDIT,
                 Target::News => NEWS,
                 _ => STEER,

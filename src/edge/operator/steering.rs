@@ -13,7 +13,7 @@ use crate::edge::calls::{GLOBAL, call};
 use crate::edge::platform::log_error;
 use crate::edge::settings::Settings;
 use crate::operator::{Operator, Refusal};
-use crate::pipeline::messages::{LIVE, OperatorAnswer, OperatorAsk, VERSION};
+use crate::pipeline::messages::{LIVE, OperatorAnswer, OperatorAsk, SESSION_ENDS, VERSION};
 
 /// Which room a request is about: the address says so, where there are several.
 pub fn room<'a>(
@@ -68,13 +68,21 @@ pub async fn ask(
     }
 }
 
-/// Opens a WebSocket to a room's Global.
-pub async fn live(request: &web_sys::Request, env: &Env, room: &Room) -> Result<JsValue> {
+/// Opens a WebSocket to a room's Global, at the longest until the session is over that asks for it.
+pub async fn live(
+    request: &web_sys::Request,
+    session_ends: Option<u64>,
+    env: &Env,
+    room: &Room,
+) -> Result<JsValue> {
     if !header(request, "upgrade").eq_ignore_ascii_case("websocket") {
         return refuse(&Refusal::new(426, "This is for WebSockets"));
     }
     let headers = Headers::new()?;
     headers.set("upgrade", "websocket")?;
+    if let Some(end) = session_ends {
+        headers.set(SESSION_ENDS, &end.to_string())?;
+    }
     let init = RequestInit::new();
     init.set_headers(&headers);
     let upgrade = web_sys::Request::new_with_str_and_init(&format!("https://object{LIVE}"), &init)?;

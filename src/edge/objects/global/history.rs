@@ -4,11 +4,12 @@
 use std::cell::Cell;
 
 use serde::de::DeserializeOwned;
-use worker::{Response, Result, SqlStorage, SqlStorageValue as Sql, State};
+use worker::{Response, Result, SqlStorageValue as Sql, State};
 
 use super::{Global, operator_answer};
 use crate::edge::calls::unreadable;
 use crate::edge::clock::now;
+use crate::edge::objects::sql::{self, Database};
 use crate::history::{
     Cells, HOURS_KEPT, HistoryAsk, MINUTES_KEPT, Minute, PARTS_KEPT, Record, Resolution, hours,
 };
@@ -27,7 +28,7 @@ const AGAIN_MS: u64 = 15_000;
 const HOUR_MS: u64 = 3_600_000;
 
 pub(super) struct History {
-    sql: SqlStorage,
+    database: Database,
     tables_made: Cell<bool>,
     /// The hours before this one are summed up, and what is too old is deleted.
     summed_up: Cell<u32>,
@@ -35,7 +36,11 @@ pub(super) struct History {
 
 impl History {
     pub(super) fn new(state: &State) -> Self {
-        Self { sql: state.storage().sql(), tables_made: Cell::new(false), summed_up: Cell::new(0) }
+        Self {
+            database: Database::of(&state.storage()),
+            tables_made: Cell::new(false),
+            summed_up: Cell::new(0),
+        }
     }
 
     /// The last minute that is recorded. Before there is one, there is no table either.
@@ -50,7 +55,7 @@ impl History {
     fn add(&self, made: &Recorded) -> Result<()> {
         if !self.tables_made.replace(true) {
             for table in TABLES {
-                self.sql.exec(table, vec![])?;
+                self.database.run(table, vec![])?;
             }
         }
         let record = wire::encode(&made.record).map_err(unreadable)?;
@@ -59,7 +64,7 @@ impl History {
             ("INSERT OR REPLACE INTO minutes VALUES (?, ?)", record),
             ("INSERT OR REPLACE INTO parts VALUES (?, ?)", parts),
         ] {
-            self.sql.exec(query, vec![number(made.minute.minute), detail.into()])?;
+            self.database.run(query, vec![number(made.minute.minute), detail.into()])?;
         }
         Ok(())
     }
@@ -75,7 +80,8 @@ impl History {
         }
         for (hour, sum) in hours(&self.minutes(first * HOUR, hour * HOUR)?) {
             let detail = wire::encode(&sum).map_err(unreadable)?;
-            self.sql.exec("INSERT OR REPLACE INTO hours VALUES (?, ?)", vec![number(hour), detail.into()])?;
+            self.database
+                .run("INSERT OR REPLACE INTO hours VALUES (?, ?)", vec![number(hour), detail.into()])?;
         }
         let minute = minute_of(now);
         for (query, oldest) in [
@@ -87,7 +93,7 @@ impl History {
             ),
             ("DELETE FROM hours WHERE hour < ?", (minute / HOUR).saturating_sub(HOURS_KEPT)),
         ] {
-            self.sql.exec(query, vec![number(oldest)])?;
+            self.database.run(query, vec![number(oldest)])?;
         }
         Ok(())
     }
@@ -101,25 +107,16 @@ impl History {
 
     /// Rows of a number and what is stored with it. What cannot be read is as if it were not there.
     fn rows<T: DeserializeOwned>(&self, query: &str, values: Vec<Sql>) -> Result<Vec<(u32, T)>> {
-        let mut rows = Vec::new();
-        for row in self.sql.exec(query, values)?.raw() {
-            if let [Sql::Integer(number), Sql::Blob(bytes)] = row?.as_slice()
-                && let Ok(value) = wire::decode(bytes)
-            {
-                rows.push((*number as u32, value));
-            }
-        }
-        Ok(rows)
+        let rows = self.database.rows(query, values)?;
+        let read =
+            rows.iter().filter_map(|row| Some((row.number(0) as u32, wire::decode(row.bytes(1)).ok()?)));
+        Ok(read.collect())
     }
 
     /// The only number that a query finds.
     fn bound(&self, query: &str) -> Result<Option<u32>> {
-        for row in self.sql.exec(query, vec![])?.raw() {
-            if let [Sql::Integer(number)] = row?.as_slice() {
-                return Ok(Some(*number as u32));
-            }
-        }
-        Ok(None)
+        let rows = self.database.rows(query, vec![])?;
+        Ok(rows.first().and_then(|row| row.maybe(0)).map(|number| number as u32))
     }
 }
 
@@ -215,5 +212,5 @@ impl Global {
 }
 
 fn number(number: u32) -> Sql {
-    Sql::Integer(number.into())
+    sql::number(number.into())
 }

@@ -313,7 +313,7 @@ impl Global {
             self.alarm.plan(Job::News, change);
         }
         let news = self.newsroom.look(look).await?;
-        self.tell_news(&news)
+        self.tell_news(&news, time)
     }
 
     /// Sends what is due. Nothing waits for those who get it.

@@ -2,13 +2,14 @@
 
 use std::rc::Rc;
 
-use serde_json::{Value, json};
-use worker::{Response, Result, SqlStorageValue, Storage};
+use serde_json::{Map, Value, json};
+use worker::{Response, Result, Storage};
 
 use super::alarm::Job;
 use super::{Global, load as load_value, operator_answer, store};
 use crate::edge::calls::{DATA_CENTER, call};
 use crate::edge::clock::{now, pause};
+use crate::edge::objects::sql::{Database, number};
 use crate::edge::platform::log_error;
 use crate::news;
 use crate::pipeline::messages::{HEAR, OperatorAsk, StateAnswer, VERSION, colo_object};
@@ -18,9 +19,9 @@ use crate::steering::{AuditEntry, Order, Refusal, Steering};
 /// The storage key of what is in force.
 const STEERING: &str = "steering";
 /// The log keeps so many entries.
-const LOGGED: i64 = 10_000;
+const LOGGED: u64 = 10_000;
 /// So many entries are answered at once, at most, and by default.
-const ANSWERED: (i64, i64) = (1_000, 100);
+const ANSWERED: (u64, u64) = (1_000, 100);
 /// A colo may take so long to hear, in milliseconds.
 const HEAR_DEADLINE_MS: u64 = 2_000;
 /// Colos that did not hear are told again after so long, in milliseconds.
@@ -61,7 +62,7 @@ impl Global {
             self.log(&log)?;
             let mut news = [news::steered(&deployed, &log, self.version())];
             self.newsroom.add(&mut news, now()).await?;
-            self.tell_news(&news)?;
+            self.tell_news(&news, now())?;
             self.spread().await?;
             self.changed(now()).await?;
         }
@@ -139,56 +140,44 @@ impl Global {
     }
 
     fn log(&self, entries: &[AuditEntry]) -> Result<()> {
-        let sql = self.state.storage().sql();
-        sql.exec(TABLE, None)?;
+        let database = Database::of(&self.state.storage());
+        database.run(TABLE, vec![])?;
         for entry in entries {
-            let values: Vec<SqlStorageValue> =
-                vec![SqlStorageValue::Float(entry.at as f64), serde_json::to_string(entry)?.into()];
-            sql.exec("INSERT INTO audit (at, entry) VALUES (?, ?)", values)?;
+            let values = vec![number(entry.at), serde_json::to_string(entry)?.into()];
+            database.run("INSERT INTO audit (at, entry) VALUES (?, ?)", values)?;
         }
-        sql.exec(
-            "DELETE FROM audit WHERE id <= (SELECT MAX(id) FROM audit) - ?",
-            vec![SqlStorageValue::Integer(LOGGED)],
-        )?;
-        Ok(())
+        let deleted = "DELETE FROM audit WHERE id <= (SELECT MAX(id) FROM audit) - ?";
+        database.run(deleted, vec![number(LOGGED)])
     }
 
     /// The log, newest first.
     pub(super) fn audit(&self, asked: &OperatorAsk) -> Result<Response> {
-        let number = |name: &str| -> std::result::Result<Option<i64>, String> {
+        let asked_for = |name: &str| -> std::result::Result<Option<u64>, String> {
             let pairs = asked.query.split('&').filter_map(|pair| pair.split_once('='));
             let Some((_, text)) = pairs.into_iter().find(|(key, _)| *key == name) else { return Ok(None) };
-            match text.parse::<i64>() {
+            match text.parse::<u64>() {
                 Ok(number) if number > 0 => Ok(Some(number)),
                 _ => Err(format!("{name} must be a whole number from 1, for example {name}=100")),
             }
         };
-        let (limit, before) = match (number("limit"), number("before")) {
+        let (limit, before) = match (asked_for("limit"), asked_for("before")) {
             (Ok(limit), Ok(before)) => (limit, before),
             (Err(error), _) | (_, Err(error)) => {
                 return operator_answer(400, json!({ "error": error }).to_string());
             }
         };
-        let sql = self.state.storage().sql();
-        sql.exec(TABLE, None)?;
-        let values = vec![
-            SqlStorageValue::Integer(before.unwrap_or(i64::MAX)),
-            SqlStorageValue::Integer(limit.unwrap_or(ANSWERED.1).min(ANSWERED.0)),
-        ];
-        let rows = sql.exec("SELECT id, entry FROM audit WHERE id < ? ORDER BY id DESC LIMIT ?", values)?;
-        let mut entries: Vec<Value> = Vec::new();
-        for row in rows.raw() {
-            let row = row?;
-            let id = match row.first() {
-                Some(SqlStorageValue::Integer(id)) => *id,
-                Some(SqlStorageValue::Float(id)) => *id as i64,
-                _ => continue,
-            };
-            let Some(SqlStorageValue::String(entry)) = row.get(1) else { continue };
-            let Ok(Value::Object(mut entry)) = serde_json::from_str(entry) else { continue };
-            entry.insert("id".to_owned(), Value::from(id));
-            entries.push(Value::Object(entry));
-        }
+        let database = Database::of(&self.state.storage());
+        database.run(TABLE, vec![])?;
+        let before = before.unwrap_or(u64::MAX).min(i64::MAX as u64);
+        let values = vec![number(before), number(limit.unwrap_or(ANSWERED.1).min(ANSWERED.0))];
+        let rows =
+            database.rows("SELECT id, entry FROM audit WHERE id < ? ORDER BY id DESC LIMIT ?", values)?;
+        let entries = rows.iter().filter_map(|row| {
+            let mut entry: Map<String, Value> = serde_json::from_str(row.text(1)).ok()?;
+            entry.insert("id".to_owned(), row.number(0).into());
+            Some(entry)
+        });
+        let entries: Vec<Map<String, Value>> = entries.collect();
         let room = self.state.id().name().unwrap_or_default();
         operator_answer(200, json!({ "room": room, "entries": entries }).to_string())
     }
