@@ -136,8 +136,8 @@ struct Worker {
 /// A worker asks its data center what operators have changed.
 struct Hearing {
     number: u64,
-    /// Whoever waits for the answer, and what would be done by what was known before.
-    leader: Option<(Request, Step)>,
+    /// Those who wait for the answer, and what would be done by what was known before.
+    waiting: Vec<(Request, Step)>,
 }
 
 struct Colo {
@@ -874,11 +874,23 @@ impl Planet {
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
         let known = desk.keeper.overrides().version;
         // Active users are not held up.
-        let asks = !matches!(standing, Standing::Active(_)) && desk.keeper.hears(own);
-        // Where nothing is known the data center may have to be made first.
+        let is_in = matches!(standing, Standing::Active(_));
+        let asks = !is_in && desk.keeper.hears(own);
         let deadline = self.setup.deadline_ms;
-        let deadline = if desk.keeper.state().is_some() { deadline } else { WAKING * deadline };
-        let hears = asks.then(|| (self.ask_what_is_new(colo, worker, deadline), known));
+        let hears = if asks {
+            // Where nothing is known the data center may have to be made first.
+            let deadline = if desk.keeper.state().is_some() { deadline } else { WAKING * deadline };
+            Some(self.ask_what_is_new(colo, worker, deadline))
+        } else if !is_in && desk.keeper.is_asking(deadline, own) {
+            let question = desk.hearing.last().map(|hearing| hearing.number);
+            if let Some(question) = question {
+                self.clockwork.at(true_now + deadline, Event::Deaf { colo, worker, question });
+            }
+            question
+        } else {
+            None
+        };
+        let hears = hears.map(|question| (question, known));
         let request = Request {
             visitor,
             hears,
@@ -1043,7 +1055,7 @@ impl Planet {
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
         desk.questions += 1;
         let question = desk.questions;
-        desk.hearing.push(Hearing { number: question, leader: None });
+        desk.hearing.push(Hearing { number: question, waiting: Vec::new() });
         self.clockwork.at(now + late, Event::Hear { colo, worker, question });
         self.clockwork.at(now + deadline, Event::Deaf { colo, worker, question });
         question
@@ -1124,7 +1136,7 @@ impl Planet {
         }
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
         desk.keeper.heard(answered, own);
-        if let Some((request, step)) = hearing.leader {
+        for (request, step) in hearing.waiting {
             self.visitors[request.visitor as usize].asking = false;
             self.act(colo, worker, request, step);
             self.visitors[request.visitor as usize].requests -= 1;
@@ -1138,7 +1150,7 @@ impl Planet {
         let Some((question, known)) = request.hears else { return true };
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
         if let Some(hearing) = desk.hearing.iter_mut().find(|hearing| hearing.number == question) {
-            hearing.leader = Some((*request, step));
+            hearing.waiting.push((*request, step));
             let here = &mut self.visitors[request.visitor as usize];
             here.asking = true;
             here.requests += 1;

@@ -4,8 +4,8 @@ use anteroom_sim::measure::Measured;
 use anteroom_sim::planet::Planet;
 use anteroom_sim::scenario::{Scenario, shipped};
 
-fn run(scenario: &Scenario) -> Measured {
-    Planet::new(scenario, None, Some(scenario.planet.colos.min(COLOS)), 1).unwrap().run(&mut |_| {})
+fn run(scenario: &Scenario, seed: u64) -> Measured {
+    Planet::new(scenario, None, Some(scenario.planet.colos.min(COLOS)), seed).unwrap().run(&mut |_| {})
 }
 
 /// Fewer than there would be: it takes its time.
@@ -19,7 +19,7 @@ fn between(run: &Measured, from: u64, until: u64) -> (u64, u64) {
 
 #[test]
 fn nobody_enters_a_room_that_was_closed_three_seconds_ago() {
-    let run = run(&shipped("steer_close").unwrap());
+    let run = run(&shipped("steer_close").unwrap(), 1);
     assert!(run.entered_after_closing_ms.unwrap() <= 3_000, "{:?}", run.entered_after_closing_ms);
     // Closed at 285 s, open again at 405 s.
     assert_eq!(between(&run, 290, 405).1, 0);
@@ -39,15 +39,17 @@ fn colos_that_nobody_visits_are_told_before_somebody_enters_there() {
         planet = { colos = 8, workers = 3, zipf = 0.0, global_ms = [140, 150] }
         steering = [{ at = 600, set = { queue_all = true } }, { at = 1800, clear = ["queue_all"] }]
     "#;
-    let run = run(&Scenario::parse(quiet).unwrap());
-    assert!(run.entered_after_closing_ms.unwrap() <= 3_000, "{:?}", run.entered_after_closing_ms);
-    assert!(run.queued > 40, "{}", run.queued);
-    assert!(between(&run, 1_800, 2_400).1 > 20);
+    for seed in [1, 2, 24] {
+        let run = run(&Scenario::parse(quiet).unwrap(), seed);
+        assert!(run.entered_after_closing_ms.unwrap() <= 3_000, "{:?}", run.entered_after_closing_ms);
+        assert!(run.queued > 40, "{}", run.queued);
+        assert!(between(&run, 1_800, 2_400).1 > 20);
+    }
 }
 
 #[test]
 fn halved_limits_hold_and_come_back() {
-    let run = run(&shipped("steer_halve").unwrap());
+    let run = run(&shipped("steer_halve").unwrap(), 1);
     assert!(run.active_overshoot <= 0.0 && run.minute_overshoot <= 0.0);
     // Nobody is thrown out: it takes as long as sessions last.
     assert!(between(&run, 460, 580).0 <= 1_500);
@@ -57,7 +59,7 @@ fn halved_limits_hold_and_come_back() {
 
 #[test]
 fn a_room_that_is_off_counts_nobody_and_is_on_again_in_a_moment() {
-    let run = run(&shipped("suspend_resume").unwrap());
+    let run = run(&shipped("suspend_resume").unwrap(), 1);
     // Whoever waits goes past it with the next refresh.
     let waiting = |at: u64| run.series.iter().find(|(second, ..)| *second == at).unwrap().2;
     assert!(waiting(284) > 1_000);

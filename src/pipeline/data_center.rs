@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::census::Census;
 use super::messages::{ColoReport, Given, VERSION, WorkerAnswer, WorkerReport};
-use super::{CALM_REPORT_MS, CheckIn, LATE_RENEWAL_MS, SlotCounts, Trail};
+use super::{CALM_REPORT_MS, CheckIn, LATE_RENEWAL_MS, SlotCounts, TOLD_MS, Trail};
 use crate::config::Room;
 use crate::history::{Count, Tallies};
 use crate::origin::{OriginCounts, OriginReport};
@@ -23,8 +23,11 @@ const LEFT_MS_PER_WORKER: u64 = 2;
 const SLOW_PUSHES: u64 = 6;
 /// From a check-in to Global when the room is busy: a report every second, a push every two, and the way.
 const LATE_MS: u64 = 3_500;
-/// A data center that sleeps believes its state for so long, in milliseconds.
+/// A data center that sleeps believes its state for so long, in milliseconds, where Global does not tell it what is new.
 const TRUSTED_MS: u64 = 2_000;
+/// It counts on being told for so much less than Global tells it, in milliseconds: the push that was answered may not be
+/// the last one.
+const TOLD_MARGIN_MS: u64 = 10_000;
 /// After the last report it goes on pushing for so long, then slows down, and sleeps when nobody is active.
 const AWAKE_MS: u64 = 12_000;
 /// A worker that has not reported for so long is not counted as active.
@@ -93,6 +96,8 @@ pub struct DataCenter {
     pushed_at: u64,
     /// Global has answered a push of this start.
     counted: bool,
+    /// Until when Global tells it what operators change, if it sleeps.
+    told_until: u64,
     dirty: bool,
     haste: Haste,
     /// That of the last push.
@@ -124,6 +129,7 @@ impl DataCenter {
             reported_at: 0,
             pushed_at: 0,
             counted: false,
+            told_until: 0,
             dirty: false,
             haste: Haste::None,
             pushed: Haste::None,
@@ -377,6 +383,7 @@ impl DataCenter {
     pub fn pushed(&mut self, state: Option<StateKey>, now: u64) {
         self.failures = 0;
         self.counted = true;
+        self.told_until = self.pushed_at + TOLD_MS - TOLD_MARGIN_MS;
         if let Some(key) = state {
             self.hear(key, now);
         }
@@ -387,11 +394,12 @@ impl DataCenter {
         self.state.as_ref().map_or(Overrides::none(), |state| &state.key.steering)
     }
 
-    /// Whether to ask Global before a worker is told: a data center that pushes is told what is new, one that sleeps is
-    /// not.
+    /// Whether to ask Global before a worker is told: a data center that pushes is told what is new, one that has slept for
+    /// long is not.
     pub fn must_ask(&self, room: &Room, now: u64) -> bool {
         let sleeps = self.next_push(room, now).is_none();
-        self.state.as_ref().is_none_or(|state| sleeps && now >= state.received_at + TRUSTED_MS)
+        let trusted = |state: &Clocked| now < self.told_until.max(state.received_at + TRUSTED_MS);
+        self.state.as_ref().is_none_or(|state| sleeps && !trusted(state))
     }
 
     /// Takes in a state key.

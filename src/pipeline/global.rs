@@ -3,10 +3,10 @@
 use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
 
-use super::Census;
 use super::flow::Flow;
 use super::messages::{ColoReport, Given, OriginHealth, OriginStatus, VERSION};
 use super::status::ColoView;
+use super::{Census, TOLD_MS};
 use crate::config::{Limits, QueueingMethod, Room, SlotStrategy};
 use crate::history::{Recorder, Sample, Tallies};
 use crate::news;
@@ -237,7 +237,8 @@ impl Global {
     /// Colos that have yet to hear what operators have changed, or that one looks: those that live, and those that may
     /// wake up with users who are still active.
     pub fn colos_to_tell(&self, room: &Room, now: u64) -> Vec<String> {
-        let lives = |colo: &Colo| !colo.is_cut_off(now) && now < colo.received_at + 2 * room.session_ms();
+        let known_ms = TOLD_MS.max(2 * room.session_ms());
+        let lives = |colo: &Colo| !colo.is_cut_off(now) && now < colo.received_at + known_ms;
         let waits = |colo: &Colo| colo.steering < self.overrides.version || self.watched && !colo.watched;
         let colos = self.colos.iter().filter(|(_, colo)| lives(colo) && waits(colo));
         colos.map(|(name, _)| name.clone()).collect()
@@ -363,7 +364,7 @@ impl Global {
     }
 
     fn forget_a_silent_colo(&mut self, room: &Room, now: u64) -> bool {
-        let kept = room.session_ms() + 120_000;
+        let kept = (room.session_ms() + 120_000).max(TOLD_MS);
         let silent = self
             .colos
             .iter()

@@ -45,6 +45,9 @@ pub const WAITING_SLOT_MS: u64 = 5_000;
 /// a Worker go on for 30 seconds after its response.
 pub const CALM_REPORT_MS: u64 = 27_000;
 
+/// A data center that has reported so lately is told what operators change, though it sleeps, in milliseconds.
+const TOLD_MS: u64 = 600_000;
+
 /// That a session is renewed in its last moment is said to the pool so often, until it was heard.
 pub const HOLD_TRIES: u32 = 3;
 

@@ -3,7 +3,8 @@
 use anteroom::config::{Phase, Room, Rooms};
 use anteroom::pipeline::messages::StateAnswer;
 use anteroom::pipeline::wire::{decode, encode};
-use anteroom::queue::{DrawKey, StateKey, queue_bucket};
+use anteroom::pipeline::{DataCenter, Global};
+use anteroom::queue::{DrawKey, StateKey, minute_of, queue_bucket};
 use anteroom::steering::{Field, Order, Overrides, Steering};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -203,6 +204,35 @@ fn an_event_that_has_not_begun_cannot_end_and_a_prequeue_can_be_called_off() {
     assert!(steering.obey(&room, &end, "anna", NOW).is_err());
     steering.obey(&room, &end, "anna", NOW + 6 * MINUTE).unwrap();
     assert!(!room.steered(&steering.overrides()).at(NOW + 6 * MINUTE).0.prequeue);
+}
+
+/// A colo that has reported once, at NOW, and sleeps since: whether it must ask before its workers are told at a time,
+/// and whether it is told of an order that is given then.
+fn asleep(at: u64) -> (bool, bool) {
+    let room =
+        shop(&json!({ "total_active_users": 1_000, "new_users_per_minute": 200, "session_duration": 1 }));
+    let mut data_center = DataCenter::restore(&room, "AMS", 7, None, NOW);
+    assert!(data_center.must_ask(&room, NOW), "it knows nothing");
+    let saved = data_center.save(&room, NOW);
+    let report = data_center.push(&room, &saved, None, NOW);
+    let mut global = Global::restore(&room, None, Vec::new(), NOW);
+    global.receive(&room, report, NOW + 100);
+    let key = global.state(&room, Some("AMS"), minute_of(NOW), NOW + 100);
+    data_center.pushed(Some(key), NOW + 200);
+    let close = order(json!({ "set": { "queue_all": true } }));
+    global.obey(&room, &close, "anna", at).unwrap();
+    let told = global.colos_to_tell(&room.steered(global.overrides()), at);
+    (data_center.must_ask(&room, at), told == ["AMS"])
+}
+
+#[test]
+fn a_data_center_that_sleeps_asks_only_when_nobody_would_tell_it() {
+    assert_eq!(asleep(NOW + 5 * MINUTE), (false, true));
+    assert_eq!(asleep(NOW + 11 * MINUTE), (true, false));
+    for second in (1..900).step_by(7) {
+        let (asks, told) = asleep(NOW + second * 1_000);
+        assert!(asks || told, "after {second} seconds");
+    }
 }
 
 #[test]
