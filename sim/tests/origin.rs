@@ -103,7 +103,7 @@ fn an_ill_origin_costs_nobody_the_session_or_the_place_and_is_not_stormed_when_i
         assert!(failed(&first_minute) <= 0.01, "{name}: {first_minute:?}");
         assert!(failed(&calm) <= 0.001, "{name}: {calm:?}");
         assert!(passed.points.iter().all(|point| point.active <= most), "{name}");
-        let full = passed.points.iter().rev().take(6).all(|point| point.active * 10 >= most * 9);
+        let full = passed.points.iter().rev().take(12).all(|point| point.active * 10 >= most * 9);
         assert!(full, "{name}: in the end the room is full again");
     }
 }

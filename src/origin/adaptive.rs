@@ -42,6 +42,8 @@ const DEEPEST_CUT: f64 = 0.5;
 const FAR: f64 = 2.0;
 /// Of what the origin can do, this much is used.
 const HEADROOM: f64 = 0.97;
+/// A cut that proves to be too deep is taken back by this part.
+const CORRECTION: f64 = 1.0 / 3.0;
 /// Before the first cut a limit grows by this part of itself each second: 25 % in ten seconds.
 const SLOW_START: f64 = 0.022_6;
 /// After a cut it grows by this part of what it was cut to each second: what [`CUT`] took off comes back in 20 s.
@@ -184,7 +186,14 @@ impl Adaptive {
         let far = counts.quantile_ms(0.5).is_some_and(|median| median > FAR * self.slow_ms(range));
         let deepest = if far || is_troubled(counts) { DEEPEST_CUT } else { DEEP_CUT };
         let left = can_serve.clamp(deepest * active, CUT * active);
-        self.active = self.active.min(left).max(range.least_active_users.into());
+        let known_better = can_serve.min(CUT * active);
+        self.active = if self.active < known_better {
+            // While an earlier cut takes effect, what the origin can do is known better with each look.
+            self.active + (known_better - self.active) * CORRECTION
+        } else {
+            self.active.min(left)
+        };
+        self.active = self.active.max(range.least_active_users.into());
         // The same part of the users who came, unless they were few because the room is full.
         if used.entering >= IN_USE * self.new {
             let part = if active > 0.0 { left / active } else { CUT };
