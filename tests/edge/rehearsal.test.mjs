@@ -62,7 +62,7 @@ describe("rehearsals", { concurrency: true }, () => {
 
   test("a marked and an unmarked crowd share one room, and the history tells them apart", async () => {
     const url = `${world.address()}/sale`;
-    const habits = ["--url", url, "--rate", "40", "--pages", "1", "--patience", "3", "--json", "--quiet"];
+    const habits = ["--url", url, "--rate", "2", "--pages", "1", "--patience", "3", "--json", "--quiet"];
     const [marked, unmarked] = await Promise.all([
       crowd(STEERS, ...habits, "--visitors", "30", "--rehearsal", "friday", "--seed", "1"),
       crowd(STEERS, ...habits, "--visitors", "25", "--no-rehearsal", "--seed", "2"),
