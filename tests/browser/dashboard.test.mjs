@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { startDashboard, TOKENS } from "../../tools/dashboard/server.mjs";
+import { eventually } from "../edge/world.mjs";
 import { look, startBrowser, Visitor } from "./room.mjs";
 
 const tokenOf = (role) => Object.keys(TOKENS).find((token) => TOKENS[token].role === role);
@@ -239,6 +240,7 @@ describe("the dashboard", { concurrency: 2 }, () => {
   test("grows the charts with the moments that come, and tells news on the time line", async (t) => {
     const { server, operator, page } = await open(t, "sale", { hash: "&range=15m" });
     await drawn(page);
+    await eventually("the page listens", () => server.watchers() > 0);
     const at = Date.now();
     server.tells({
       type: "news",
