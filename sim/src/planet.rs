@@ -875,22 +875,8 @@ impl Planet {
         let known = desk.keeper.overrides().version;
         // Active users are not held up.
         let is_in = matches!(standing, Standing::Active(_));
-        let asks = !is_in && desk.keeper.hears(own);
-        let deadline = self.setup.deadline_ms;
-        let hears = if asks {
-            // Where nothing is known the data center may have to be made first.
-            let deadline = if desk.keeper.state().is_some() { deadline } else { WAKING * deadline };
-            Some(self.ask_what_is_new(colo, worker, deadline))
-        } else if !is_in && desk.keeper.is_asking(deadline, own) {
-            let question = desk.hearing.last().map(|hearing| hearing.number);
-            if let Some(question) = question {
-                self.clockwork.at(true_now + deadline, Event::Deaf { colo, worker, question });
-            }
-            question
-        } else {
-            None
-        };
-        let hears = hears.map(|question| (question, known));
+        let question = if is_in { None } else { self.question_to_wait_for(colo, worker) };
+        let hears = question.map(|question| (question, known));
         let request = Request {
             visitor,
             hears,
@@ -1061,7 +1047,22 @@ impl Planet {
         question
     }
 
-    /// The same when nobody waits for the answer, if it is time to.
+    /// The question whose answer a visitor who is not in waits for: the worker's own, or a new one if it is time to.
+    fn question_to_wait_for(&mut self, colo: u16, worker: u16) -> Option<u64> {
+        let own = self.local(colo);
+        let deadline = self.setup.deadline_ms;
+        let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
+        if desk.keeper.hears(own) {
+            // Where nothing is known the data center may have to be made first.
+            let deadline = if desk.keeper.state().is_some() { deadline } else { WAKING * deadline };
+            return Some(self.ask_what_is_new(colo, worker, deadline));
+        }
+        let question = desk.hearing.last().filter(|_| desk.keeper.is_asking(deadline, own))?.number;
+        self.clockwork.at(self.clockwork.now() + deadline, Event::Deaf { colo, worker, question });
+        Some(question)
+    }
+
+    /// A worker asks what is new though nobody waits for the answer, if it is time to.
     fn listen(&mut self, colo: u16, worker: u16, inside: bool) {
         let own = self.local(colo);
         let keeper = &mut self.colos[usize::from(colo)].workers[usize::from(worker)].keeper;

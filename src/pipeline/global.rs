@@ -234,13 +234,17 @@ impl Global {
         }
     }
 
-    /// Colos that have yet to hear what operators have changed, or that one looks: those that live, and those that may
-    /// wake up with users who are still active.
+    /// Colos that have yet to hear what operators have changed, though they may sleep, or that one looks: those that live,
+    /// and those that may wake up with users who are still active.
     pub fn colos_to_tell(&self, room: &Room, now: u64) -> Vec<String> {
-        let known_ms = TOLD_MS.max(2 * room.session_ms());
-        let lives = |colo: &Colo| !colo.is_cut_off(now) && now < colo.received_at + known_ms;
-        let waits = |colo: &Colo| colo.steering < self.overrides.version || self.watched && !colo.watched;
-        let colos = self.colos.iter().filter(|(_, colo)| lives(colo) && waits(colo));
+        let lives_ms = 2 * room.session_ms();
+        let must_be_told = |colo: &Colo| {
+            let silent_ms = now.saturating_sub(colo.received_at);
+            let must_obey = colo.steering < self.overrides.version && silent_ms < TOLD_MS.max(lives_ms);
+            let must_report = self.watched && !colo.watched && silent_ms < lives_ms;
+            !colo.is_cut_off(now) && (must_obey || must_report)
+        };
+        let colos = self.colos.iter().filter(|(_, colo)| must_be_told(colo));
         colos.map(|(name, _)| name.clone()).collect()
     }
 

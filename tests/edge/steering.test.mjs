@@ -175,6 +175,11 @@ describe("steering", { concurrency: true }, () => {
     await sleep(IN_FORCE);
     for (const answer of await newcomers(world, "/sale")) assert.ok(answer.fromOrigin, "somebody waits");
     await steer(world, "sale", { events: { drop: "clear" } });
+    await world.fault("Global", "sale", "throw");
+    const deployed = (await operator(world, "events")).json;
+    await world.fault("Global", "sale");
+    assert.match(deployed.problems.join(), /^room sale: its events are told as deployed/);
+    assert.deepEqual([deployed.events[0].phase, deployed.events[0].steered], ["prequeueing", false]);
     await sleep(IN_FORCE);
     for (const answer of await newcomers(world, "/sale")) assert.ok(answer.waiting, "before the event again");
   });

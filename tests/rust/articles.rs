@@ -101,7 +101,8 @@ fn census(room: &Room, active: u64, waiting: [u64; 3]) -> Census {
     census
 }
 
-fn report(colo: &str, census: Census) -> ColoReport {
+/// A colo's first report.
+pub fn report(colo: &str, census: Census) -> ColoReport {
     ColoReport {
         v: 1,
         colo: colo.to_owned(),

@@ -7,6 +7,8 @@ use anteroom::queue::{Remembered, StateKey, minute_of, next_check_in_seconds};
 use proptest::prelude::*;
 use serde_json::json;
 
+use crate::articles::report;
+
 const NOW: u64 = 28_000_000 * 60_000 + 30_000;
 
 fn room(longest: u32) -> Room {
@@ -175,19 +177,8 @@ fn giving_up(every_ms: u64) -> u32 {
     let mut global = Global::restore(&room, None, Vec::new(), NOW);
     for now in (NOW..NOW + 48_000).step_by(2_000) {
         if (now - NOW).is_multiple_of(every_ms) {
-            let report = ColoReport {
-                v: 1,
-                colo: "AMS".to_owned(),
-                sequence: now,
-                census: census.clone(),
-                given: None,
-                workers: 1,
-                next_in: every_ms,
-                late: every_ms,
-                origin: None,
-                steering: 0,
-                tallies: Default::default(),
-            };
+            let report = report("AMS", census.clone());
+            let report = ColoReport { sequence: now, next_in: every_ms, late: every_ms, ..report };
             global.receive(&room, report, now);
         }
         global.state(&room, None, minute_of(now), now);
