@@ -8,8 +8,8 @@
 //!
 //! For the simulator only: no room can be set to it.
 
+use anteroom::admission::{NumberAsk, Outcome, StateKey, Step, Whom, minute_of};
 use anteroom::config::Room;
-use anteroom::queue::{NumberAsk, Outcome, StateKey, Step, Whom, minute_of};
 use anteroom::ticket::Standing;
 
 /// Counts the asks of a minute: a colo's Counter, or Anywhere.

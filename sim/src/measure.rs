@@ -4,10 +4,10 @@
 
 use std::collections::VecDeque;
 
+use anteroom::admission::{StateKey, minute_of};
 use anteroom::config::{QueueingMethod, RateWindow, Room};
-use anteroom::pipeline::messages::{ColoReport, StateAnswer, VERSION, WorkerAnswer};
-use anteroom::pipeline::wire;
-use anteroom::queue::{StateKey, minute_of};
+use anteroom::protocol::messages::{ColoReport, StateAnswer, VERSION, WorkerAnswer};
+use anteroom::protocol::wire;
 use serde::Serialize;
 
 use crate::history::{History, Row};

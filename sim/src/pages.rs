@@ -1,7 +1,7 @@
 //! Pages that visitors ask for, on their way to the simulated origin and back.
 
 use anteroom::origin::Passage;
-use anteroom::pipeline::messages::OriginStatus;
+use anteroom::protocol::messages::OriginStatus;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 

@@ -6,17 +6,15 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use anteroom::admission::{
+    Addresses, AdmissionController, Anywhere, Batcher, Clocked, Counter, DrawKey, HINT_MS, LeaseAnswer,
+    LeaseAsk, LeaseCounter, Lent, LoanAsk, NumberAsk, Outcome, Pool, Renewal, SavedPool, StateKey, Step,
+    Turn, Whom, estimated_wait_seconds, minute_of, next_check_in_seconds, next_draw_seconds, queue_bucket,
+};
 use anteroom::config::{QueueingMethod, Room, SlotStrategy};
-use anteroom::origin::{Arrival, Reply, Turn as GuardTurn, Watch};
-use anteroom::pipeline::messages::{ColoReport, Given, WorkerAnswer, WorkerReport};
-use anteroom::pipeline::{
-    CheckIn, DataCenter, Global, GlobalMeta, HOLD_TRIES, Outbox, SavedDataCenter, Seen,
-};
-use anteroom::queue::{
-    Addresses, Anywhere, Clocked, Counter, Desk, DrawKey, HINT_MS, Keeper, LeaseAnswer, LeaseAsk,
-    LeaseCounter, Lent, LoanAsk, NumberAsk, Outcome, Pool, Renewal, SavedPool, StateKey, Step, Turn, Whom,
-    estimated_wait_seconds, minute_of, next_check_in_seconds, next_draw_seconds, queue_bucket,
-};
+use anteroom::counts::{CheckIn, DataCenter, Global, GlobalMeta, HOLD_TRIES, Outbox, SavedDataCenter, Seen};
+use anteroom::origin::{Arrival, OriginMonitor, Reply, Turn as GuardTurn};
+use anteroom::protocol::messages::{ColoReport, Given, WorkerAnswer, WorkerReport};
 use anteroom::ticket::{Standing, Ticket, standing};
 use fastrand::Rng;
 use rustc_hash::FxHashMap;
@@ -41,7 +39,7 @@ const HOLD_AGAIN_MS: u64 = 250;
 /// A state key stays so long in the cache, in milliseconds.
 const CACHED_MS: u64 = 10_000;
 /// So many times its deadline where it knows nothing.
-const WAKING: u64 = 3;
+const COLD_START_FACTOR: u64 = 3;
 /// Nobody waits for a report, so it may take so long, in milliseconds.
 const REPORT_DEADLINE_MS: u64 = 5_000;
 /// The same of a data center that asks Global.
@@ -118,16 +116,16 @@ struct Request {
 
 struct Worker {
     id: u64,
-    keeper: Keeper,
+    controller: AdmissionController,
     outbox: Outbox,
-    counter_desk: Desk<(NumberAsk, u64), Outcome>,
-    anywhere_desk: Desk<(NumberAsk, u64), Outcome>,
+    counter_desk: Batcher<(NumberAsk, u64), Outcome>,
+    anywhere_desk: Batcher<(NumberAsk, u64), Outcome>,
     addresses: Addresses,
     /// Requests at the desks, by place.
     requests: FxHashMap<(bool, u64), Request>,
     /// Whom a call is for: places by call.
     calls: FxHashMap<(bool, u64), Vec<u64>>,
-    watch: Watch,
+    watch: OriginMonitor,
     /// What it asks its data center at the moment.
     hearing: Vec<Hearing>,
     questions: u64,
@@ -210,7 +208,7 @@ enum Event {
     Visit(u32),
     /// A session may have ended.
     Expiry(u32),
-    Desk {
+    Batcher {
         colo: u16,
         worker: u16,
         counter: bool,
@@ -537,14 +535,14 @@ impl Planet {
         let id = rng.u64(1..);
         Worker {
             id,
-            keeper: Keeper::default(),
+            controller: AdmissionController::default(),
             outbox: Outbox::new(id),
-            counter_desk: Desk::new(setup.deadline_ms * 3 + 100),
-            anywhere_desk: Desk::new(setup.deadline_ms * 3 + 100),
+            counter_desk: Batcher::new(setup.deadline_ms * 3 + 100),
+            anywhere_desk: Batcher::new(setup.deadline_ms * 3 + 100),
             addresses: Addresses::default(),
             requests: FxHashMap::default(),
             calls: FxHashMap::default(),
-            watch: Watch::new(room),
+            watch: OriginMonitor::new(room),
             hearing: Vec::new(),
             questions: 0,
         }
@@ -590,7 +588,7 @@ impl Planet {
             Event::Second => self.second(),
             Event::Visit(visitor) => self.visit(visitor),
             Event::Expiry(visitor) => self.expiry(visitor),
-            Event::Desk { colo, worker, counter, place } => self.turn(colo, worker, counter, place),
+            Event::Batcher { colo, worker, counter, place } => self.turn(colo, worker, counter, place),
             Event::TakeAtCounter { colo, worker, call } => self.take_at_counter(colo, worker, *call),
             Event::TakeAtAnywhere { colo, worker, call } => self.take_at_anywhere(colo, worker, call),
             Event::Taken { colo, worker, counter, answer } => self.taken(colo, worker, counter, *answer),
@@ -834,8 +832,8 @@ impl Planet {
         let id = self.rng.u64(1..);
         self.measure.requests += 1;
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
-        let now = desk.keeper.time(own);
-        let room = self.rooms[desk.keeper.overrides().version as usize].at(now).0;
+        let now = desk.controller.time(own);
+        let room = self.rooms[desk.controller.overrides().version as usize].at(now).0;
         if room.suspended {
             self.past(colo, worker, visitor, twin);
             return;
@@ -872,7 +870,7 @@ impl Planet {
         let newcomer = self.room.one_place_per_address && standing == Standing::New;
         let address = if newcomer { self.visitors[visitor as usize].address } else { 0 };
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
-        let known = desk.keeper.overrides().version;
+        let known = desk.controller.overrides().version;
         // Active users are not held up.
         let is_in = matches!(standing, Standing::Active(_));
         let question = if is_in { None } else { self.question_to_wait_for(colo, worker) };
@@ -892,8 +890,8 @@ impl Planet {
         };
         let step = self.judge(colo, worker, &request);
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
-        let room = self.rooms[desk.keeper.overrides().version as usize].at(now).0;
-        let refill = desk.keeper.refill(room, now);
+        let room = self.rooms[desk.controller.overrides().version as usize].at(now).0;
+        let refill = desk.controller.refill(room, now);
         self.act(colo, worker, request, step);
         if refill {
             self.send_take(colo, worker, 0, Vec::new());
@@ -905,19 +903,19 @@ impl Planet {
         let (own, true_now) = (self.local(colo), self.now());
         let Request { standing, ticket, address, .. } = request;
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
-        let now = desk.keeper.time(own);
+        let now = desk.controller.time(own);
         let full = self.pages.is_some()
             && !matches!(standing, Standing::Active(_))
             && !desk.watch.has_room(true_now);
         let taken = desk.addresses.claim(*address, ticket.id, now) != 0;
-        let room = self.rooms[desk.keeper.overrides().version as usize].at(now).0;
-        let draw = desk.keeper.draw(room, &self.draw_key, standing, now);
+        let room = self.rooms[desk.controller.overrides().version as usize].at(now).0;
+        let draw = desk.controller.draw(room, &self.draw_key, standing, now);
         if full || taken || draw.is_some_and(|draw| !draw.wins) {
             // The origin has enough to do with those who are in; or somebody else has the address's turn; or it was no
             // winning number.
             Step::Wait
         } else if self.literal {
-            let state = desk.keeper.state().map(|state| (&state.key, state.global_time(now)));
+            let state = desk.controller.state().map(|state| (&state.key, state.global_time(now)));
             literal::judge(room, standing, ticket.id, state, now)
         } else {
             let bucket = queue_bucket(&self.room, &self.draw_key, ticket.bucket, ticket.id);
@@ -925,7 +923,7 @@ impl Planet {
                 Standing::Waiting(ticket) => Standing::Waiting(Ticket { bucket, ..ticket }),
                 standing => standing,
             };
-            desk.keeper.judge(room, &standing, ticket.id, now)
+            desk.controller.judge(room, &standing, ticket.id, now)
         }
     }
 
@@ -953,7 +951,7 @@ impl Planet {
     /// Which room a worker knows.
     fn version(&self, colo: u16, worker: u16) -> usize {
         let desk = &self.colos[usize::from(colo)].workers[usize::from(worker)];
-        desk.keeper.overrides().version as usize
+        desk.controller.overrides().version as usize
     }
 
     /// Which room Anywhere knows.
@@ -1052,12 +1050,13 @@ impl Planet {
         let own = self.local(colo);
         let deadline = self.setup.deadline_ms;
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
-        if desk.keeper.hears(own) {
+        if desk.controller.begin_refresh(own) {
             // Where nothing is known the data center may have to be made first.
-            let deadline = if desk.keeper.state().is_some() { deadline } else { WAKING * deadline };
+            let deadline =
+                if desk.controller.state().is_some() { deadline } else { COLD_START_FACTOR * deadline };
             return Some(self.ask_what_is_new(colo, worker, deadline));
         }
-        let question = desk.hearing.last().filter(|_| desk.keeper.is_asking(deadline, own))?.number;
+        let question = desk.hearing.last().filter(|_| desk.controller.is_refreshing(deadline, own))?.number;
         self.clockwork.at(self.clockwork.now() + deadline, Event::Deaf { colo, worker, question });
         Some(question)
     }
@@ -1065,8 +1064,9 @@ impl Planet {
     /// A worker asks what is new though nobody waits for the answer, if it is time to.
     fn listen(&mut self, colo: u16, worker: u16, inside: bool) {
         let own = self.local(colo);
-        let keeper = &mut self.colos[usize::from(colo)].workers[usize::from(worker)].keeper;
-        let listens = if inside { keeper.listens(own) } else { keeper.hears(own) };
+        let controller = &mut self.colos[usize::from(colo)].workers[usize::from(worker)].controller;
+        let listens =
+            if inside { controller.begin_background_refresh(own) } else { controller.begin_refresh(own) };
         if listens {
             self.ask_what_is_new(colo, worker, REPORT_DEADLINE_MS);
         }
@@ -1132,11 +1132,11 @@ impl Planet {
         let Some(hearing) = place.map(|place| desk.hearing.swap_remove(place)) else { return };
         if let Some(key) = key {
             let state = Clocked { key, received_at: own };
-            desk.keeper.learn(state.clone());
+            desk.controller.learn(state.clone());
             here.cached = Some(state);
         }
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
-        desk.keeper.heard(answered, own);
+        desk.controller.end_refresh(answered, own);
         for (request, step) in hearing.waiting {
             self.visitors[request.visitor as usize].asking = false;
             self.act(colo, worker, request, step);
@@ -1158,7 +1158,7 @@ impl Planet {
             return false;
         }
         request.hears = None;
-        let version = desk.keeper.overrides().version;
+        let version = desk.controller.overrides().version;
         if version == known {
             return true;
         }
@@ -1176,13 +1176,13 @@ impl Planet {
         let own = self.local(colo);
         let here = &mut self.colos[usize::from(colo)];
         let desk = &mut here.workers[usize::from(worker)];
-        if desk.keeper.looks_into_cache(own) {
+        if desk.controller.begin_cache_read(own) {
             let newer = |state: &&Clocked| {
-                let taken_at = desk.keeper.state().map_or(0, |mine| mine.key.taken_at);
+                let taken_at = desk.controller.state().map_or(0, |mine| mine.key.taken_at);
                 own < state.received_at + CACHED_MS && state.key.taken_at > taken_at
             };
             if let Some(state) = here.cached.as_ref().filter(newer).cloned() {
-                desk.keeper.learn(state);
+                desk.controller.learn(state);
             }
         }
     }
@@ -1192,12 +1192,12 @@ impl Planet {
     fn ask_data_center(&mut self, colo: u16, worker: u16) {
         let own = self.local(colo);
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
-        let room = self.rooms[desk.keeper.overrides().version as usize].at(own).0;
-        if desk.keeper.asks_data_center(room, own) && self.serve_colo(colo, false).is_some() {
+        let room = self.rooms[desk.controller.overrides().version as usize].at(own).0;
+        if desk.controller.begin_state_call(room, own) && self.serve_colo(colo, false).is_some() {
             let here = &mut self.colos[usize::from(colo)];
             if let Some(key) = here.data_center.state(own) {
                 let state = Clocked { key, received_at: own };
-                here.workers[usize::from(worker)].keeper.learn(state.clone());
+                here.workers[usize::from(worker)].controller.learn(state.clone());
                 here.cached = Some(state);
             }
         }
@@ -1251,7 +1251,7 @@ impl Planet {
                 if counter {
                     self.send_take(colo, worker, call, asks);
                 } else {
-                    let steering = desk.keeper.overrides().version;
+                    let steering = desk.controller.overrides().version;
                     let late = self.link(self.setup.pool_ms);
                     let sent = Box::new(Call { number: call, asks, loan: None, steering });
                     self.clockwork
@@ -1262,7 +1262,7 @@ impl Planet {
             Turn::Later if !turns.waits(place) => {}
             Turn::Later => {
                 self.clockwork
-                    .at(self.clockwork.now() + DESK_MS, Event::Desk { colo, worker, counter, place });
+                    .at(self.clockwork.now() + DESK_MS, Event::Batcher { colo, worker, counter, place });
             }
         }
     }
@@ -1277,13 +1277,13 @@ impl Planet {
     fn answer(&mut self, colo: u16, worker: u16, request: Request, outcome: Option<Outcome>) {
         let own = self.local(colo);
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
-        let now = desk.keeper.time(own);
+        let now = desk.controller.time(own);
         let taken = desk.addresses.holder(request.address, request.ticket.id, now) != 0;
         let step = if taken {
             Step::Wait
         } else {
-            let room = self.rooms[desk.keeper.overrides().version as usize].at(now).0;
-            desk.keeper.answered(room, &request.standing, request.asked, outcome, now)
+            let room = self.rooms[desk.controller.overrides().version as usize].at(now).0;
+            desk.controller.answered(room, &request.standing, request.asked, outcome, now)
         };
         self.visitors[request.visitor as usize].asking = false;
         self.act(colo, worker, request, step);
@@ -1297,15 +1297,15 @@ impl Planet {
 
     fn worker_time(&self, colo: u16, worker: u16) -> u64 {
         let own = self.local(colo);
-        self.colos[usize::from(colo)].workers[usize::from(worker)].keeper.time(own)
+        self.colos[usize::from(colo)].workers[usize::from(worker)].controller.time(own)
     }
 
     fn note(&mut self, colo: u16, worker: u16, check_in: CheckIn) {
         let own = self.local(colo);
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
-        let now = desk.keeper.time(own);
-        let room = self.rooms[desk.keeper.overrides().version as usize].at(now).0;
-        desk.outbox.note(room, check_in, desk.keeper.level(), now);
+        let now = desk.controller.time(own);
+        let room = self.rooms[desk.controller.overrides().version as usize].at(now).0;
+        desk.outbox.note(room, check_in, desk.controller.level(), now);
         if check_in.is_last_moment(room) {
             for attempt in 0..HOLD_TRIES {
                 let late = self.link(self.setup.pool_ms) + self.jitter();
@@ -1322,7 +1322,7 @@ impl Planet {
     fn announce(&mut self, colo: u16, worker: u16) {
         let own = self.local(colo);
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
-        let now = desk.keeper.time(own);
+        let now = desk.controller.time(own);
         if let Some(wait) = desk.outbox.announce(now) {
             let due = self.clockwork.now() + wait;
             self.clockwork.at(due, Event::Report { colo, worker });
@@ -1425,7 +1425,7 @@ impl Planet {
         let bucket = queue_bucket(&self.room, &self.draw_key, ticket.bucket, ticket.id);
         let true_now = self.now();
         let random = self.rng.f64();
-        let state = self.colos[usize::from(colo)].workers[usize::from(worker)].keeper.state_to_tell(now);
+        let state = self.colos[usize::from(colo)].workers[usize::from(worker)].controller.state_to_tell(now);
         let time = state.map_or(now, |state| state.global_time(now));
         let key = state.map(|state| &state.key);
         let estimate = key
@@ -1706,9 +1706,9 @@ impl Planet {
         self.measure.counter_calls += 1;
         let leases = self.room.slot_strategy == SlotStrategy::Leases;
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
-        let now = desk.keeper.time(own);
-        let loan = leases.then(|| desk.keeper.loan_ask(desk.id, now));
-        let steering = desk.keeper.overrides().version;
+        let now = desk.controller.time(own);
+        let loan = leases.then(|| desk.controller.loan_ask(desk.id, now));
+        let steering = desk.controller.overrides().version;
         let late = self.link(self.setup.local_ms);
         let sent = Box::new(Call { number: call, asks, loan, steering });
         self.clockwork.at(self.clockwork.now() + late, Event::TakeAtCounter { colo, worker, call: sent });
@@ -1852,12 +1852,12 @@ impl Planet {
         let Answer { call, answers, loan, taken } = answer;
         let own = self.local(colo);
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
-        let now = desk.keeper.time(own);
+        let now = desk.controller.time(own);
         for (address, holder) in taken {
             desk.addresses.learn(address, holder, now);
         }
         if counter && (loan.is_some() || call == 0) {
-            desk.keeper.lent(loan, now);
+            desk.controller.lent(loan, now);
         }
         if call == 0 {
             return;
@@ -2059,7 +2059,7 @@ impl Planet {
             return;
         }
         let desk = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
-        let now = desk.keeper.time(own);
+        let now = desk.controller.time(own);
         if !desk.outbox.is_due(now) {
             // An earlier report has taken it along.
             return;
@@ -2111,7 +2111,7 @@ impl Planet {
         desk.outbox.answered(&answer);
         if let Some(key) = answer.state {
             let state = Clocked { key, received_at: own };
-            desk.keeper.learn(state.clone());
+            desk.controller.learn(state.clone());
             self.colos[usize::from(colo)].cached = Some(state);
         }
         self.announce(colo, worker);

@@ -7,13 +7,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use anteroom::admission::{Anywhere, Counter, LeaseAnswer, LeaseCounter, Outcome, Pool, minute_of};
 use anteroom::config::{Room, Rooms, SlotStrategy};
-use anteroom::pipeline::messages::{
+use anteroom::counts::{DataCenter, Global};
+use anteroom::protocol::messages::{
     ColoReport, GIVEN, Given, HOLD, HoldSessions, LEASE, Lease, PUSH, REPORT, STATE, StateAnswer,
     StateRequest, TAKE, Take, Taken, VERSION, WorkerReport, room_and_colo,
 };
-use anteroom::pipeline::{DataCenter, Global, wire};
-use anteroom::queue::{Anywhere, Counter, LeaseAnswer, LeaseCounter, Outcome, Pool, minute_of};
+use anteroom::protocol::wire;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::de::DeserializeOwned;

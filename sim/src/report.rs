@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use anteroom::queue::{adapted_worker_slots, share_of_slots, worker_slots};
+use anteroom::admission::{adapted_worker_slots, share_of_slots, worker_slots};
 use askama::Template;
 use jiff::civil::DateTime;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};

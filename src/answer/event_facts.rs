@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
+use crate::admission::{Draw, draw_id};
 use crate::config::Phase;
-use crate::queue::{Draw, draw_id};
 
 /// An event of the room, from the beginning of its prequeue to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 
 use super::parse::{ConfigError, Part, Table, parse_room};
 use super::room::Room;
+use crate::admission::{MINUTE_MS, minute_of};
 use crate::health::webhook::milliseconds;
-use crate::queue::{MINUTE_MS, minute_of};
 
 /// The shortest event, in milliseconds.
 const SHORTEST_MS: u64 = 60_000;

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::parse::{ConfigError, Part, Table};
 use super::rooms::Rooms;
 use crate::health::check::Url;
-use crate::news::Kind;
+use crate::notifications::Kind;
 
 /// The most webhooks a deployment may have: each news is stored for each of them.
 pub const MAX_WEBHOOKS: usize = 16;

@@ -10,8 +10,8 @@ use serde::de::DeserializeOwned;
 use worker::{Env, Error, Request, Response, Result};
 
 use super::clock::within;
-use crate::pipeline::messages::MAX_BODY;
-use crate::pipeline::wire::{self, WireError};
+use crate::protocol::messages::MAX_BODY;
+use crate::protocol::wire::{self, WireError};
 
 /// Bindings of the objects.
 pub const COUNTER: &str = "COUNTER";

@@ -6,7 +6,7 @@ use serde::Serialize;
 use wasm_bindgen::{JsCast, JsValue};
 use worker::{Error, Result};
 
-use super::asked::query;
+use super::request::query;
 use crate::config::{PageSettings, Room, SameSite};
 use crate::operator::Operator;
 

@@ -7,9 +7,9 @@ use worker::Result;
 
 use super::clock::now;
 use super::settings::Settings;
-use super::{asked, own};
+use super::{request, response};
+use crate::admission::round_end;
 use crate::answer;
-use crate::queue::round_end;
 
 /// A seed is published so long after it was of use: clocks differ by seconds.
 const PUBLISHED_AFTER_MS: u64 = 15_000;
@@ -40,13 +40,13 @@ struct Lottery<'a> {
 
 /// Answers a question for seeds.
 pub fn handle(request: &web_sys::Request, settings: &Settings) -> Result<JsValue> {
-    let asked = |name: &str| asked::query(request, name);
+    let asked = |name: &str| request::query(request, name);
     if let Some(name) = asked("event") {
         return of_event(&name.to_ascii_lowercase(), settings);
     }
     let room = asked("room").and_then(|name| settings.rooms.get(&name.to_ascii_lowercase()));
     let round = asked("round").and_then(|round| round.parse::<u64>().ok());
-    let (Some(room), Some(round)) = (room, round) else { return own::page(&answer::not_found(), None) };
+    let (Some(room), Some(round)) = (room, round) else { return response::page(&answer::not_found(), None) };
     let end = round_end(room, round);
     let start = end.saturating_sub(2 * room.refresh_ms());
     let is_over = now().saturating_sub(PUBLISHED_AFTER_MS) >= end;
@@ -58,7 +58,7 @@ fn of_event(name: &str, settings: &Settings) -> Result<JsValue> {
     let mut events =
         settings.rooms.iter().flat_map(|room| room.events.iter().map(move |event| (room, event)));
     let Some((room, event)) = events.find(|(_, event)| event.name == name && event.shuffle) else {
-        return own::page(&answer::not_found(), None);
+        return response::page(&answer::not_found(), None);
     };
     let seed = settings.draw_key.of_event(&room.name, &event.name, event.start);
     let has_started = now() >= event.start;
@@ -80,5 +80,5 @@ fn json(content: &impl Serialize) -> Result<JsValue> {
         ("access-control-allow-origin", "*".to_owned()),
         ("x-content-type-options", "nosniff".to_owned()),
     ];
-    own::response(200, &headers, Some(&serde_json::to_string(content)?))
+    response::response(200, &headers, Some(&serde_json::to_string(content)?))
 }

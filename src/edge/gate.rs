@@ -8,23 +8,21 @@ use wasm_bindgen::JsValue;
 use worker::{Context, Env, Result};
 
 use super::clock::{both, now, pause, random, random_id};
-use super::passages::{self, Way};
-use super::passport::{
-    Carrier, HeaderLine, Passport, Revocable, TICKET_HEADER, is_revoked, remember_revoked,
-};
+use super::forward::{Carrier, HeaderLine, Passport, Revocable, TICKET_HEADER, is_revoked, remember_revoked};
+use super::in_flight::{self, Way};
 use super::platform::{colo, likely_colo};
-use super::room_worker::{Hears, Place, is_due_to_hear, note_bypassed, steered, time_in};
+use super::room_worker::{Hears, Place, is_refresh_due, note_bypassed, steered, time_in};
 use super::settings::Settings;
-use super::{bypass, health, operator, own, rehearsal, turnstile};
-use crate::answer::{self, DrawFacts, Estimate, EventView, WaitingView};
-use crate::bypass::Concern;
-use crate::config::{BindTicket, Coverage, QueueingMethod, Room};
-use crate::origin::Turn;
-use crate::pipeline::{CheckIn, Seen};
-use crate::queue::{
+use super::{bypass, health, operator, rehearsal, response, turnstile};
+use crate::admission::{
     Draw, Step, estimated_wait_seconds, likely_ahead, next_check_in_seconds, next_draw_seconds, queue_bucket,
     random_wait_seconds,
 };
+use crate::answer::{self, DrawFacts, Estimate, EventView, WaitingView};
+use crate::bypass::Concern;
+use crate::config::{BindTicket, Coverage, QueueingMethod, Room};
+use crate::counts::{CheckIn, Seen};
+use crate::origin::Turn;
 use crate::ticket::{
     Human, KeyRing, Scope, Standing, Ticket, address_key, binding, find_cookie, set_cookie, standing,
 };
@@ -61,7 +59,7 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         Coverage::Uncovered => return not_ours(&request),
         Coverage::Covered(room) => room,
         // Which room it means depends on who reads it; no honest client writes such a path.
-        Coverage::Contradictory(_) => return own::page(&answer::bad_path(), None),
+        Coverage::Contradictory(_) => return response::page(&answer::bad_path(), None),
     };
     // Without keys no ticket can be given, so nobody could ever leave the queue: fail open. It is in the log.
     let Some(keys) = settings.keys.as_ref() else { return not_ours(&request) };
@@ -69,7 +67,7 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     let room = steered.as_deref().unwrap_or(room);
     if room.suspended {
         // An operator may have switched it on.
-        if is_due_to_hear(&room.name) {
+        if is_refresh_due(&room.name) {
             let colo = likely_colo(&request.inner);
             Place::new(deployed, colo, host, &env, &settings).listen(false, &context);
         }
@@ -104,7 +102,7 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         Concern::Room => {}
         Concern::Origin => return Ok(NOT_OURS),
         // Browsers forget what they could not load in advance.
-        Concern::Nobody => return own::response(503, &[("cache-control", "no-store".to_owned())], None),
+        Concern::Nobody => return response::response(503, &[("cache-control", "no-store".to_owned())], None),
     }
     let place = Place::new(deployed, colo(&request.inner), host, &env, &settings);
     Ok(later(Visit { request, context, settings, place, https, carrier, bound_to }.handle(tickets)))
@@ -112,7 +110,7 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
 
 /// No room has a say in it: to the origin, but for what a page of ours says, from a room that is gone.
 fn not_ours(request: &Request) -> Result<JsValue> {
-    if request.closed.is_some() { own::response(204, &[], None) } else { Ok(NOT_OURS) }
+    if request.closed.is_some() { response::response(204, &[], None) } else { Ok(NOT_OURS) }
 }
 
 /// The origin ends the session of a user. What comes takes the ticket away.
@@ -318,7 +316,7 @@ impl Visit {
             Step::Refuse
         } else if waited && !self.is_counted(&ticket)
             || draw.is_some_and(|draw| !draw.wins)
-            || !passages::has_room(room)
+            || !in_flight::has_room(room)
         {
             // Not for robots; or it was no winning number; or the origin has enough to do with those who are in.
             Step::Wait
@@ -359,7 +357,7 @@ impl Visit {
             let from = Seen::of(ticket, room);
             self.place.note(CheckIn::GiveUp { id, bucket, from, at }, false, &self.context);
         }
-        own::response(204, &[], None)
+        response::response(204, &[], None)
     }
 
     /// An active user: to the origin, without a call.
@@ -396,7 +394,7 @@ impl Visit {
 
     fn admit(&self, ticket: &Ticket, changed: Option<HeaderLine>) -> Result<JsValue> {
         if self.request.asks_for_status {
-            return own::page(&answer::admitted_status(), changed.as_ref());
+            return response::page(&answer::admitted_status(), changed.as_ref());
         }
         let room = &self.place.room;
         let passport = passport(&self.settings, room, ticket, self.carrier, changed);
@@ -541,14 +539,14 @@ fn moved_on(ticket: Ticket, people_ahead: Option<u64>) -> Ticket {
 
 /// A request of a user who is in: to the origin, unless that has too much to do.
 fn to_origin(request: &web_sys::Request, room: &Room, passport: Passport) -> Result<JsValue> {
-    match passages::arrive(room) {
+    match in_flight::arrive(room) {
         Way::Open(number) => Ok(passport.with(number)),
         Way::InLine(number) => {
             let method = request.method();
             Ok(later(async move {
                 loop {
-                    pause(passages::ask_after_ms(number)).await;
-                    match passages::turn(number) {
+                    pause(in_flight::ask_after_ms(number)).await;
+                    match in_flight::turn(number) {
                         Turn::Go => return Ok(passport.with(number)),
                         Turn::Later => {}
                         Turn::Dropped => return busy(&method, passport.ticket.as_ref()),
@@ -565,7 +563,7 @@ fn busy(method: &str, ticket: Option<&HeaderLine>) -> Result<JsValue> {
     let (least, more) = TRY_AGAIN_SECONDS;
     let [random] = random::<1>()?;
     let seconds = least + u32::from(random) * more / 256;
-    own::page(&answer::origin_busy(seconds, method), ticket)
+    response::page(&answer::origin_busy(seconds, method), ticket)
 }
 
 /// Whether a URL is HTTPS, its host and its path. The platform has parsed it already; this only finds the parts.

@@ -7,12 +7,12 @@ use js_sys::{JsString, Reflect};
 use wasm_bindgen::{JsCast, JsValue};
 use worker::{Context, Env, Result};
 
-use super::asked::{body, header, query};
 use super::calls::{HEALTH, call};
 use super::clock::now;
 use super::platform::log_error;
+use super::request::{body, header, query};
 use super::settings::{HealthPage, Settings};
-use super::{operator, own};
+use super::{operator, response};
 use crate::answer::{self, Answer};
 use crate::health::analytics::Range;
 use crate::health::messages::{Ask, KEEPER, NOTIFY, Notify, Stored, Told, VERSION, VIEW};
@@ -44,7 +44,7 @@ pub async fn handle(
         SCRIPT if settings.health_page != HealthPage::Off => script(request),
         _ => return Ok(None),
     };
-    Ok(Some(own::page(&answer, None)?))
+    Ok(Some(response::page(&answer, None)?))
 }
 
 thread_local! {

@@ -4,21 +4,21 @@
 //!
 //! `entry.js` stands before it: it reads a request, calls [`decide`], and goes to the origin.
 
-mod asked;
 mod bypass;
 mod calls;
 mod clock;
 mod dashboard;
 mod draws;
+mod forward;
 mod gate;
 mod health;
+mod in_flight;
 mod objects;
 mod operator;
-mod own;
-mod passages;
-mod passport;
 mod platform;
 mod rehearsal;
+mod request;
+mod response;
 mod room_worker;
 mod settings;
 mod turnstile;
@@ -69,7 +69,7 @@ pub fn origin(env: &Env) -> String {
 /// How long the origin has for the first byte of a request's answer, in milliseconds.
 #[wasm_bindgen]
 pub fn patience(number: f64) -> f64 {
-    passages::patience_ms(number.into())
+    in_flight::patience_ms(number.into())
 }
 
 /// What came of a request to the origin, after so many milliseconds: a status code, 0: it could not be reached, 1: it
@@ -89,7 +89,7 @@ pub fn returned(
         2 => Reply::Left,
         status => Reply::Status(status),
     };
-    if let Some(room) = passages::came_back(number.into(), reply, took_ms as u64) {
+    if let Some(room) = in_flight::came_back(number.into(), reply, took_ms as u64) {
         gate::tell_of_trouble(
             &room,
             request,
@@ -128,11 +128,11 @@ pub fn unreachable(error: &str, ticket: &str, late: bool, method: &str) -> Resul
         platform::log_error(&format!("the origin cannot be reached: {error}"));
         crate::answer::origin_unreachable(method)
     };
-    let names = ["set-cookie", passport::TICKET_HEADER];
+    let names = ["set-cookie", forward::TICKET_HEADER];
     page.headers.extend(
         ticket
             .split_once(": ")
             .and_then(|(name, value)| Some((*names.iter().find(|known| **known == name)?, value.to_owned()))),
     );
-    Ok(own::page(&page, None)?)
+    Ok(response::page(&page, None)?)
 }

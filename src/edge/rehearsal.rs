@@ -5,7 +5,7 @@ use wasm_bindgen::JsValue;
 use worker::Result;
 
 use super::clock::now;
-use super::own;
+use super::response;
 use super::settings::Settings;
 use crate::rehearsal::{HEADER, Mark, Mistake};
 
@@ -41,7 +41,7 @@ pub fn handle(request: &web_sys::Request, settings: &Settings) -> Result<JsValue
         ("cache-control", "private, no-store".to_owned()),
         ("x-content-type-options", "nosniff".to_owned()),
     ];
-    own::response(status, &headers, Some(&body))
+    response::response(status, &headers, Some(&body))
 }
 
 /// Whether a request's visitor is one of a rehearsal.

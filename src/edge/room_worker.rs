@@ -8,20 +8,21 @@ use worker::{Cache, Context, Env, Headers, Response, Result};
 
 use super::calls::{ANYWHERE, COUNTER, DATA_CENTER, LocalBoxFuture, call, unreadable};
 use super::clock::{now, pause, random_id, within};
-use super::passages;
+use super::in_flight;
 use super::platform::{likely_colo, log_error};
 use super::settings::Settings;
+use crate::admission::{
+    Addresses, AdmissionController, Batcher, Clocked, Draw, DrawKey, Level, NumberAsk, Outcome, StateKey,
+    Step, Turn, Whom, minute_of,
+};
 use crate::config::{Room, SlotStrategy};
+use crate::counts::{CheckIn, HOLD_TRIES, Outbox};
 use crate::history::Count;
-use crate::pipeline::messages::{
+use crate::protocol::messages::{
     HOLD, HoldSessions, REPORT, STATE, StateAnswer, StateRequest, TAKE, Take, Taken, VERSION, WorkerAnswer,
     WorkerReport, colo_object,
 };
-use crate::pipeline::{CheckIn, HOLD_TRIES, Outbox, wire};
-use crate::queue::{
-    Addresses, Clocked, Desk, Draw, DrawKey, Keeper, Level, NumberAsk, Outcome, StateKey, Step, Turn, Whom,
-    minute_of,
-};
+use crate::protocol::wire;
 use crate::ticket::Standing;
 
 /// Rooms times colos that one isolate keeps apart. An isolate serves one colo, so this is reached by tests alone; at
@@ -31,7 +32,7 @@ const MAX_ROOM_WORKERS: usize = 256;
 const CACHE_DEADLINE_MS: u64 = 50;
 /// A room that wakes up gets so many times the deadline: its objects have to be made first, and nothing is known by
 /// which a visitor could be judged without them.
-const WAKING: u64 = 3;
+const COLD_START_FACTOR: u64 = 3;
 /// A cache of its own: nothing in it answers a visitor's request by its URL.
 const CACHE: &str = "anteroom";
 /// Header of a cached state key: when it was put there, in milliseconds since the epoch.
@@ -39,21 +40,21 @@ const KEPT_AT: &str = "anteroom-kept-at";
 /// How long a state key may stay in the cache, in seconds.
 const CACHE_SECONDS: u32 = 10;
 /// Visitors who wait for a colleague's call look for its answer so often, in milliseconds.
-const LOOK_MS: u64 = 4;
+const POLL_MS: u64 = 4;
 /// A report is tried so often by one request: every second, while the platform lets it go on.
 const REPORT_TRIES: usize = 25;
 /// A report may take so long; visitors do not wait for it, in milliseconds.
 const REPORT_DEADLINE_MS: u64 = 5_000;
 
 /// Who asks, and from which address; 0: it does not matter.
-type NumberDesk = Desk<(NumberAsk, u64), Outcome>;
+type NumberBatcher = Batcher<(NumberAsk, u64), Outcome>;
 
 /// One worker's memory of one room in one colo.
 pub struct RoomWorker {
-    keeper: Keeper,
+    controller: AdmissionController,
     outbox: Outbox,
-    counter_desk: NumberDesk,
-    anywhere_desk: NumberDesk,
+    counter_desk: NumberBatcher,
+    anywhere_desk: NumberBatcher,
     addresses: Addresses,
     /// The room as operators have it, and by which version of what they have changed.
     steered: Option<(u32, Rc<Room>)>,
@@ -96,8 +97,8 @@ thread_local! {
 pub fn steered(room: &Room) -> Option<Rc<Room>> {
     WORKERS.with_borrow_mut(|workers| {
         let known = workers.iter_mut().filter(|((name, _), _)| *name == room.name).map(|(_, worker)| worker);
-        let worker = known.max_by_key(|worker| worker.keeper.overrides().version)?;
-        let overrides = worker.keeper.overrides();
+        let worker = known.max_by_key(|worker| worker.controller.overrides().version)?;
+        let overrides = worker.controller.overrides();
         if overrides.is_empty() {
             return None;
         }
@@ -112,11 +113,11 @@ pub fn steered(room: &Room) -> Option<Rc<Room>> {
 }
 
 /// Whether a worker is due to hear what is new of a room, in whichever colo it knows it.
-pub fn is_due_to_hear(room: &str) -> bool {
+pub fn is_refresh_due(room: &str) -> bool {
     let time = now();
     WORKERS.with_borrow(|workers| {
         let mut known = workers.iter().filter(|((name, _), _)| name == room).peekable();
-        known.peek().is_none() || known.any(|(_, worker)| worker.keeper.is_due_to_hear(time))
+        known.peek().is_none() || known.any(|(_, worker)| worker.controller.is_refresh_due(time))
     })
 }
 
@@ -158,7 +159,7 @@ pub fn time_in(room: &str) -> u64 {
     let own = now();
     WORKERS.with_borrow(|workers| {
         let known = workers.iter().find(|((name, _), _)| name == room);
-        known.map_or(own, |(_, worker)| worker.keeper.time(own))
+        known.map_or(own, |(_, worker)| worker.controller.time(own))
     })
 }
 
@@ -194,9 +195,9 @@ impl Place {
     pub fn hears(&self) -> Hears {
         let time = now();
         let hears = self.with(|worker| {
-            if worker.keeper.hears(time) {
+            if worker.controller.begin_refresh(time) {
                 Hears::Asks
-            } else if worker.keeper.is_asking(self.deadline_ms, time) {
+            } else if worker.controller.is_refreshing(self.deadline_ms, time) {
                 Hears::Waits
             } else {
                 Hears::Knows
@@ -211,16 +212,17 @@ impl Place {
             Hears::Knows => {}
             Hears::Asks => {
                 // Where nothing is known the data center may have to be made first.
-                let patience = if self.known().is_some() { 1 } else { WAKING };
+                let patience = if self.known().is_some() { 1 } else { COLD_START_FACTOR };
                 self.hear_within(patience * self.deadline_ms).await;
             }
             Hears::Waits => {
                 let is_asking = || {
                     let time = now();
-                    self.with(|worker| worker.keeper.is_asking(self.deadline_ms, time)).unwrap_or(false)
+                    self.with(|worker| worker.controller.is_refreshing(self.deadline_ms, time))
+                        .unwrap_or(false)
                 };
                 while is_asking() {
-                    pause(LOOK_MS).await;
+                    pause(POLL_MS).await;
                 }
             }
         }
@@ -228,14 +230,19 @@ impl Place {
 
     async fn hear_within(&self, deadline_ms: u64) {
         let heard = self.ask_data_center(deadline_ms).await;
-        let _ = self.with(|worker| worker.keeper.heard(heard, now()));
+        let _ = self.with(|worker| worker.controller.end_refresh(heard, now()));
     }
 
     /// Asks behind the visitor's back, if it is time to. `inside`: the visitor is in, so there is no haste.
     pub fn listen(&self, inside: bool, context: &Context) {
         let time = now();
-        let listens =
-            self.with(|worker| if inside { worker.keeper.listens(time) } else { worker.keeper.hears(time) });
+        let listens = self.with(|worker| {
+            if inside {
+                worker.controller.begin_background_refresh(time)
+            } else {
+                worker.controller.begin_refresh(time)
+            }
+        });
         if listens.unwrap_or(false) {
             let here = self.clone();
             context.wait_until(async move {
@@ -274,19 +281,19 @@ impl Place {
     }
 
     fn known(&self) -> Option<Clocked> {
-        self.with(|worker| worker.keeper.state().cloned()).ok().flatten()
+        self.with(|worker| worker.controller.state().cloned()).ok().flatten()
     }
 
     /// The time to go by, in milliseconds since the epoch: this worker's clock, corrected where it is far off.
     pub fn time(&self) -> u64 {
         let own = now();
-        self.with(|worker| worker.keeper.time(own)).unwrap_or(own)
+        self.with(|worker| worker.controller.time(own)).unwrap_or(own)
     }
 
     /// The state key from this isolate's memory, else from the colo's cache. `None` when neither has one.
     pub async fn refresh_state(&self) -> Option<Clocked> {
         let time = now();
-        let looks = self.with(|worker| worker.keeper.looks_into_cache(time)).unwrap_or(false);
+        let looks = self.with(|worker| worker.controller.begin_cache_read(time)).unwrap_or(false);
         if looks && let Some(Some(cached)) = within(CACHE_DEADLINE_MS, self.cached()).await {
             self.keep(cached);
         }
@@ -296,11 +303,11 @@ impl Place {
     /// The state key for somebody who waits: from the data center, if this worker's is too old. Keeps what comes.
     pub async fn state_to_tell(&self) -> Option<Clocked> {
         let time = now();
-        if self.with(|worker| worker.keeper.asks_data_center(&self.room, time)).unwrap_or(false) {
+        if self.with(|worker| worker.controller.begin_state_call(&self.room, time)).unwrap_or(false) {
             self.ask_data_center(self.deadline_ms).await;
         }
         let time = now();
-        self.with(|worker| worker.keeper.state_to_tell(time).cloned()).ok().flatten()
+        self.with(|worker| worker.controller.state_to_tell(time).cloned()).ok().flatten()
     }
 
     /// Asks the data center for the state key, and keeps it, for the colo's other isolates too. Returns whether it has
@@ -333,8 +340,8 @@ impl Place {
     fn keep(&self, state: Clocked) {
         let time = now();
         let _ = self.with(|worker| {
-            worker.keeper.learn(state);
-            if worker.keeper.watched() {
+            worker.controller.learn(state);
+            if worker.controller.watched() {
                 worker.outbox.hurry(time);
             }
         });
@@ -370,7 +377,7 @@ impl Place {
     /// The lot of a request, where the order is random.
     pub fn draw(&self, key: &DrawKey, standing: &Standing) -> Option<Draw> {
         let time = self.time();
-        self.with(|worker| worker.keeper.draw(&self.room, key, standing, time)).ok().flatten()
+        self.with(|worker| worker.controller.draw(&self.room, key, standing, time)).ok().flatten()
     }
 
     /// Judges a request, asking objects where that is needed. What comes is the last step: pass, enter or wait.
@@ -380,15 +387,16 @@ impl Place {
         if self.with(|worker| worker.addresses.claim(address, id, time))? != 0 {
             return Ok(Step::Wait);
         }
-        let mut step = self.with(|worker| worker.keeper.judge(&self.room, standing, id, time))?;
+        let mut step = self.with(|worker| worker.controller.judge(&self.room, standing, id, time))?;
         while let Step::Ask(whom, wanted) = step {
             let outcome = self.ask(whom, (wanted, address)).await;
             let time = self.time();
             if self.is_taken(address, id) {
                 return Ok(Step::Wait);
             }
-            step = self
-                .with(|worker| worker.keeper.answered(&self.room, standing, (whom, wanted), outcome, time))?;
+            step = self.with(|worker| {
+                worker.controller.answered(&self.room, standing, (whom, wanted), outcome, time)
+            })?;
         }
         Ok(step)
     }
@@ -402,7 +410,7 @@ impl Place {
     /// Asks an object by way of this worker's desk. `None` when the object does not answer.
     fn ask(&self, whom: Whom, wanted: (NumberAsk, u64)) -> LocalBoxFuture<Option<Outcome>> {
         let here = self.clone();
-        let (binding, name, desk): (_, _, fn(&mut RoomWorker) -> &mut NumberDesk) = match whom {
+        let (binding, name, desk): (_, _, fn(&mut RoomWorker) -> &mut NumberBatcher) = match whom {
             Whom::Counter => {
                 (COUNTER, colo_object(&here.room.name, &here.colo), |worker| &mut worker.counter_desk)
             }
@@ -410,9 +418,9 @@ impl Place {
         };
         Box::pin(async move {
             let (place, knows) =
-                here.with(|worker| (desk(worker).join(wanted), worker.keeper.state().is_some())).ok()?;
+                here.with(|worker| (desk(worker).join(wanted), worker.controller.state().is_some())).ok()?;
             let place = place?;
-            let deadline_ms = if knows { here.deadline_ms } else { WAKING * here.deadline_ms };
+            let deadline_ms = if knows { here.deadline_ms } else { COLD_START_FACTOR * here.deadline_ms };
             let give_up = now() + 2 * deadline_ms;
             loop {
                 match here.with(|worker| desk(worker).turn(place, now())).ok()? {
@@ -423,7 +431,7 @@ impl Place {
                         here.with(|worker| desk(worker).finish(lead, outcomes, now())).ok()?;
                     }
                     Turn::Later if now() >= give_up => return None,
-                    Turn::Later => pause(LOOK_MS).await,
+                    Turn::Later => pause(POLL_MS).await,
                 }
             }
         })
@@ -440,13 +448,13 @@ impl Place {
         let time = self.time();
         let lends = binding == COUNTER && self.room.slot_strategy == SlotStrategy::Leases;
         let loan = if lends {
-            self.with(|worker| worker.keeper.loan_ask(worker.outbox.worker(), time)).ok()
+            self.with(|worker| worker.controller.loan_ask(worker.outbox.worker(), time)).ok()
         } else {
             None
         };
         let (asks, addresses) = asks.into_iter().unzip();
         let addresses = if self.room.one_place_per_address { addresses } else { Vec::new() };
-        let steering = self.with(|worker| worker.keeper.overrides().clone()).unwrap_or_default();
+        let steering = self.with(|worker| worker.controller.overrides().clone()).unwrap_or_default();
         let message = Take { v: VERSION, asks, loan, addresses, steering };
         self.count(if binding == COUNTER { Count::CounterCalls } else { Count::AnywhereCalls });
         let taken: Result<Taken> = call(&self.env, binding, name, TAKE, &message, deadline_ms).await;
@@ -454,7 +462,7 @@ impl Place {
         if lends {
             let time = self.time();
             let lent = taken.as_ref().and_then(|taken| taken.lent);
-            let _ = self.with(|worker| worker.keeper.lent(lent, time));
+            let _ = self.with(|worker| worker.controller.lent(lent, time));
         }
         let taken = taken?;
         let time = self.time();
@@ -471,7 +479,7 @@ impl Place {
     /// Sees to tickets of this worker's own, after the response, if it needs some.
     pub fn refill(&self, context: &Context) {
         let time = self.time();
-        if self.with(|worker| worker.keeper.refill(&self.room, time)).unwrap_or(false) {
+        if self.with(|worker| worker.controller.refill(&self.room, time)).unwrap_or(false) {
             let here = self.clone();
             let name = colo_object(&self.room.name, &self.colo);
             context.wait_until(async move {
@@ -507,8 +515,8 @@ impl Place {
                 CheckIn::Wait { from: None, .. } if rehearsal => worker.outbox.count(Count::RehearsalJoins),
                 _ => {}
             }
-            let calm = worker.keeper.level() == Level::Calm && worker.keeper.watched();
-            let level = if calm { Level::Busy } else { worker.keeper.level() };
+            let calm = worker.controller.level() == Level::Calm && worker.controller.watched();
+            let level = if calm { Level::Busy } else { worker.controller.level() };
             worker.outbox.note(&self.room, check_in, level, time);
             worker.outbox.announce(time)
         });
@@ -546,7 +554,7 @@ impl Place {
                 // An earlier report has taken it all along.
                 return;
             };
-            let report = WorkerReport { origin: passages::report(&self.room), ..report };
+            let report = WorkerReport { origin: in_flight::report(&self.room), ..report };
             let name = colo_object(&self.room.name, &self.colo);
             let answer: Result<WorkerAnswer> =
                 call(&self.env, DATA_CENTER, &name, REPORT, &report, REPORT_DEADLINE_MS).await;
@@ -571,12 +579,12 @@ impl Place {
 
 impl RoomWorker {
     fn new(worker: u64, deadline_ms: u64) -> Self {
-        let replace_after = WAKING * deadline_ms + 100;
+        let replace_after = COLD_START_FACTOR * deadline_ms + 100;
         Self {
-            keeper: Keeper::default(),
+            controller: AdmissionController::default(),
             outbox: Outbox::new(worker),
-            counter_desk: Desk::new(replace_after),
-            anywhere_desk: Desk::new(replace_after),
+            counter_desk: Batcher::new(replace_after),
+            anywhere_desk: Batcher::new(replace_after),
             addresses: Addresses::default(),
             steered: None,
         }

@@ -9,11 +9,11 @@ use wasm_bindgen::JsValue;
 use worker::Env;
 
 use super::platform::log_error;
+use crate::admission::DrawKey;
 use crate::config::{Room, Rooms, WebhookFormat, Webhooks, is_webhook_address};
 use crate::health::check::Checks;
-use crate::news::delivery::SigningSecrets;
+use crate::notifications::delivery::SigningSecrets;
 use crate::operator::Operators;
-use crate::queue::DrawKey;
 use crate::ticket::{AdmissionKey, KeyRing, MIN_ADMISSION_KEY};
 use crate::turnstile::SERVICE_URL;
 

@@ -8,12 +8,12 @@ use serde_json::json;
 use super::classes::quantile_ms;
 use super::record::{ENDED, Part, Record, WAITS};
 use super::tallies::Count;
+use crate::admission::{MINUTE_MS, minute_of, start_of};
 use crate::config::rfc3339;
 use crate::health::webhook::milliseconds;
 #[cfg(doc)]
-use crate::pipeline::messages::OperatorAnswer;
-use crate::pipeline::messages::VERSION;
-use crate::queue::{MINUTE_MS, minute_of, start_of};
+use crate::protocol::messages::OperatorAnswer;
+use crate::protocol::messages::VERSION;
 
 /// Global: the history. [`HistoryAsk`] → [`OperatorAnswer`].
 pub const HISTORY: &str = "/history";

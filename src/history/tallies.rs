@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::classes::{CLASSES, class_of};
 use super::record::{ENDED, WAITS};
+use crate::admission::{MINUTE_MS, minute_of, start_of};
 use crate::config::{QueueingMethod, Room};
-use crate::pipeline::{Seen, SlotCounts};
-use crate::queue::{MINUTE_MS, minute_of, start_of};
+use crate::counts::{Seen, SlotCounts};
 
 /// Times by the minutes of which something is counted, and what.
 const CODES: u64 = 256;

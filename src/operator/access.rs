@@ -36,7 +36,7 @@ pub enum Target {
     /// A room's past.
     History,
     /// What happened in a room.
-    News,
+    Notification,
     /// For Prometheus.
     Metrics,
     /// All events.
@@ -82,7 +82,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint { path: "steering", method: "POST", needs: Needs::Role(Role::Steer), target: Target::Steer },
     to_view("audit", Target::Audit),
     to_view("history", Target::History),
-    to_view("news", Target::News),
+    to_view("news", Target::Notification),
     to_view("metrics", Target::Metrics),
     to_view("events", Target::Events),
     to_view("live", Target::Live),

@@ -2,7 +2,7 @@
 //!
 //! - [`Guard`]: the window of requests that one worker has at the origin or in line for it. It learns from how they
 //!   end: a time-out or an overload answer shrinks it, answers in good time let it grow.
-//! - [`Watch`]: what one worker does with a request to the origin, and what it counts.
+//! - [`OriginMonitor`]: what one worker does with a request to the origin, and what it counts.
 //! - [`OriginCounts`]: what a worker, a colo, the room has seen. They travel with the reports.
 //! - [`Evidence`], [`Adaptive`]: what Global makes of them: limits that follow the origin.
 //! - [`Hold`]: whether new users wait because the origin is unhealthy, and how slowly they enter when it is back.
@@ -14,11 +14,11 @@ mod counts;
 mod evidence;
 mod guard;
 mod hold;
-mod watch;
+mod monitor;
 
 pub use adaptive::{Adaptive, Use};
 pub use counts::{OriginCounts, OriginReport, Reply};
 pub use evidence::Evidence;
 pub use guard::{ASK_EVERY_MS, Arrival, Ending, Guard, GuardSettings, GuardStrategy, Passage, Turn};
 pub use hold::Hold;
-pub use watch::Watch;
+pub use monitor::OriginMonitor;

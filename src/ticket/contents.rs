@@ -1,7 +1,7 @@
 //! What a ticket says, its bytes, and where its visitor stands.
 
+use crate::admission::minute_of;
 use crate::config::Room;
-use crate::queue::minute_of;
 
 /// How far a ticket may be ahead of the reader's clock, in milliseconds: it was written by another colo, and clocks
 /// differ by seconds.

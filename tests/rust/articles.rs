@@ -1,12 +1,12 @@
 //! The worked examples of the 2021 and 2023 articles, as golden vectors.
 
-use anteroom::config::{Room, parse_room};
-use anteroom::pipeline::messages::ColoReport;
-use anteroom::pipeline::{Census, CheckIn, Global};
-use anteroom::queue::{
+use anteroom::admission::{
     MinuteShares, Remembered, Shares, adapted_worker_count, adapted_worker_slots, eligible_slots,
     estimated_minutes, estimated_wait_seconds, share_of_slots, split_slots, worker_slots,
 };
+use anteroom::config::{Room, parse_room};
+use anteroom::counts::{CheckIn, Counts, Global};
+use anteroom::protocol::messages::ColoReport;
 
 /// A room as an owner writes it.
 pub fn room(total_active_users: u32, new_users_per_minute: u32, session_duration: u32) -> Room {
@@ -80,8 +80,8 @@ const BUCKETS: [u32; 3] = [27_035_994, 27_035_995, 27_035_996];
 /// The two data centers of the 2021 article report to Global; `NOW` is in the minute after the last bucket.
 const NOW: u64 = (BUCKETS[2] as u64 + 1) * 60_000 + 5_000;
 
-fn census(room: &Room, active: u64, waiting: [u64; 3]) -> Census {
-    let mut census = Census::new(room);
+fn census(room: &Room, active: u64, waiting: [u64; 3]) -> Counts {
+    let mut census = Counts::new(room);
     let mut seen = Remembered::new(60_000, 1_000);
     let mut id = 0;
     for _ in 0..active {
@@ -102,7 +102,7 @@ fn census(room: &Room, active: u64, waiting: [u64; 3]) -> Census {
 }
 
 /// A colo's first report.
-pub fn report(colo: &str, census: Census) -> ColoReport {
+pub fn report(colo: &str, census: Counts) -> ColoReport {
     ColoReport {
         v: 1,
         colo: colo.to_owned(),

@@ -1,8 +1,8 @@
 //! What happens at the bounds: every collection has one, and nothing breaks there.
 
-use anteroom::pipeline::messages::{ColoReport, VERSION, WorkerAnswer, WorkerReport};
-use anteroom::pipeline::{Census, CheckIn, DataCenter, Global, MAX_COLOS, Outbox, Seen};
-use anteroom::queue::{Desk, Level, Remembered, Turn, minute_of};
+use anteroom::admission::{Batcher, Level, Remembered, Turn, minute_of};
+use anteroom::counts::{CheckIn, Counts, DataCenter, Global, MAX_COLOS, Outbox, Seen};
+use anteroom::protocol::messages::{ColoReport, VERSION, WorkerAnswer, WorkerReport};
 use anteroom::ticket::Ticket;
 use proptest::prelude::*;
 
@@ -50,7 +50,7 @@ fn one_colo_more_than_fit_is_turned_away_until_another_has_long_been_silent() {
         v: VERSION,
         colo,
         sequence,
-        census: Census::new(&room),
+        census: Counts::new(&room),
         given: None,
         workers: 1,
         next_in: 0,
@@ -86,7 +86,7 @@ fn more_workers_than_fit_replace_the_one_silent_for_longest() {
 #[test]
 fn buckets_beyond_the_bound_are_counted_with_their_neighbours() {
     let room = room(100, 100, 1);
-    let mut census = Census::new(&room);
+    let mut census = Counts::new(&room);
     let mut trails = Remembered::new(60_000, 10_000);
     let newest = minute_of(NOW);
     for id in 0..1_000u32 {
@@ -115,7 +115,7 @@ fn a_worker_whose_data_center_never_answers_drops_the_oldest_check_ins() {
 
 #[test]
 fn a_full_desk_turns_the_next_visitor_away() {
-    let mut desk: Desk<u64, u64> = Desk::new(600);
+    let mut desk: Batcher<u64, u64> = Batcher::new(600);
     for ask in 0..10_000 {
         assert!(desk.join(ask).is_some());
     }
@@ -124,7 +124,7 @@ fn a_full_desk_turns_the_next_visitor_away() {
 
 #[test]
 fn one_call_serves_all_who_came_within_20_ms_and_a_vanished_leader_is_replaced() {
-    let mut desk: Desk<&str, u32> = Desk::new(600);
+    let mut desk: Batcher<&str, u32> = Batcher::new(600);
     let first = desk.join("first").unwrap();
     let Turn::Lead(call, batch) = desk.turn(first, NOW) else { panic!("the first one calls at once") };
     assert_eq!(batch, [(first, "first")]);
@@ -190,7 +190,7 @@ fn parallel_requests_with_one_cookie_count_once_whatever_their_order() {
         CheckIn::Move { id: 1, from: NOW + 10_400, at: NOW + 40_000, entered: None },
     ];
     for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
-        let mut census = Census::new(&room);
+        let mut census = Counts::new(&room);
         let mut trails = Remembered::new(60_000, 100);
         census.apply(&enter(1, NOW), &mut trails);
         for index in order {
@@ -206,7 +206,7 @@ fn parallel_requests_with_one_cookie_count_once_whatever_their_order() {
 #[test]
 fn a_hundred_requests_at_once_with_one_ticket_are_one_user() {
     let room = room(100, 100, 1);
-    let mut census = Census::new(&room);
+    let mut census = Counts::new(&room);
     let mut trails = Remembered::new(60_000, 100);
     let minute = minute_of(NOW);
     census.apply(&CheckIn::Wait { id: 1, bucket: minute, from: None, at: NOW.into() }, &mut trails);
@@ -232,7 +232,7 @@ fn a_hundred_requests_at_once_with_one_ticket_are_one_user() {
 /// What is counted of one visitor after some check-ins: waiting and active users for two minutes, second by second.
 fn counted(check_ins: &[CheckIn]) -> Vec<(i64, i64)> {
     let room = room(100, 100, 1);
-    let mut census = Census::new(&room);
+    let mut census = Counts::new(&room);
     let mut trails = Remembered::new(600_000, 100);
     for check_in in check_ins {
         census.apply(check_in, &mut trails);
@@ -307,12 +307,12 @@ fn whoever_was_told_to_stay_away_for_longer_is_counted_for_longer() {
     for (seconds, later) in [(0, 0), (22, 0), (23, 1), (60, 8), (330, 62), (u16::MAX, Seen::LATEST)] {
         assert_eq!(told(seconds), Seen { at: NOW, later });
     }
-    let mut census = Census::new(&room);
+    let mut census = Counts::new(&room);
     let mut trails = Remembered::new(600_000, 100);
     let bucket = minute_of(NOW);
     census.apply(&CheckIn::Wait { id: 1, bucket, from: None, at: told(60) }, &mut trails);
-    let waiting = |census: &Census, at| census.waiting_at(&room, NOW + at).len();
-    let present = |census: &Census, at| census.present_at(&room, &[(bucket, 1)], NOW + at)[0];
+    let waiting = |census: &Counts, at| census.waiting_at(&room, NOW + at).len();
+    let present = |census: &Counts, at| census.present_at(&room, &[(bucket, 1)], NOW + at)[0];
     assert_eq!(
         (waiting(&census, 62_000), present(&census, 62_000)),
         (1, 1),
@@ -360,14 +360,14 @@ proptest! {
 #[test]
 fn a_visitor_who_moves_to_another_colo_counts_once() {
     let room = room(100, 100, 1);
-    let mut here = Census::new(&room);
-    let mut there = Census::new(&room);
+    let mut here = Counts::new(&room);
+    let mut there = Counts::new(&room);
     let mut trails_here = Remembered::new(60_000, 100);
     let mut trails_there = Remembered::new(60_000, 100);
     here.apply(&enter(1, NOW), &mut trails_here);
     there.apply(&CheckIn::Move { id: 1, from: NOW, at: NOW + 5_000, entered: None }, &mut trails_there);
     here.apply(&CheckIn::Move { id: 1, from: NOW + 5_000, at: NOW + 9_000, entered: None }, &mut trails_here);
-    let mut all = Census::new(&room);
+    let mut all = Counts::new(&room);
     all.merge(&here, 1);
     all.merge(&there, 1);
     assert_eq!(all.active_at(&room, NOW + 9_000), 1);

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use anteroom::answer::EventView;
-use anteroom::config::{ConfigError, Event, Part, Phase, QueueingMethod, Room, Rooms, rfc3339};
-use anteroom::pipeline::{Census, CheckIn, DataCenter, Global};
-use anteroom::queue::{
+use anteroom::admission::{
     Decision, DrawKey, Group, LeaseAsk, Level, Outcome, Pool, StateKey, decide, minute_of, queue_bucket,
 };
+use anteroom::answer::EventView;
+use anteroom::config::{ConfigError, Event, Part, Phase, QueueingMethod, Room, Rooms, rfc3339};
+use anteroom::counts::{CheckIn, Counts, DataCenter, Global};
 use anteroom::ticket::{Standing, Ticket};
 use serde_json::{Value, json};
 
@@ -352,7 +352,7 @@ fn the_pool_gives_nothing_in_a_prequeue_and_no_lease_lasts_into_it() {
     let (prequeueing, _) = room.at(within);
     let answer = pool.lease(prequeueing, "AMS", &lease(answer.extra, 2), within).unwrap();
     assert_eq!((answer.given[0].0, answer.extra, answer.most, answer.level), (0, 0, 0, Level::Queueing));
-    let ask = anteroom::queue::NumberAsk {
+    let ask = anteroom::admission::NumberAsk {
         id: 1,
         bucket: minute_of(within),
         waits: true,
@@ -416,7 +416,7 @@ fn everybody_is_counted_on_when_an_event_changes_the_session_duration() {
             numbered: true,
         })
         .collect();
-    let report = anteroom::pipeline::messages::WorkerReport {
+    let report = anteroom::protocol::messages::WorkerReport {
         v: 1,
         worker: 1,
         instance: 1,
@@ -424,7 +424,7 @@ fn everybody_is_counted_on_when_an_event_changes_the_session_duration() {
         check_ins,
         urgent: false,
         origin: None,
-        counts: anteroom::pipeline::SlotCounts::default(),
+        counts: anteroom::counts::SlotCounts::default(),
     };
     data_center.receive(room.at(before).0, &report, before);
     assert_eq!(push(&mut data_center, &mut global, before).active, 10);
@@ -437,5 +437,5 @@ fn everybody_is_counted_on_when_an_event_changes_the_session_duration() {
     let report = data_center.push(room.at(START).0, &saved, None, START);
     late.receive(room.at(before).0, report, before);
     assert_eq!(late.state(room.at(START).0, None, minute_of(START), START).active, 8);
-    assert!(!Census::new(&room).is_as_wide(room.at(START).0));
+    assert!(!Counts::new(&room).is_as_wide(room.at(START).0));
 }

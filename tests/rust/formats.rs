@@ -1,27 +1,27 @@
 //! What the objects say to each other and keep in storage, pinned: during a deploy old and new code talk to each
 //! other, and a deployed object must still read its storage. When one of these fails, the change needs a new version.
 
+use anteroom::admission::{
+    Group, LeaseAnswer, LeaseAsk, Lent, Level, LoanAsk, NumberAsk, Outcome, Remembered, SavedLedger, Shares,
+    StateKey,
+};
 use anteroom::config::{OnUnhealthy, Phase, Room};
+use anteroom::counts::{
+    CheckIn, Counts, DataCenter, Global, GlobalMeta, OriginMemory, SavedDataCenter, Seen, SlotCounts,
+};
 use anteroom::health::agree::Agreement;
 use anteroom::health::analytics::{Range, Sum};
 use anteroom::health::check::parse_check;
 use anteroom::health::messages::{Ask, Notify, Record, Stored, Told};
 use anteroom::health::{ProbeResult, Reason, StateChange, Waterfall};
 use anteroom::history::{self, Change, Count, HistoryAsk, Minute, Part, Query, Tallies};
-use anteroom::news::{Look, Origin, Watch};
+use anteroom::notifications::{Detector, Observation, Origin};
 use anteroom::origin::{OriginCounts, OriginReport, Reply};
-use anteroom::pipeline::messages::{
+use anteroom::protocol::messages::{
     ColoReport, Given, HoldSessions, Lease, OriginHealth, OriginStatus, StateAnswer, StateRequest, Take,
     Taken, WorkerAnswer, WorkerReport,
 };
-use anteroom::pipeline::wire::{decode, encode};
-use anteroom::pipeline::{
-    Census, CheckIn, DataCenter, Global, GlobalMeta, OriginMemory, SavedDataCenter, Seen, SlotCounts,
-};
-use anteroom::queue::{
-    Group, LeaseAnswer, LeaseAsk, Lent, Level, LoanAsk, NumberAsk, Outcome, Remembered, SavedLedger, Shares,
-    StateKey,
-};
+use anteroom::protocol::wire::{decode, encode};
 use anteroom::steering::Overrides;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -40,8 +40,8 @@ fn pinned<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(value: 
 #[test]
 fn what_is_known_of_news() {
     let room = room(20, 10, 1);
-    let mut watch = Watch::default();
-    let look = Look {
+    let mut watch = Detector::default();
+    let look = Observation {
         now: NOW,
         room: &room,
         phase: Phase::None,
@@ -64,9 +64,9 @@ fn what_is_known_of_news() {
     );
 }
 
-fn census() -> Census {
+fn census() -> Counts {
     let room = room(100, 50, 1);
-    let mut census = Census::new(&room);
+    let mut census = Counts::new(&room);
     let mut trails = Remembered::new(60_000, 100);
     let minute = 28_000_000;
     census.apply(

@@ -1,12 +1,12 @@
 //! The history: what is recorded of a minute is what visitors did in it, whatever gets lost, comes twice or restarts.
 
+use anteroom::admission::{Level, minute_of, start_of};
+use anteroom::counts::{CheckIn, DataCenter, Global, Outbox, Recorded, SlotCounts};
 use anteroom::history::{
     BadQuery, CLASSES, Cells, Count, ENDED, Minute, Part, Query, Record, Resolution, Totals, WAITS, bound_ms,
     class_of, hours, quantile_ms,
 };
-use anteroom::pipeline::messages::{ColoReport, VERSION, WorkerReport};
-use anteroom::pipeline::{CheckIn, DataCenter, Global, Outbox, Recorded, SlotCounts};
-use anteroom::queue::{Level, minute_of, start_of};
+use anteroom::protocol::messages::{ColoReport, VERSION, WorkerReport};
 use proptest::prelude::*;
 
 use crate::articles::room;

@@ -1,8 +1,8 @@
 //! The promises: limits hold, nobody waits in vain, older buckets first, everyone counts once.
 
-use anteroom::pipeline::messages::{ColoReport, Given};
-use anteroom::pipeline::{Census, CheckIn, Global};
-use anteroom::queue::{Ledger, Outcome, Remembered, Shares};
+use anteroom::admission::{Ledger, Outcome, Remembered, Shares};
+use anteroom::counts::{CheckIn, Counts, Global};
+use anteroom::protocol::messages::{ColoReport, Given};
 use proptest::prelude::*;
 
 use crate::articles::room;
@@ -203,7 +203,7 @@ proptest! {
         let room = room(100, 100, 1);
         let now = 28_000_000 * 60_000 + 30_000;
         let mut seen = Remembered::new(60_000, 1_000);
-        let mut census = Census::new(&room);
+        let mut census = Counts::new(&room);
         // Twelve reports of three colos, each holding all of the colo's admissions so far.
         let mut reports = Vec::new();
         for sequence in 0..4u64 {

@@ -3,10 +3,10 @@
 
 use std::alloc::System;
 
+use anteroom::admission::{Anywhere, Counter, LeaseCounter, NumberAsk, Pool, minute_of};
 use anteroom::config::{Room, SlotStrategy, parse_room};
-use anteroom::pipeline::messages::{ColoReport, Given, VERSION, WorkerReport};
-use anteroom::pipeline::{CheckIn, DataCenter, Global};
-use anteroom::queue::{Anywhere, Counter, LeaseCounter, NumberAsk, Pool, minute_of};
+use anteroom::counts::{CheckIn, DataCenter, Global};
+use anteroom::protocol::messages::{ColoReport, Given, VERSION, WorkerReport};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]

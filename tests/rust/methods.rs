@@ -1,10 +1,10 @@
 //! The queueing methods: who enters, who waits, who is turned away, and that a lot can be checked.
 
-use anteroom::config::{QueueingMethod, Room};
-use anteroom::queue::{
-    Clocked, Decision, DrawKey, Keeper, StateKey, Step, decide, draw, draw_id, next_draw_seconds,
-    random_wait_seconds, round_end, round_of, wait_percentiles,
+use anteroom::admission::{
+    AdmissionController, Clocked, Decision, DrawKey, StateKey, Step, decide, draw, draw_id,
+    next_draw_seconds, random_wait_seconds, round_end, round_of, wait_percentiles,
 };
+use anteroom::config::{QueueingMethod, Room};
 use anteroom::ticket::{Standing, Ticket};
 use hmac::{Hmac, KeyInit, Mac};
 use proptest::prelude::*;
@@ -55,13 +55,13 @@ fn key() -> DrawKey {
 #[test]
 fn passthrough_lets_everybody_in_without_a_number_though_the_room_is_full() {
     let room = room(QueueingMethod::Passthrough);
-    let mut keeper = Keeper::default();
-    keeper.learn(full(50, 0));
+    let mut controller = AdmissionController::default();
+    controller.learn(full(50, 0));
     for standing in [Standing::New, waiting(1)] {
-        let step = keeper.judge(&room, &standing, 1, NOW);
+        let step = controller.judge(&room, &standing, 1, NOW);
         assert_eq!(step, Step::Enter { minute: (NOW / 60_000) as u32, numbered: false });
     }
-    assert_eq!(keeper.judge(&room, &active(), 7, NOW), Step::Pass);
+    assert_eq!(controller.judge(&room, &active(), 7, NOW), Step::Pass);
 }
 
 #[test]

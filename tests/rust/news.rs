@@ -1,9 +1,9 @@
-//! News: what is told, that it is told once, and how it is sent.
+//! Notification: what is told, that it is told once, and how it is sent.
 
 use anteroom::config::{ConfigError, Limits, Room, Rooms, WebhookFormat, Webhooks};
-use anteroom::news::delivery::{SigningSecrets, Verdict, verdict, wait_ms};
-use anteroom::news::{Kind, Look, News, Origin, Watch, steered};
-use anteroom::pipeline::wire::{decode, encode};
+use anteroom::notifications::delivery::{SigningSecrets, Verdict, verdict, wait_ms};
+use anteroom::notifications::{Detector, Kind, Notification, Observation, Origin, steered};
+use anteroom::protocol::wire::{decode, encode};
 use anteroom::steering::AuditEntry;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -37,9 +37,9 @@ fn room() -> Room {
 }
 
 /// A look at a calm room.
-fn look(room: &Room, now: u64) -> Look<'_> {
+fn look(room: &Room, now: u64) -> Observation<'_> {
     let (at, phase) = room.at(now);
-    Look {
+    Observation {
         now,
         room: at,
         phase,
@@ -57,17 +57,24 @@ fn look(room: &Room, now: u64) -> Look<'_> {
     }
 }
 
-fn queue(look: Look<'_>, waiting: i64) -> Look<'_> {
-    Look { active: 20, slots: 0, waiting, present: waiting, wait_seconds: Some(waiting as u64 * 60), ..look }
+fn queue(look: Observation<'_>, waiting: i64) -> Observation<'_> {
+    Observation {
+        active: 20,
+        slots: 0,
+        waiting,
+        present: waiting,
+        wait_seconds: Some(waiting as u64 * 60),
+        ..look
+    }
 }
 
-fn kinds(news: &[News]) -> Vec<&'static str> {
+fn kinds(news: &[Notification]) -> Vec<&'static str> {
     news.iter().map(|news| news.kind.name()).collect()
 }
 
 /// All that is told when it is looked so, every second look a second after the one before.
-fn told<'a>(looks: impl IntoIterator<Item = Look<'a>>) -> Vec<News> {
-    let mut watch = Watch::default();
+fn told<'a>(looks: impl IntoIterator<Item = Observation<'a>>) -> Vec<Notification> {
+    let mut watch = Detector::default();
     looks.into_iter().flat_map(|look| watch.look(&look).0).collect()
 }
 
@@ -95,7 +102,7 @@ fn a_queue_that_seems_to_be_over_every_minute_is_one_queue() {
 #[test]
 fn whoever_waits_while_there_are_slots_is_no_queue() {
     let room = room();
-    let looks = (0..60).map(|second| Look { waiting: 2, present: 2, ..look(&room, at(second)) });
+    let looks = (0..60).map(|second| Observation { waiting: 2, present: 2, ..look(&room, at(second)) });
     assert_eq!(told(looks), []);
 }
 
@@ -157,7 +164,7 @@ fn the_origin_is_told_by_check_and_by_what_passes() {
             .collect(),
         limits: None,
     };
-    let looks = (0..200).map(|second| Look { origin: origin(second), ..look(&room, at(second)) });
+    let looks = (0..200).map(|second| Observation { origin: origin(second), ..look(&room, at(second)) });
     let news = told(looks);
     let is: Vec<_> = news.iter().map(|news| (news.kind.name(), news.data["check"].clone())).collect();
     assert_eq!(
@@ -185,7 +192,7 @@ fn limits_are_told_when_they_have_moved_far_and_at_their_ends() {
     let looks = (0..600).map(|second| {
         let total_active_users = 100 + (second as u32).min(500) * 9 / 5;
         let limits = Some(Limits { total_active_users, new_users_per_minute: 200 });
-        Look { origin: Origin { limits, ..Origin::default() }, ..look(room, at(second)) }
+        Observation { origin: Origin { limits, ..Origin::default() }, ..look(room, at(second)) }
     });
     let news = told(looks);
     let is: Vec<_> = news.iter().map(|news| news.data["total_active_users"].as_u64().unwrap()).collect();
@@ -202,14 +209,14 @@ fn limits_are_told_when_they_have_moved_far_and_at_their_ends() {
     let news = told([look(&before, at(0)), look(&other, at(1)), look(&other, at(2))]);
     assert_eq!(news[0].data["by"], "deploy");
     assert_eq!(news.len(), 1);
-    assert_eq!(told([look(&before, at(0)), Look { steering: 1, ..look(&other, at(1)) }]), []);
+    assert_eq!(told([look(&before, at(0)), Observation { steering: 1, ..look(&other, at(1)) }]), []);
 }
 
 #[test]
 fn limits_are_exceeded_by_those_who_came_and_not_by_those_who_may_stay() {
     let room = room();
     let with = |active: i64, new_users: i64| {
-        move |second: u64, room| Look { active, new_users, ..look(room, at(second)) }
+        move |second: u64, room| Observation { active, new_users, ..look(room, at(second)) }
     };
     // 22 of 20 for a while, and once 14 of 10 in a minute.
     let news = told((0..200).map(|second| match second {
@@ -217,7 +224,7 @@ fn limits_are_exceeded_by_those_who_came_and_not_by_those_who_may_stay() {
         150..170 => with(5, 14)(second, &room),
         _ => with(20, 10)(second, &room),
     }));
-    let of = |news: &News, name: &str| news.data[name].clone();
+    let of = |news: &Notification, name: &str| news.data[name].clone();
     let is: Vec<_> =
         news.iter().map(|news| (of(news, "limit"), of(news, "users"), of(news, "more_than_limit"))).collect();
     assert_eq!(
@@ -231,8 +238,8 @@ fn limits_are_exceeded_by_those_who_came_and_not_by_those_who_may_stay() {
     let small = Room { total_active_users: 10, new_users_per_minute: 5, ..room.clone() };
     let news = told((0..200).map(|second| match second {
         0..10 => with(20, 1)(second, &room),
-        10..150 => Look { steering: 1, ..with(20 - (second as i64 - 10) / 14, 1)(second, &small) },
-        _ => Look { steering: 1, ..with(12, 1)(second, &small) },
+        10..150 => Observation { steering: 1, ..with(20 - (second as i64 - 10) / 14, 1)(second, &small) },
+        _ => Observation { steering: 1, ..with(12, 1)(second, &small) },
     }));
     assert_eq!(kinds(&news), ["limit_exceeded"]);
     assert_eq!((news[0].at, &news[0].data["more_than_limit"]), (at(155), &json!(2)));
@@ -276,12 +283,12 @@ fn by_chance<'a>(
     room: &'a Room,
     now: u64,
     (_, figures, wait_seconds, flags): &(u64, [i64; 5], Option<u64>, [bool; 5]),
-) -> Look<'a> {
+) -> Observation<'a> {
     let [active, new_users, slots, waiting, fallbacks] = *figures;
     let [waits, a, b, down, held] = *flags;
     let waiting = if waits { waiting } else { 0 };
     let unhealthy = [("a", a), ("b", b)].into_iter().filter(|(_, unhealthy)| *unhealthy);
-    Look {
+    Observation {
         active,
         new_users,
         slots,
@@ -300,7 +307,7 @@ fn by_chance<'a>(
 }
 
 /// What begins and what ends it, of one thing.
-fn thing(news: &News) -> Option<(String, bool)> {
+fn thing(news: &Notification) -> Option<(String, bool)> {
     let of = |word: &str, begins| {
         Some((
             format!(
@@ -335,7 +342,7 @@ proptest! {
         let room = room();
         // Around the event.
         let mut now = START - 2_000_000 + begin;
-        let (mut watch, mut restarted, mut stored) = (Watch::default(), Watch::default(), Watch::default());
+        let (mut watch, mut restarted, mut stored) = (Detector::default(), Detector::default(), Detector::default());
         let mut last: std::collections::BTreeMap<String, bool> = std::collections::BTreeMap::new();
         let mut ids = std::collections::BTreeSet::new();
         for chance in &chances {
@@ -356,9 +363,9 @@ proptest! {
             restarted = decode(&encode(&restarted).unwrap()).unwrap();
             prop_assert_eq!(&restarted.look(&look).0, &news);
             // With a restart after every look, where only what must be stored is stored.
-            let mut from_storage: Watch = decode(&encode(&stored).unwrap()).unwrap();
+            let mut from_storage: Detector = decode(&encode(&stored).unwrap()).unwrap();
             let (again, also_changed) = from_storage.look(&look);
-            let but_excess = |news: &[News]| -> Vec<String> {
+            let but_excess = |news: &[Notification]| -> Vec<String> {
                 news.iter().filter(|news| news.kind != Kind::LimitExceeded).map(|news| news.id.clone()).collect()
             };
             prop_assert_eq!(but_excess(&again), but_excess(&news));
@@ -375,9 +382,9 @@ proptest! {
     fn what_has_begun_ends_without_reports_when_it_is_looked_as_asked(chances in vec(chance(), 1..40)) {
         let room = room();
         let mut now = at(0);
-        let mut watch = Watch::default();
+        let mut watch = Detector::default();
         let mut open = std::collections::BTreeSet::new();
-        let mut note = |news: Vec<News>| {
+        let mut note = |news: Vec<Notification>| {
             for (thing, begins) in news.iter().filter_map(thing) {
                 if begins { open.insert(thing); } else { open.remove(&thing); }
             }

@@ -1,9 +1,9 @@
 //! Places in the queue: who checks in when, and who may have one.
 
+use anteroom::admission::{Remembered, StateKey, minute_of, next_check_in_seconds};
 use anteroom::config::{Room, parse_room};
-use anteroom::pipeline::messages::ColoReport;
-use anteroom::pipeline::{Census, CheckIn, Global};
-use anteroom::queue::{Remembered, StateKey, minute_of, next_check_in_seconds};
+use anteroom::counts::{CheckIn, Counts, Global};
+use anteroom::protocol::messages::ColoReport;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -76,7 +76,7 @@ proptest! {
 }
 
 mod addresses {
-    use anteroom::queue::{Addresses, NumberAsk};
+    use anteroom::admission::{Addresses, NumberAsk};
     use anteroom::ticket::address_key;
 
     use super::NOW;
@@ -169,7 +169,7 @@ mod bound {
 /// time, where their colo reports so often, in milliseconds.
 fn giving_up(every_ms: u64) -> u32 {
     let room = room(20);
-    let mut census = Census::new(&room);
+    let mut census = Counts::new(&room);
     let mut seen = Remembered::new(60_000, 1_000);
     for id in 1..=100 {
         census.apply(&CheckIn::Wait { id, bucket: minute_of(NOW), from: None, at: NOW.into() }, &mut seen);

@@ -1,10 +1,10 @@
 //! What operators may change at run time, what they may not, and that a deploy never loses it.
 
+use anteroom::admission::{DrawKey, StateKey, minute_of, queue_bucket};
 use anteroom::config::{Phase, Room, Rooms};
-use anteroom::pipeline::messages::StateAnswer;
-use anteroom::pipeline::wire::{decode, encode};
-use anteroom::pipeline::{DataCenter, Global};
-use anteroom::queue::{DrawKey, StateKey, minute_of, queue_bucket};
+use anteroom::counts::{DataCenter, Global};
+use anteroom::protocol::messages::StateAnswer;
+use anteroom::protocol::wire::{decode, encode};
 use anteroom::steering::{Field, Order, Overrides, Steering};
 use proptest::prelude::*;
 use serde_json::{Value, json};

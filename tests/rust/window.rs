@@ -1,12 +1,12 @@
 //! What a ticket of `leases` counts for: the minute in which it reaches its visitor, and with `rate_window = "sliding"`
 //! 60 seconds, however the pool learns of it.
 
-use anteroom::config::{RateWindow, Room, SlotStrategy};
-use anteroom::pipeline::Global;
-use anteroom::pipeline::wire::{decode, encode};
-use anteroom::queue::{
+use anteroom::admission::{
     Group, LeaseAsk, LeaseCounter, NumberAsk, Outcome, Pool, SavedPool, minute_of, start_of,
 };
+use anteroom::config::{RateWindow, Room, SlotStrategy};
+use anteroom::counts::Global;
+use anteroom::protocol::wire::{decode, encode};
 
 /// Late in a minute.
 const NOW: u64 = 28_000_000 * 60_000 + 50_000;

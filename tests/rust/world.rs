@@ -4,14 +4,14 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use anteroom::config::Room;
-use anteroom::history::{Minute, Record};
-use anteroom::pipeline::messages::{ColoReport, Given};
-use anteroom::pipeline::{CheckIn, DataCenter, Global, Outbox};
-use anteroom::queue::{
+use anteroom::admission::{
     Anywhere, Clocked, Counter, Decision, Fallback, Hint, Level, NumberAsk, Outcome, Renewal, StateKey,
     decide, minute_of,
 };
+use anteroom::config::Room;
+use anteroom::counts::{CheckIn, DataCenter, Global, Outbox};
+use anteroom::history::{Minute, Record};
+use anteroom::protocol::messages::{ColoReport, Given};
 use anteroom::ticket::{Standing, Ticket, standing};
 use fastrand::Rng;
 
@@ -159,8 +159,8 @@ pub struct World {
     global: Global,
     visitors: Vec<Visitor>,
     minutes: BTreeMap<u32, u64>,
-    stored_global: (Option<anteroom::pipeline::GlobalMeta>, BTreeMap<String, ColoReport>),
-    stored_data_centers: BTreeMap<usize, anteroom::pipeline::SavedDataCenter>,
+    stored_global: (Option<anteroom::counts::GlobalMeta>, BTreeMap<String, ColoReport>),
+    stored_data_centers: BTreeMap<usize, anteroom::counts::SavedDataCenter>,
     findings: Findings,
     looks: Vec<(u64, i64)>,
 }

@@ -7,9 +7,9 @@
 use std::hint::black_box;
 
 use anteroom::config::{Room, Rooms, parse_room};
-use anteroom::pipeline::messages::{VERSION, WorkerAnswer, WorkerReport};
-use anteroom::pipeline::{CheckIn, DataCenter};
-use anteroom::queue::{Clocked, Decision, Shares, StateKey, decide, minute_of};
+use anteroom::protocol::messages::{VERSION, WorkerAnswer, WorkerReport};
+use anteroom::counts::{CheckIn, DataCenter};
+use anteroom::admission::{Clocked, Decision, Shares, StateKey, decide, minute_of};
 use anteroom::ticket::{KeyRing, Standing, Ticket, find_cookie};
 use gungraun::{library_benchmark, library_benchmark_group, main};
 use serde_json::json;

@@ -8,16 +8,16 @@ use worker::{DurableObject, Env, Request, Response, Result, State, durable_objec
 
 use super::ledger_store::{LedgerStore, Record, WRITE_MS};
 use super::{Home, load, no_such_route};
+use crate::admission::{self, NumberAsk, Outcome, Pool, Renewal, StateKey, minute_of};
 use crate::config::{Room, SlotStrategy};
 use crate::edge::calls::{GLOBAL, answer, call, message};
 use crate::edge::clock::{now, pause};
 use crate::edge::platform::log_error;
 use crate::edge::settings::Settings;
-use crate::pipeline::messages::{
+use crate::protocol::messages::{
     Given, HOLD, HoldSessions, LEASE, Lease, STATE, StateAnswer, StateRequest, TAKE, Take, Taken, VERSION,
 };
-use crate::pipeline::wire;
-use crate::queue::{self, NumberAsk, Outcome, Pool, Renewal, StateKey, minute_of};
+use crate::protocol::wire;
 use crate::steering::Overrides;
 
 /// Storage keys of what was given. A record of the other kind, from before a change of the strategy, is not read.
@@ -27,14 +27,14 @@ const LEDGER_KEY: &str = "ledger";
 /// Global must answer within so many tenths of the time for which visitors' calls wait for Anywhere.
 const GLOBAL_TENTHS: u64 = 8;
 /// A room that wakes up gets so many times that: its Global has to be made first.
-const WAKING: u64 = 3;
+const COLD_START_FACTOR: u64 = 3;
 /// Visitors who wait for a state that another one fetches look for it so often, in milliseconds.
-const LOOK_MS: u64 = 3;
+const POLL_MS: u64 = 3;
 
 /// What is given: tickets or numbers.
 enum Giver {
     Tickets(Pool),
-    Numbers(queue::Anywhere),
+    Numbers(admission::Anywhere),
 }
 
 impl Giver {
@@ -122,7 +122,7 @@ impl DurableObject for Anywhere {
             *loaded.borrow_mut() = Some(if leases {
                 Giver::Tickets(Pool::restore(load(&storage, key).await?, now()))
             } else {
-                Giver::Numbers(queue::Anywhere::restore(load(&storage, key).await?, now()))
+                Giver::Numbers(admission::Anywhere::restore(load(&storage, key).await?, now()))
             });
             Ok(())
         });
@@ -192,7 +192,7 @@ impl Anywhere {
     fn global_deadline_ms(&self) -> u64 {
         let deadline = Settings::of(&self.env).object_deadline_ms * GLOBAL_TENTHS / 10;
         let knows = self.giver.borrow().as_ref().is_some_and(Giver::has_state);
-        if knows { deadline } else { WAKING * deadline }
+        if knows { deadline } else { COLD_START_FACTOR * deadline }
     }
 
     /// Sees to a fresh state: behind the visitors' backs where the one at hand will do.
@@ -213,7 +213,7 @@ impl Anywhere {
                 }
                 let give_up = now() + self.global_deadline_ms();
                 while self.renewing.get() && now() < give_up {
-                    pause(LOOK_MS).await;
+                    pause(POLL_MS).await;
                 }
             }
         }

@@ -9,14 +9,14 @@ use worker::{DurableObject, Env, Request, Response, Result, State, durable_objec
 
 use super::ledger_store::{LedgerStore, Record, WRITE_MS};
 use super::{Home, load, no_such_route};
+use crate::admission::{self, Addresses, HINT_MS, LeaseAnswer, LeaseAsk, LeaseCounter, NumberAsk, Outcome};
 use crate::config::SlotStrategy;
 use crate::edge::calls::{ANYWHERE, answer, call, message};
 use crate::edge::clock::{now, pause, start_id};
 use crate::edge::platform::log_error;
 use crate::edge::settings::Settings;
-use crate::pipeline::messages::{GIVEN, Given, LEASE, Lease, TAKE, Take, Taken, VERSION};
-use crate::pipeline::wire;
-use crate::queue::{self, Addresses, HINT_MS, LeaseAnswer, LeaseAsk, LeaseCounter, NumberAsk, Outcome};
+use crate::protocol::messages::{GIVEN, Given, LEASE, Lease, TAKE, Take, Taken, VERSION};
+use crate::protocol::wire;
 use crate::steering::Overrides;
 
 /// The storage key.
@@ -24,9 +24,9 @@ const LEDGER: &str = "ledger";
 /// The pool must answer within so many tenths of the time for which visitors' calls wait for the Counter.
 const POOL_TENTHS: u64 = 9;
 /// A room that wakes up gets so many times that: its Anywhere and Global have to be made first.
-const WAKING: u64 = 3;
+const COLD_START_FACTOR: u64 = 3;
 /// Visitors who wait for the pool's answer look for it so often, in milliseconds.
-const LOOK_MS: u64 = 3;
+const POLL_MS: u64 = 3;
 
 /// A colo's stock of tickets, and the answers that its workers' calls wait for.
 struct Lessor {
@@ -40,8 +40,8 @@ struct Lessor {
 pub struct Counter {
     state: State,
     env: Env,
-    giver: Rc<RefCell<Option<queue::Counter>>>,
-    store: LedgerStore<queue::Counter>,
+    giver: Rc<RefCell<Option<admission::Counter>>>,
+    store: LedgerStore<admission::Counter>,
     lessor: Rc<RefCell<Lessor>>,
     addresses: RefCell<Addresses>,
     /// What operators have changed, as far as workers have told.
@@ -51,7 +51,7 @@ pub struct Counter {
 /// A panic in one event leaves at most one event's changes undone; what is counted is whole between its calls.
 impl std::panic::RefUnwindSafe for Counter {}
 
-fn record(counter: &mut queue::Counter, now: u64) -> Record {
+fn record(counter: &mut admission::Counter, now: u64) -> Record {
     let ledger = counter.ledger(now);
     let settled = now >= ledger.changed_at() + WRITE_MS;
     (wire::encode(&ledger.save(settled)).unwrap_or_default(), settled)
@@ -63,7 +63,7 @@ impl DurableObject for Counter {
         let (loaded, storage) = (Rc::clone(&counter), state.storage());
         let _init = state.block_concurrency_while(async move {
             let saved = load(&storage, LEDGER).await?;
-            *loaded.borrow_mut() = Some(queue::Counter::restore(saved, now()));
+            *loaded.borrow_mut() = Some(admission::Counter::restore(saved, now()));
             Ok(())
         });
         let store = LedgerStore::new(&counter, state.storage(), LEDGER, record);
@@ -144,7 +144,7 @@ impl Counter {
             asked.asks.iter().zip(may_ask).map(ask).collect()
         };
         let deadline_ms = Settings::of(&self.env).object_deadline_ms;
-        let give_up = now() + WAKING * deadline_ms;
+        let give_up = now() + COLD_START_FACTOR * deadline_ms;
         loop {
             self.call_pool(home);
             let waits = {
@@ -158,7 +158,7 @@ impl Counter {
             if !waits || now() >= give_up {
                 break;
             }
-            pause(LOOK_MS).await;
+            pause(POLL_MS).await;
         }
         let mut lessor = self.lessor.borrow_mut();
         let outcomes =
@@ -183,7 +183,7 @@ impl Counter {
         };
         let Some(ask) = due else { return };
         let deadline_ms = Settings::of(&self.env).object_deadline_ms * POOL_TENTHS / 10;
-        let deadline_ms = if knows { deadline_ms } else { WAKING * deadline_ms };
+        let deadline_ms = if knows { deadline_ms } else { COLD_START_FACTOR * deadline_ms };
         let (env, room, colo) = (self.env.clone(), home.room.name.clone(), home.colo.clone());
         let lessor = Rc::clone(&self.lessor);
         self.state.wait_until(async move {

@@ -7,15 +7,15 @@ use std::time::Duration;
 use worker::{DurableObject, Env, Request, Response, Result, State, durable_object};
 
 use super::{Home, load, no_such_route, store};
+use crate::admission::minute_of;
 use crate::config::SlotStrategy;
+use crate::counts::{self, SavedDataCenter};
 use crate::edge::calls::{COUNTER, GLOBAL, answer, call, message};
 use crate::edge::clock::{now, pause, start_id};
 use crate::edge::platform::log_error;
-use crate::pipeline::messages::{
-    GIVEN, Given, HEAR, PUSH, REPORT, STATE, StateAnswer, StateRequest, VERSION, WorkerReport, colo_object,
+use crate::protocol::messages::{
+    GIVEN, Given, PUSH, REFRESH, REPORT, STATE, StateAnswer, StateRequest, VERSION, WorkerReport, colo_object,
 };
-use crate::pipeline::{self, SavedDataCenter};
-use crate::queue::minute_of;
 use crate::steering::Overrides;
 
 /// The storage key.
@@ -25,7 +25,7 @@ const PUSH_DEADLINE_MS: u64 = 2_000;
 /// The same when somebody waits for what it says.
 const ASK_DEADLINE_MS: u64 = 400;
 /// Whoever waits for a colleague's question looks for its answer so often, in milliseconds.
-const LOOK_MS: u64 = 3;
+const POLL_MS: u64 = 3;
 /// The Counter next door may take so long, in milliseconds.
 const COUNTER_DEADLINE_MS: u64 = 500;
 /// An alarm that has not rung so long after its time is not waited for, in milliseconds.
@@ -38,7 +38,7 @@ const SAFETY_ALARM_MS: u64 = 5_000;
 pub struct DataCenter {
     state: State,
     env: Env,
-    memory: Rc<RefCell<Option<pipeline::DataCenter>>>,
+    memory: Rc<RefCell<Option<counts::DataCenter>>>,
     /// When the alarm rings, as far as this instance knows.
     alarm_at: Cell<Option<u64>>,
     pushing: Cell<bool>,
@@ -57,7 +57,7 @@ impl DurableObject for DataCenter {
             let saved: Option<SavedDataCenter> = load(&storage, SAVED).await?;
             if let Ok(home) = home {
                 *loaded.borrow_mut() =
-                    Some(pipeline::DataCenter::restore(&home.room, &home.colo, start_id()?, saved, now()));
+                    Some(counts::DataCenter::restore(&home.room, &home.colo, start_id()?, saved, now()));
             }
             Ok(())
         });
@@ -113,7 +113,7 @@ impl DurableObject for DataCenter {
                 });
                 answer(&StateAnswer { v: VERSION, state })
             }
-            HEAR => {
+            REFRESH => {
                 let told: StateAnswer = message(&mut request).await?;
                 let next = {
                     let mut memory = self.memory.borrow_mut();
@@ -159,7 +159,7 @@ impl DataCenter {
     /// The room as operators have it, as far as is known here.
     fn home(&self) -> Result<Home> {
         let memory = self.memory.borrow();
-        let overrides = memory.as_ref().map_or(Overrides::none(), pipeline::DataCenter::overrides);
+        let overrides = memory.as_ref().map_or(Overrides::none(), counts::DataCenter::overrides);
         Home::steered(&self.state, &self.env, overrides)
     }
 
@@ -168,7 +168,7 @@ impl DataCenter {
         if self.asking.replace(true) {
             let give_up = now() + ASK_DEADLINE_MS;
             while self.asking.get() && now() < give_up {
-                pause(LOOK_MS).await;
+                pause(POLL_MS).await;
             }
             return;
         }

@@ -24,8 +24,8 @@ use super::calls::unreadable;
 use super::clock::now;
 use super::settings::Settings;
 use crate::config::Room;
-use crate::pipeline::messages::room_and_colo;
-use crate::pipeline::wire;
+use crate::protocol::messages::room_and_colo;
+use crate::protocol::wire;
 use crate::steering::Overrides;
 
 /// The room that an object belongs to, as it is now, and, for a colo's object, the colo.

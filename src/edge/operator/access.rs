@@ -8,10 +8,10 @@ use worker::Result;
 
 use super::ROOT;
 use super::reply::{LONGEST_BODY, refuse, to_page};
-use crate::edge::asked::{body, field, header};
 use crate::edge::clock::{now, random};
 use crate::edge::dashboard;
 use crate::edge::gate::parts;
+use crate::edge::request::{body, field, header};
 use crate::edge::settings::Settings;
 use crate::operator::{
     Admitted, Knock, Operator, Refusal, Session, admit, is_from_elsewhere, known, session_cookie,

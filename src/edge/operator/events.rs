@@ -9,7 +9,7 @@ use crate::config::{Event, Room, rfc3339};
 use crate::edge::calls::{Local, all};
 use crate::edge::clock::now;
 use crate::edge::settings::Settings;
-use crate::pipeline::messages::UNWATCHED;
+use crate::protocol::messages::UNWATCHED;
 
 #[derive(Serialize)]
 struct EventStatus<'a> {

@@ -6,13 +6,13 @@ use worker::{Env, Result};
 use super::reply;
 use super::status::DEADLINE_MS;
 use super::steering::room;
-use crate::edge::asked;
 use crate::edge::calls::{GLOBAL, call};
 use crate::edge::clock::now;
+use crate::edge::request;
 use crate::edge::settings::Settings;
 use crate::history::{BadQuery, Format, HISTORY, Query};
 use crate::operator::Refusal;
-use crate::pipeline::messages::OperatorAnswer;
+use crate::protocol::messages::OperatorAnswer;
 
 /// Answers a question for a part of a room's history. `head`: for its headers alone.
 pub async fn history(
@@ -25,7 +25,7 @@ pub async fn history(
         Ok(room) => room,
         Err(refusal) => return reply::refuse(&refusal),
     };
-    let query = match Query::read(|name| asked::query(request, name), now()) {
+    let query = match Query::read(|name| request::query(request, name), now()) {
         Ok(query) => query,
         Err(BadQuery(message)) => return reply::refuse(&Refusal::new(400, message)),
     };

@@ -5,13 +5,13 @@ use worker::{Env, Result};
 
 use super::status::{DEADLINE_MS, look};
 use crate::config::Room;
-use crate::edge::asked::header;
 use crate::edge::calls::{GLOBAL, Local, all, call};
 use crate::edge::platform::log_error;
+use crate::edge::request::header;
 use crate::edge::settings::Settings;
 use crate::history::TOTALS;
 use crate::operator::metrics::{Format, Known, text};
-use crate::pipeline::messages::{OperatorAnswer, UNWATCHED};
+use crate::protocol::messages::{OperatorAnswer, UNWATCHED};
 
 /// The text, and its type.
 pub async fn metrics(request: &web_sys::Request, env: &Env, settings: &Settings) -> (&'static str, String) {

@@ -14,12 +14,12 @@ use worker::{Env, Result};
 use access::Caller;
 pub use access::knows;
 
-use super::asked::query;
+use super::request::query;
 use super::settings::Settings;
-use super::{dashboard, draws, health, own, rehearsal};
+use super::{dashboard, draws, health, rehearsal, response};
 use crate::answer;
 use crate::operator::{Admitted, Refusal, Target};
-use crate::pipeline::messages::{AUDIT, NEWS, STEER, UNWATCHED};
+use crate::protocol::messages::{AUDIT, NEWS, STEER, UNWATCHED};
 
 /// Our own paths begin so, on every host that a room covers.
 pub const ROOT: &str = "/__anteroom/";
@@ -44,7 +44,7 @@ pub async fn handle(
     let Admitted { target, operator, session_ends } = match caller.admit(settings) {
         Ok(admitted) => admitted,
         // Visitors see a page.
-        Err(Refusal { status: 404, .. }) => return own::page(&answer::not_found(), None),
+        Err(Refusal { status: 404, .. }) => return response::page(&answer::not_found(), None),
         Err(refusal) => return reply::refuse(&refusal),
     };
     let wanted = |text: String| (!caller.is_head()).then_some(text);
@@ -83,13 +83,13 @@ pub async fn handle(
         Target::Rehearsal => rehearsal::handle(request, settings),
         Target::Health => match health::handle(request, path, env, settings).await? {
             Some(answer) => Ok(answer),
-            None => own::page(&answer::not_found(), None),
+            None => response::page(&answer::not_found(), None),
         },
         Target::Metrics => {
             let (content_type, text) = metrics::metrics(request, env, settings).await;
             reply::answer(200, content_type, wanted(text).as_deref())
         }
-        Target::Steering | Target::Steer | Target::Audit | Target::News | Target::Live => {
+        Target::Steering | Target::Steer | Target::Audit | Target::Notification | Target::Live => {
             let room = match steering::room(request, settings) {
                 Ok(room) => room,
                 Err(refusal) => return reply::refuse(&refusal),
@@ -97,7 +97,7 @@ pub async fn handle(
             let route = match target {
                 Target::Live => return steering::live(request, session_ends, env, room).await,
                 Target::Audit => AUDIT,
-                Target::News => NEWS,
+                Target::Notification => NEWS,
                 _ => STEER,
             };
             steering::ask(request, &caller, operator, route, env, room).await

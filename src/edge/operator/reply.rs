@@ -5,7 +5,7 @@ use wasm_bindgen::JsValue;
 use worker::Result;
 
 use super::ROOT;
-use crate::edge::own;
+use crate::edge::response;
 use crate::operator::Refusal;
 
 /// The longest body that is read, in bytes.
@@ -26,7 +26,7 @@ pub fn headers(content_type: &str) -> Vec<(&'static str, String)> {
 
 /// An answer of a type; `None`: whoever asked wants the headers alone.
 pub fn answer(status: u16, content_type: &str, body: Option<&str>) -> Result<JsValue> {
-    own::response(status, &headers(content_type), body)
+    response::response(status, &headers(content_type), body)
 }
 
 /// JSON that is ready.
@@ -46,7 +46,11 @@ pub fn refuse(refusal: &Refusal) -> Result<JsValue> {
         headers.push(("www-authenticate", "Bearer realm=\"anteroom\"".to_owned()));
     }
     headers.extend(refusal.allow.map(|allow| ("allow", allow.to_owned())));
-    own::response(refusal.status, &headers, Some(&serde_json::to_string(&Wrong { error: &refusal.message })?))
+    response::response(
+        refusal.status,
+        &headers,
+        Some(&serde_json::to_string(&Wrong { error: &refusal.message })?),
+    )
 }
 
 /// What is said of a body that is too long.
@@ -59,5 +63,5 @@ pub fn to_page(cookie: Option<String>) -> Result<JsValue> {
     let mut headers = headers("text/plain");
     headers.push(("location", ROOT.to_owned()));
     headers.extend(cookie.map(|cookie| ("set-cookie", cookie)));
-    own::response(303, &headers, None)
+    response::response(303, &headers, None)
 }

@@ -8,7 +8,7 @@ use crate::edge::calls::{GLOBAL, Local, all, call, failure};
 use crate::edge::clock::now;
 use crate::edge::settings::Settings;
 use crate::operator::Operator;
-use crate::pipeline::messages::{LOOK, OperatorAnswer, OperatorAsk, VERSION};
+use crate::protocol::messages::{LOOK, OperatorAnswer, OperatorAsk, VERSION};
 
 /// An operator waits longer than a visitor, in milliseconds.
 pub const DEADLINE_MS: u64 = 5_000;

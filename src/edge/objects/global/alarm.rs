@@ -21,7 +21,7 @@ pub enum Job {
     /// Record the minutes of which everything is known.
     Record,
     /// Look for news though nothing is reported.
-    News,
+    Notify,
     /// Send news to webhooks.
     Deliver,
 }
@@ -29,7 +29,7 @@ pub enum Job {
 impl Job {
     /// All of them, in the order in which they are done.
     pub const ALL: [Self; 6] =
-        [Self::Spread, Self::Live, Self::Store, Self::Record, Self::News, Self::Deliver];
+        [Self::Spread, Self::Live, Self::Store, Self::Record, Self::Notify, Self::Deliver];
 }
 
 /// When each job is to be done, and when the platform rings.

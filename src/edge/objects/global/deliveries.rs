@@ -1,6 +1,6 @@
 //! What is new in the room: found, kept for a month, and sent to webhooks. Route: `POST /news`.
 //!
-//! News, what must be sent because of it, and the memory that found it are written without a wait between: the platform
+//! Notification, what must be sent because of it, and the memory that found it are written without a wait between: the platform
 //! stores all of it or nothing. Then the alarm sends. The next attempt is planned before a message leaves, so that an object
 //! that vanishes meanwhile sends it again, with the same id; nothing waits for a receiver but its own next message.
 
@@ -23,12 +23,12 @@ use crate::edge::clock::{now, random};
 use crate::edge::platform::log_error;
 use crate::edge::settings::Settings;
 use crate::health::webhook::milliseconds;
-use crate::news::delivery::{self, GIVE_UP_MS, GONE_MS, Verdict, verdict};
-use crate::news::{Kind, Look, News, Watch};
-use crate::pipeline::wire;
+use crate::notifications::delivery::{self, GIVE_UP_MS, GONE_MS, Verdict, verdict};
+use crate::notifications::{Detector, Kind, Notification, Observation};
+use crate::protocol::wire;
 
-/// News are looked for at most so often, in milliseconds.
-const LOOK_MS: u64 = 1_000;
+/// Notification are looked for at most so often, in milliseconds.
+const POLL_MS: u64 = 1_000;
 /// Where reports come in, they are looked for with these: the alarm leaves it to them for so long, in milliseconds.
 const REPORTED_MS: u64 = 5_000;
 /// So long they are kept, in milliseconds, and so many of them.
@@ -88,7 +88,7 @@ extern "C" {
 #[derive(Serialize)]
 struct Shown<'a> {
     room: &'a str,
-    news: Vec<News>,
+    news: Vec<Notification>,
     webhooks: Vec<ShownWebhook>,
 }
 
@@ -115,7 +115,7 @@ pub struct Newsroom {
     sql: Database,
     storage: Storage,
     alarm: Rc<Alarm>,
-    watch: RefCell<Watch>,
+    watch: RefCell<Detector>,
     looked_at: Cell<u64>,
     /// Whether there has ever been news: a room without has no tables.
     has_tables: Cell<bool>,
@@ -141,13 +141,13 @@ impl Newsroom {
         // Without the table there has been no news.
         if let Ok(rows) = newsroom.rows("SELECT detail FROM news_watch", vec![]) {
             newsroom.has_tables.set(true);
-            let watch: Option<Watch> = rows.first().and_then(|row| wire::decode(row.bytes(0)).ok());
+            let watch: Option<Detector> = rows.first().and_then(|row| wire::decode(row.bytes(0)).ok());
             newsroom.watch.replace(watch.unwrap_or_default());
             if let Ok(Some(next)) = newsroom.next_attempt() {
                 newsroom.alarm.plan(Job::Deliver, next);
             }
             if let Some(again) = newsroom.watch.borrow().look_again_at() {
-                newsroom.alarm.plan(Job::News, again);
+                newsroom.alarm.plan(Job::Notify, again);
             }
         }
         Rc::new(newsroom)
@@ -155,7 +155,7 @@ impl Newsroom {
 
     /// Whether it is time to look for news.
     pub fn is_due(&self, time: u64) -> bool {
-        time >= self.looked_at.get() + LOOK_MS
+        time >= self.looked_at.get() + POLL_MS
     }
 
     /// When the alarm may look, which leaves it to the reports where some come in.
@@ -172,7 +172,7 @@ impl Newsroom {
     ///
     /// # Errors
     /// When storage fails.
-    pub async fn look(&self, mut look: Look<'_>) -> Result<Vec<News>> {
+    pub async fn look(&self, mut look: Observation<'_>) -> Result<Vec<Notification>> {
         let settings = Settings::of(&self.env);
         let thresholds = settings.webhooks.thresholds(&self.room);
         look.thresholds = &thresholds;
@@ -182,7 +182,7 @@ impl Newsroom {
             self.keep(&mut news, look.now)?;
         }
         if let Some(again) = self.look_again_at() {
-            self.alarm.plan(Job::News, again);
+            self.alarm.plan(Job::Notify, again);
         }
         if !news.is_empty() {
             self.alarm.plan(Job::Deliver, look.now);
@@ -195,13 +195,13 @@ impl Newsroom {
     ///
     /// # Errors
     /// When storage fails.
-    pub async fn add(&self, news: &mut [News], time: u64) -> Result<()> {
+    pub async fn add(&self, news: &mut [Notification], time: u64) -> Result<()> {
         self.keep(news, time)?;
         self.alarm.wake(Job::Deliver, time, time, &self.storage).await
     }
 
     /// Writes down news, whom they are to be sent to, and the memory, in one turn.
-    fn keep(&self, news: &mut [News], time: u64) -> Result<()> {
+    fn keep(&self, news: &mut [Notification], time: u64) -> Result<()> {
         for one in news.iter_mut() {
             one.text = words(one.kind.name(), &serde_json::to_string(&one.data)?)?;
         }
@@ -238,7 +238,7 @@ impl Newsroom {
     }
 
     /// Puts news in line for the webhooks that want them.
-    fn queue(&self, news: &News, time: u64) -> Result<()> {
+    fn queue(&self, news: &Notification, time: u64) -> Result<()> {
         let settings = Settings::of(&self.env);
         for webhook in settings.webhooks.iter().filter(|webhook| wants(webhook, &self.room, news)) {
             let name = webhook.name.as_str();
@@ -497,7 +497,7 @@ fn time_of(query: &str, name: &str) -> std::result::Result<Option<u64>, String> 
 }
 
 /// Whether a webhook is to be sent news of a room.
-fn wants(webhook: &Webhook, room: &str, news: &News) -> bool {
+fn wants(webhook: &Webhook, room: &str, news: &Notification) -> bool {
     let of_wait = matches!(news.kind, Kind::WaitAbove | Kind::WaitBelow);
     let threshold = news.data.get("threshold_minutes").and_then(serde_json::Value::as_u64);
     webhook.hears_of(room)
@@ -505,9 +505,9 @@ fn wants(webhook: &Webhook, room: &str, news: &News) -> bool {
         && (!of_wait || webhook.wait_minutes.map(u64::from) == threshold)
 }
 
-/// News as they were stored.
-fn read(row: &Row) -> Option<News> {
-    Some(News {
+/// Notification as they were stored.
+fn read(row: &Row) -> Option<Notification> {
+    Some(Notification {
         at: row.number(0),
         id: row.text(1).to_owned(),
         kind: Kind::named(row.text(2))?,

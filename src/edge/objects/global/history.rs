@@ -7,14 +7,15 @@ use serde::de::DeserializeOwned;
 use worker::{Response, Result, SqlStorageValue as Sql, State};
 
 use super::{Global, operator_answer};
+use crate::admission::minute_of;
+use crate::counts::{self, Recorded};
 use crate::edge::calls::unreadable;
 use crate::edge::clock::now;
 use crate::edge::objects::sql::{self, Database};
 use crate::history::{
     Cells, HOURS_KEPT, HistoryAsk, MINUTES_KEPT, Minute, PARTS_KEPT, Record, Resolution, hours,
 };
-use crate::pipeline::{self, Recorded, wire};
-use crate::queue::minute_of;
+use crate::protocol::wire;
 
 /// A table whose key is a number lies in its order, and needs no index.
 const TABLES: [&str; 3] = [
@@ -206,7 +207,7 @@ impl Global {
 
     /// What was counted since the room's first day; `null`: nothing yet.
     pub(super) fn show_totals(&self) -> Result<Response> {
-        let totals = self.memory.borrow().as_ref().and_then(pipeline::Global::totals);
+        let totals = self.memory.borrow().as_ref().and_then(counts::Global::totals);
         operator_answer(200, totals.map_or_else(|| "null".to_owned(), |totals| totals.json().to_string()))
     }
 }

@@ -6,8 +6,8 @@ use worker::{Request, Response, Result, State, WebSocket, WebSocketPair};
 use super::Global;
 use super::alarm::Job;
 use crate::edge::clock::now;
-use crate::news::News;
-use crate::pipeline::messages::SESSION_ENDS;
+use crate::notifications::Notification;
+use crate::protocol::messages::SESSION_ENDS;
 
 /// Somebody who asked for the status so long ago may ask again, in milliseconds: monitors do so once a minute.
 const LOOKS_MS: u64 = 75_000;
@@ -108,7 +108,7 @@ impl Global {
     }
 
     /// Tells those who look what is new.
-    pub(super) fn tell_news(&self, news: &[News], time: u64) -> Result<()> {
+    pub(super) fn tell_news(&self, news: &[Notification], time: u64) -> Result<()> {
         if news.is_empty() {
             return Ok(());
         }

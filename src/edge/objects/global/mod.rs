@@ -17,18 +17,18 @@ use worker::{
 };
 
 use super::{Home, load, no_such_route, store, stored_value};
+use crate::admission::{StateKey, minute_of};
+use crate::counts::{self, GlobalMeta, OriginMemory};
 use crate::edge::calls::{answer, message};
 use crate::edge::clock::now;
 use crate::edge::platform::log_error;
 use crate::edge::settings::Settings;
 use crate::history::{HISTORY, HistoryAsk, TOTALS};
-use crate::news::Look;
-use crate::pipeline::messages::{
+use crate::notifications::Observation;
+use crate::protocol::messages::{
     AUDIT, ColoReport, LIVE, LOOK, NEWS, ORIGIN, ORIGIN_HEALTH, OperatorAnswer, OperatorAsk, OriginHealth,
     PUSH, STATE, STEER, StateAnswer, StateRequest, UNWATCHED, VERSION,
 };
-use crate::pipeline::{self, GlobalMeta, OriginMemory};
-use crate::queue::{StateKey, minute_of};
 use crate::steering::Overrides;
 use alarm::{Alarm, Job};
 use deliveries::Newsroom;
@@ -50,7 +50,7 @@ const STORE_MS: u64 = 5_000;
 pub struct Global {
     state: State,
     env: Env,
-    memory: Rc<RefCell<Option<pipeline::Global>>>,
+    memory: Rc<RefCell<Option<counts::Global>>>,
     alarm: Rc<Alarm>,
     newsroom: Rc<Newsroom>,
     /// When an operator last asked for the status.
@@ -75,7 +75,7 @@ impl DurableObject for Global {
         let home = Home::of(&state, &env);
         if home.as_ref().is_ok_and(|home| home.deployed().is_some_and(|room| !room.events.is_empty())) {
             // What the alarm was set for is forgotten: it may have been one of them.
-            alarm.plan(Job::News, 0);
+            alarm.plan(Job::Notify, 0);
         }
         let _init = state.block_concurrency_while(async move {
             pending.recall(&storage).await?;
@@ -89,7 +89,7 @@ impl DurableObject for Global {
                 let room = home.deployed().map(|room| room.steered(&steering.overrides()));
                 let time = now();
                 let room = room.as_ref().map_or(&home.room, |room| room.at(time).0);
-                let mut global = pipeline::Global::restore(room, meta, reports, time);
+                let mut global = counts::Global::restore(room, meta, reports, time);
                 global.recall_history(last);
                 if let Some(at) = global.next_record(room, time) {
                     pending.plan(Job::Record, at);
@@ -224,7 +224,7 @@ impl DurableObject for Global {
                 Job::Live => Ok(self.send_status(time)),
                 Job::Store => self.store_reports().await,
                 Job::Record => self.record().await,
-                Job::News => self.look_without_reports(time).await,
+                Job::Notify => self.look_without_reports(time).await,
                 Job::Deliver => self.deliver(time),
             };
             match next {
@@ -249,7 +249,7 @@ impl Global {
     /// The room as operators have it.
     fn home(&self) -> Result<Home> {
         let memory = self.memory.borrow();
-        let overrides = memory.as_ref().map_or(Overrides::none(), pipeline::Global::overrides);
+        let overrides = memory.as_ref().map_or(Overrides::none(), counts::Global::overrides);
         Home::steered(&self.state, &self.env, overrides)
     }
 
@@ -303,14 +303,14 @@ impl Global {
         let known = self.memory.borrow().as_ref().map(|memory| {
             let overrides = memory.overrides();
             let room = home.deployed().map(|room| room.steered(overrides));
-            (memory.origin_news(&home.room), room, u64::from(overrides.version))
+            (memory.origin_observation(&home.room), room, u64::from(overrides.version))
         });
         let Some((origin, Some(with_events), version)) = known else { return Ok(()) };
-        let mut look = Look::of(&home.room, with_events.at(time).1, key, origin, time);
+        let mut look = Observation::of(&home.room, with_events.at(time).1, key, origin, time);
         look.steering = version;
         if let Some(change) = home.changes_at {
             // An event is told though nobody is there.
-            self.alarm.plan(Job::News, change);
+            self.alarm.plan(Job::Notify, change);
         }
         let news = self.newsroom.look(look).await?;
         self.tell_news(&news, time)
@@ -334,7 +334,7 @@ impl Global {
     }
 
     async fn store_origin(&self) -> Result<()> {
-        let origin = self.memory.borrow_mut().as_mut().and_then(pipeline::Global::origin_to_store);
+        let origin = self.memory.borrow_mut().as_mut().and_then(counts::Global::origin_to_store);
         if let Some(origin) = origin {
             store(&self.state.storage(), ORIGIN_KEY, &origin).await?;
         }
@@ -343,7 +343,7 @@ impl Global {
 
     /// Once a minute: who owns which number must outlive this instance before anyone hears of it.
     async fn store_meta(&self) -> Result<()> {
-        let meta = self.memory.borrow().as_ref().and_then(pipeline::Global::meta_to_store);
+        let meta = self.memory.borrow().as_ref().and_then(counts::Global::meta_to_store);
         if let Some(meta) = meta {
             store(&self.state.storage(), META, &meta).await?;
             if let Some(memory) = self.memory.borrow_mut().as_mut() {

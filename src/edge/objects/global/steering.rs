@@ -7,13 +7,13 @@ use worker::{Response, Result, Storage};
 
 use super::alarm::Job;
 use super::{Global, load as load_value, operator_answer, store};
+use crate::admission::{StateKey, minute_of};
 use crate::edge::calls::{DATA_CENTER, call};
 use crate::edge::clock::{now, pause};
 use crate::edge::objects::sql::{Database, number};
 use crate::edge::platform::log_error;
-use crate::news;
-use crate::pipeline::messages::{HEAR, OperatorAsk, StateAnswer, VERSION, colo_object};
-use crate::queue::{StateKey, minute_of};
+use crate::notifications;
+use crate::protocol::messages::{OperatorAsk, REFRESH, StateAnswer, VERSION, colo_object};
 use crate::steering::{AuditEntry, Order, Refusal, Steering};
 
 /// The storage key of what is in force.
@@ -23,13 +23,13 @@ const LOGGED: u64 = 10_000;
 /// So many entries are answered at once, at most, and by default.
 const ANSWERED: (u64, u64) = (1_000, 100);
 /// A colo may take so long to hear, in milliseconds.
-const HEAR_DEADLINE_MS: u64 = 2_000;
+const REFRESH_DEADLINE_MS: u64 = 2_000;
 /// Colos that did not hear are told again after so long, in milliseconds.
 const AGAIN_MS: u64 = 1_000;
 /// An operator is answered after so long at the latest, though not all colos have heard, in milliseconds.
 const PATIENCE_MS: u64 = 800;
 /// See [`PATIENCE_MS`]: it is looked so often, in milliseconds.
-const LOOK_MS: u64 = 10;
+const POLL_MS: u64 = 10;
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS audit (id INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, entry TEXT NOT NULL)";
 
@@ -60,7 +60,7 @@ impl Global {
             let text = serde_json::to_string(&steering.unwrap_or_default())?;
             store(&self.state.storage(), STEERING, &text).await?;
             self.log(&log)?;
-            let mut news = [news::steered(&deployed, &log, self.version())];
+            let mut news = [notifications::steered(&deployed, &log, self.version())];
             self.newsroom.add(&mut news, now()).await?;
             self.tell_news(&news, now())?;
             self.spread().await?;
@@ -86,7 +86,7 @@ impl Global {
         let told = self.tell_colos().await?;
         let give_up = now() + PATIENCE_MS;
         while Rc::strong_count(&told) > 1 && now() < give_up {
-            pause(LOOK_MS).await;
+            pause(POLL_MS).await;
         }
         Ok(())
     }
@@ -125,7 +125,7 @@ impl Global {
             self.state.wait_until(async move {
                 let message = StateAnswer { v: VERSION, state: Some(key) };
                 let heard: Result<()> =
-                    call(&env, DATA_CENTER, &name, HEAR, &message, HEAR_DEADLINE_MS).await;
+                    call(&env, DATA_CENTER, &name, REFRESH, &message, REFRESH_DEADLINE_MS).await;
                 match (heard, memory.borrow_mut().as_mut(), &message.state) {
                     (Ok(()), Some(memory), Some(key)) => memory.told(&colo, key),
                     (Err(error), ..) => log_error(&error.to_string()),

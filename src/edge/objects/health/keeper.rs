@@ -25,8 +25,8 @@ use crate::health::observer::{Post, TEND, WAKE};
 use crate::health::page;
 use crate::health::view::{ChangeView, CheckRow, CheckView, ResultView, Status, SumRow, View};
 use crate::health::{ProbeResult, Reason, Source, StateChange};
-use crate::pipeline::messages::{ORIGIN_HEALTH, OriginHealth};
-use crate::pipeline::wire;
+use crate::protocol::messages::{ORIGIN_HEALTH, OriginHealth};
+use crate::protocol::wire;
 
 /// The observers that are not heard of are woken so often, in milliseconds.
 const TEND_MS: u64 = 30_000;

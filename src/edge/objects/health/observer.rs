@@ -19,7 +19,7 @@ use crate::health::look::{Look, Plan};
 use crate::health::messages::{KEEPER, RECORD, Record, Stored, VERSION};
 use crate::health::observer::{Post, WAKE, remember};
 use crate::health::{ProbeResult, Reason, Waterfall};
-use crate::pipeline::wire;
+use crate::protocol::wire;
 use crate::ticket::Ticket;
 
 /// The keeper may take so long, in milliseconds: it may be on another continent.

@@ -6,9 +6,9 @@ use std::cell::RefCell;
 
 use wasm_bindgen::JsValue;
 
-use super::passages::Number;
+use super::in_flight::Number;
+use crate::admission::Remembered;
 use crate::config::Room;
-use crate::queue::Remembered;
 use crate::ticket::Ticket;
 
 /// An answer's header.

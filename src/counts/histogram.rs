@@ -3,11 +3,11 @@
 use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
 
-use super::trail::{Origin, Step, Trail};
+use super::dedup::{CheckInDedup, Origin, Step};
 use super::{CheckIn, Seen, SlotCounts, WAITING_SLOT_MS};
+use crate::admission::{Remembered, minute_of, start_of};
 use crate::config::Room;
 use crate::history::Change;
-use crate::queue::{Remembered, minute_of, start_of};
 
 /// At most so many minute-buckets wait apart; one more is counted with its younger neighbour, or with the youngest.
 pub const MAX_BUCKETS: usize = 512;
@@ -20,7 +20,7 @@ const KEPT_MINUTES: u32 = 3;
 
 /// Counts of active users, waiting users and admissions. Censuses can be added up and taken off each other.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Census {
+pub struct Counts {
     /// Width of a slot of `active`, in milliseconds.
     slot_ms: u64,
     /// Admitted users by the slot of their last request.
@@ -41,7 +41,7 @@ pub struct Census {
     tried: SlotCounts,
 }
 
-impl Census {
+impl Counts {
     /// An empty census of a room.
     pub fn new(room: &Room) -> Self {
         Self { slot_ms: room.slot_ms(), ..Self::default() }
@@ -49,7 +49,7 @@ impl Census {
 
     /// Counts a check-in. Where the ticket's trail leads on from the moment that its cookie names, the check-in
     /// starts from there, so that parallel requests and retries with one cookie count once.
-    pub fn apply(&mut self, check_in: &CheckIn, trails: &mut Remembered<Trail>) -> Change {
+    pub fn apply(&mut self, check_in: &CheckIn, trails: &mut Remembered<CheckInDedup>) -> Change {
         match *check_in {
             CheckIn::Wait { id, bucket, from, at } => {
                 if let Some(from) = from {
@@ -133,8 +133,8 @@ impl Census {
         id: u64,
         origin: Origin,
         at: u64,
-        trail: Trail,
-        trails: &mut Remembered<Trail>,
+        trail: CheckInDedup,
+        trails: &mut Remembered<CheckInDedup>,
     ) -> bool {
         if at <= origin.at() {
             return false;

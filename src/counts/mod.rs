@@ -3,34 +3,32 @@
 //! - A worker notes a [`CheckIn`] for every counted request in its [`Outbox`] and sends it to its colo's
 //!   [`DataCenter`] after the response. It keeps check-ins until they are in storage there; each is numbered, so a
 //!   repeated or late report changes nothing.
-//! - The data center applies them to its [`Census`] and sends the whole of it to [`Global`] about every two seconds.
+//! - The data center applies them to its [`Counts`] and sends the whole of it to [`Global`] about every two seconds.
 //!   Reports are absolute: the last one counts, a lost or doubled one changes nothing.
-//! - Global adds the colos' censuses up and answers with the [`StateKey`](crate::queue::StateKey).
+//! - Global adds the colos' censuses up and answers with the [`StateKey`](crate::admission::StateKey).
 //!
 //! Nothing here reads a clock, draws random numbers or does I/O.
 
-mod census;
 mod check_in;
 mod data_center;
+mod dedup;
 mod flow;
 mod global;
-pub mod messages;
+mod histogram;
 mod outbox;
 mod recording;
 mod slots;
 mod status;
-mod trail;
-pub mod wire;
 
-pub use census::Census;
 pub use check_in::{CheckIn, Seen};
 pub use data_center::{DataCenter, SavedDataCenter};
+pub use dedup::CheckInDedup;
 pub use global::{Global, GlobalMeta, MAX_COLOS, OriginMemory};
+pub use histogram::Counts;
 pub use outbox::Outbox;
 pub use recording::Recorded;
 pub use slots::SlotCounts;
 pub use status::{BucketView, ColoView, OriginView, RoomStatus, SteeringSummary};
-pub use trail::Trail;
 
 use crate::config::Room;
 use crate::ticket::Ticket;

@@ -27,7 +27,7 @@ pub enum Turn<A, R> {
 
 /// The desk of one worker for one object.
 #[derive(Debug)]
-pub struct Desk<A, R> {
+pub struct Batcher<A, R> {
     next: u64,
     last_call: u64,
     replace_after_ms: u64,
@@ -36,7 +36,7 @@ pub struct Desk<A, R> {
     answers: LiteMap<u64, (u64, Option<R>)>,
 }
 
-impl<A: Clone, R: Clone> Desk<A, R> {
+impl<A: Clone, R: Clone> Batcher<A, R> {
     /// An empty desk. A leader that has not come back after `replace_after_ms` is replaced.
     pub fn new(replace_after_ms: u64) -> Self {
         Self {

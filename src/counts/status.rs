@@ -4,9 +4,9 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::Global;
-use super::messages::OriginStatus;
+use crate::admission::{Level, StateKey, estimated_wait_seconds, minute_of, start_of};
 use crate::config::{Limits, QueueingMethod, Room, rfc3339};
-use crate::queue::{Level, StateKey, estimated_wait_seconds, minute_of, start_of};
+use crate::protocol::messages::OriginStatus;
 use crate::steering::{EventView, Field, OverrideView};
 
 /// What is known of a room at one moment. Times are in milliseconds since the epoch. The first five figures are those that

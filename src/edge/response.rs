@@ -4,7 +4,7 @@ use wasm_bindgen::JsValue;
 use web_sys::{Headers, ResponseInit};
 use worker::Result;
 
-use super::passport::HeaderLine;
+use super::forward::HeaderLine;
 use crate::answer::Answer;
 
 /// Sends an answer of our own, with the visitor's ticket where it has changed.

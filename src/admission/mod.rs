@@ -13,12 +13,12 @@
 
 mod addresses;
 mod anywhere;
+mod batcher;
+mod controller;
 mod counter;
 mod decision;
-mod desk;
 mod draw;
 mod estimate;
-mod keeper;
 mod leases;
 mod ledger;
 mod remembered;
@@ -28,15 +28,15 @@ mod strategies;
 
 pub use addresses::Addresses;
 pub use anywhere::{Anywhere, Renewal};
+pub use batcher::{Batcher, Turn};
+pub use controller::{AdmissionController, Step, Whom};
 pub use counter::Counter;
 pub use decision::{Ask, Decision, Fallback, Hint, decide};
-pub use desk::{Desk, Turn};
 pub use draw::{Draw, DrawKey, Seed, draw, draw_id, next_draw_seconds, queue_bucket, round_end, round_of};
 pub use estimate::{
     estimated_minutes, estimated_wait_seconds, likely_ahead, next_check_in_seconds, random_wait_seconds,
     wait_percentiles,
 };
-pub use keeper::{Keeper, Step, Whom};
 pub use leases::{
     Group, LeaseAnswer, LeaseAsk, LeaseCounter, Lent, Level, LoanAsk, Pool, SavedPool, WorkerStock,
 };

@@ -1,20 +1,20 @@
 //! What is new in a room, and how it is told to whoever runs it.
 //!
-//! 1. A [`Look`] is what Global knows at one moment.
-//! 2. The [`Watch`] says what is [`News`] since the look before: a queue begins, an event starts, the origin is down. What
+//! 1. A [`Observation`] is what Global knows at one moment.
+//! 2. The [`Detector`] says what is [`Notification`] since the look before: a queue begins, an event starts, the origin is down. What
 //!    goes to and fro is told once.
 //! 3. [`delivery`] makes the message of it, signed as the [Standard Webhooks](https://www.standardwebhooks.com)
 //!    specification says, and tells when it is to be sent again.
 //!
 //! Nothing here reads a clock, draws random numbers or does I/O.
 
+mod debounce;
 pub mod delivery;
-mod look;
-mod spell;
-mod watch;
+mod detector;
+mod observation;
 
-pub use look::{Look, Origin};
-pub use watch::{Watch, steered};
+pub use detector::{Detector, steered};
+pub use observation::{Observation, Origin};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -92,7 +92,7 @@ impl Serialize for Kind {
 
 /// Something new.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct News {
+pub struct Notification {
     /// The same for the same news, whoever finds it: room, kind, what it is about, and the moment.
     pub id: String,
     /// When it happened, in milliseconds since the epoch.
@@ -105,7 +105,7 @@ pub struct News {
     pub data: Map<String, Value>,
 }
 
-impl News {
+impl Notification {
     /// `about`: which of several it is about that may have the same news in the same moment; may be empty.
     fn new(room: &Room, kind: Kind, about: &str, at: u64, mut data: Map<String, Value>) -> Self {
         data.insert("room".to_owned(), room.name.as_str().into());

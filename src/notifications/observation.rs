@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::admission::{StateKey, estimated_wait_seconds};
 use crate::config::{Limits, Phase, QueueingMethod, Room};
-use crate::queue::{StateKey, estimated_wait_seconds};
 
 /// What Global knows of the origin.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -20,7 +20,7 @@ pub struct Origin {
 
 /// What Global knows when it looks for news.
 #[derive(Debug, Clone)]
-pub struct Look<'a> {
+pub struct Observation<'a> {
     /// When, in milliseconds since the epoch.
     pub now: u64,
     /// The room as it is now.
@@ -51,7 +51,7 @@ pub struct Look<'a> {
     pub thresholds: &'a [u32],
 }
 
-impl<'a> Look<'a> {
+impl<'a> Observation<'a> {
     /// What a state key of Global tells, made a moment ago, and what Global knows besides it.
     pub fn of(room: &'a Room, phase: Phase<'a>, key: &StateKey, origin: Origin, now: u64) -> Self {
         let limits = key.limits(room);

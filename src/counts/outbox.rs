@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
-use super::messages::{VERSION, WorkerAnswer, WorkerReport};
 use super::{CALM_REPORT_MS, CheckIn, LATE_RENEWAL_MS, SlotCounts};
+use crate::admission::Level;
 use crate::config::Room;
 use crate::history::Count;
-use crate::queue::Level;
+use crate::protocol::messages::{VERSION, WorkerAnswer, WorkerReport};
 
 /// Reports leave at most so often, but for urgent ones, in milliseconds.
 const REPORT_MS: u64 = 1_000;

@@ -20,11 +20,11 @@ const LOOK_MS: u64 = 1_000;
 /// A calm room's state tells a wait for so long, in milliseconds.
 const TELLS_MS: u64 = 4_000;
 /// What the data center has not said for so long may have changed: an operator may have, in milliseconds.
-const HEARD_MS: u64 = 2_000;
+const REFRESH_MS: u64 = 2_000;
 /// The same where only users come who are in, in milliseconds.
-const LISTENS_MS: u64 = 10_000;
+const BACKGROUND_REFRESH_MS: u64 = 10_000;
 /// After a question that the data center did not answer it is left alone for so long, in milliseconds.
-const UNANSWERED_MS: u64 = 5_000;
+const BACKOFF_MS: u64 = 5_000;
 
 /// Which object to ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,26 +51,26 @@ pub enum Step {
     Wait,
     /// The visitor is turned away: there is nothing to wait for.
     Refuse,
-    /// Ask an object, then go on with [`Keeper::answered`].
+    /// Ask an object, then go on with [`AdmissionController::answered`].
     Ask(Whom, NumberAsk),
 }
 
 /// One worker's memory of a room.
 #[derive(Debug, Clone, Default)]
-pub struct Keeper {
+pub struct AdmissionController {
     state: Option<Clocked>,
-    looked_into_cache: u64,
-    asked_data_center: u64,
-    deaf_until: u64,
+    cache_read_at: u64,
+    refresh_begun_at: u64,
+    backoff_until: u64,
     /// A question to the data center is under way.
-    asking: bool,
+    refreshing: bool,
     counter_hint: Hint,
     anywhere_hint: Hint,
     fallback: Fallback,
     stock: WorkerStock,
 }
 
-impl Keeper {
+impl AdmissionController {
     /// The cached state key.
     pub fn state(&self) -> Option<&Clocked> {
         self.state.as_ref()
@@ -95,58 +95,58 @@ impl Keeper {
     }
 
     /// Whether to look for a newer state key in the colo's cache now. Who asks must look.
-    pub fn looks_into_cache(&mut self, now: u64) -> bool {
+    pub fn begin_cache_read(&mut self, now: u64) -> bool {
         let old = self.state.as_ref().is_none_or(|state| state.age(now) > FRESH_MS);
-        let looks = old && now >= self.looked_into_cache + LOOK_MS;
+        let looks = old && now >= self.cache_read_at + LOOK_MS;
         if looks {
-            self.looked_into_cache = now;
+            self.cache_read_at = now;
         }
         looks
     }
 
     /// Whether to ask the data center for a state key now, to tell somebody who waits how long it takes: when neither
     /// memory nor cache has one that is younger than a refresh. Who asks must call.
-    pub fn asks_data_center(&mut self, room: &Room, now: u64) -> bool {
+    pub fn begin_state_call(&mut self, room: &Room, now: u64) -> bool {
         let old = self.state.as_ref().is_none_or(|state| state.age(now) > room.refresh_ms());
-        let asks = old && now >= self.asked_data_center + LOOK_MS;
+        let asks = old && now >= self.refresh_begun_at + LOOK_MS;
         if asks {
-            self.asked_data_center = now;
+            self.refresh_begun_at = now;
         }
         asks
     }
 
     /// Whether to ask the data center what is new, because it has not told for so long: an operator may have changed the
-    /// room. Who asks must call, and say what came of it: [`Keeper::heard`].
-    pub fn hears(&mut self, now: u64) -> bool {
-        let asks = self.is_due_to_hear(now);
+    /// room. Who asks must call, and say what came of it: [`AdmissionController::end_refresh`].
+    pub fn begin_refresh(&mut self, now: u64) -> bool {
+        let asks = self.is_refresh_due(now);
         if asks {
-            self.asked_data_center = now;
-            self.asking = true;
+            self.refresh_begun_at = now;
+            self.refreshing = true;
         }
         asks
     }
 
     /// Whether somebody else's question is under way that has not lasted for so many milliseconds yet.
-    pub fn is_asking(&self, patience_ms: u64, now: u64) -> bool {
-        self.asking && now < self.asked_data_center + patience_ms
+    pub fn is_refreshing(&self, patience_ms: u64, now: u64) -> bool {
+        self.refreshing && now < self.refresh_begun_at + patience_ms
     }
 
     /// The same for those who are in: what may have changed concerns them little.
-    pub fn listens(&mut self, now: u64) -> bool {
-        let old = self.state.as_ref().is_none_or(|state| now >= state.received_at + LISTENS_MS);
-        old && self.hears(now)
+    pub fn begin_background_refresh(&mut self, now: u64) -> bool {
+        let old = self.state.as_ref().is_none_or(|state| now >= state.received_at + BACKGROUND_REFRESH_MS);
+        old && self.begin_refresh(now)
     }
 
     /// Whether it is time to.
-    pub fn is_due_to_hear(&self, now: u64) -> bool {
-        let old = self.state.as_ref().is_none_or(|state| now >= state.received_at + HEARD_MS);
-        old && now >= (self.asked_data_center + LOOK_MS).max(self.deaf_until)
+    pub fn is_refresh_due(&self, now: u64) -> bool {
+        let old = self.state.as_ref().is_none_or(|state| now >= state.received_at + REFRESH_MS);
+        old && now >= (self.refresh_begun_at + LOOK_MS).max(self.backoff_until)
     }
 
     /// Whether the data center has answered a question at `now`.
-    pub fn heard(&mut self, answered: bool, now: u64) {
-        self.asking = false;
-        self.deaf_until = if answered { 0 } else { now + UNANSWERED_MS };
+    pub fn end_refresh(&mut self, answered: bool, now: u64) {
+        self.refreshing = false;
+        self.backoff_until = if answered { 0 } else { now + BACKOFF_MS };
     }
 
     /// What operators have changed, as far as this worker knows.

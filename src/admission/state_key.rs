@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Level, MinuteShares, share_of_slots, start_of};
 use crate::config::{Limits, QueueingMethod, Room};
-use crate::pipeline::wire::nested;
+use crate::protocol::wire::nested;
 use crate::steering::Overrides;
 
 /// Expiries are foreseen for so long. A session that seems to end may have been renewed since the state was made:

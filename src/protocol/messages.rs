@@ -7,13 +7,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::wire::nested;
-use super::{Census, CheckIn, SlotCounts};
+#[cfg(doc)]
+use crate::admission::LeaseAnswer;
+use crate::admission::{LeaseAsk, Ledger, Lent, LoanAsk, NumberAsk, Outcome, StateKey};
 use crate::config::Limits;
+use crate::counts::{CheckIn, Counts, SlotCounts};
 use crate::history::Tallies;
 use crate::origin::{OriginCounts, OriginReport};
-#[cfg(doc)]
-use crate::queue::LeaseAnswer;
-use crate::queue::{LeaseAsk, Ledger, Lent, LoanAsk, NumberAsk, Outcome, StateKey};
 use crate::steering::Overrides;
 
 /// The version of all messages.
@@ -44,7 +44,7 @@ pub const ORIGIN: &str = "/origin";
 
 /// `DataCenter`: something that cannot wait for its next push: an operator has changed the room, or looks at it.
 /// [`StateAnswer`] → empty.
-pub const HEAR: &str = "/hear";
+pub const REFRESH: &str = "/hear";
 
 /// Global: the room's status; somebody looks, unless the query is [`UNWATCHED`]. [`OperatorAsk`] → [`OperatorAnswer`], as the routes below.
 pub const LOOK: &str = "/look";
@@ -224,7 +224,7 @@ pub struct ColoReport {
     /// Grows with every report, also over restarts: an older report never replaces a newer one.
     pub sequence: u64,
     /// The colo's counts.
-    pub census: Census,
+    pub census: Counts,
     /// What the colo's Counter has given, if it was asked.
     pub given: Option<Given>,
     /// Workers that reported lately.

@@ -38,7 +38,7 @@ pub enum Step {
 
 /// The last stretches of one ticket: 48 bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Trail {
+pub struct CheckInDedup {
     stretches: [Stretch; STRETCHES],
 }
 
@@ -71,7 +71,7 @@ impl Stretch {
     }
 }
 
-impl Trail {
+impl CheckInDedup {
     /// Follows the stretches that lead on from a moment.
     pub fn follow(&self, from: impl Into<Seen>) -> Origin {
         let mut origin = Origin { seen: from.into(), entered: false, left: false };
@@ -97,7 +97,7 @@ impl Trail {
         Some(at.saturating_sub(stretch.to.wrapping_sub(stretch.from).into()))
     }
 
-    /// The trail with one step more, which starts where [`Trail::follow`] has led; the oldest stretch is forgotten
+    /// The trail with one step more, which starts where [`CheckInDedup::follow`] has led; the oldest stretch is forgotten
     /// when there is no room for another.
     #[must_use]
     pub fn with(mut self, from: u64, to: impl Into<Seen>, step: Step) -> Self {

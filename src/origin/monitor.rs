@@ -12,7 +12,7 @@ const LONG_PART: u64 = 4;
 
 /// What one worker has at the origin of one room.
 #[derive(Debug)]
-pub struct Watch {
+pub struct OriginMonitor {
     guard: Guard,
     /// `None`: no guard is set, and every request goes.
     when_full: Option<WhenFull>,
@@ -23,7 +23,7 @@ pub struct Watch {
     reported: OriginCounts,
 }
 
-impl Watch {
+impl OriginMonitor {
     /// Nothing has been sent yet.
     pub fn new(room: &Room) -> Self {
         let open = GuardSettings {

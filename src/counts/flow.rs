@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use super::Census;
+use super::Counts;
+use crate::admission::{minute_of, start_of};
 use crate::config::Room;
-use crate::queue::{minute_of, start_of};
 
 /// What is older counts less by this with every minute.
 const KEPT: f64 = 0.9;
@@ -39,7 +39,7 @@ pub struct Flow {
 
 impl Flow {
     /// Looks at all colos' counts, if it is time to. They hold all that happened before `covered`.
-    pub fn look(&mut self, room: &Room, all: &Census, covered: u64, now: u64) {
+    pub fn look(&mut self, room: &Room, all: &Counts, covered: u64, now: u64) {
         let covered = covered.max(now.saturating_sub(LATEST_MS));
         let ended = minute_of(covered).saturating_sub(1);
         if self.last.is_none_or(|(minute, _)| ended > minute) {
@@ -50,7 +50,7 @@ impl Flow {
         }
     }
 
-    fn count_minute(&mut self, room: &Room, all: &Census, ended: u32, now: u64) {
+    fn count_minute(&mut self, room: &Room, all: &Counts, ended: u32, now: u64) {
         let admitted = |minute: u32| all.admitted_in(minute) + all.unnumbered_in(minute);
         // Who has come since the minute ended does not belong to it.
         let since: i64 = (ended + 1..=minute_of(now) + 1).map(admitted).sum();
@@ -67,7 +67,7 @@ impl Flow {
         self.last = Some((ended, active));
     }
 
-    fn count_queue(&mut self, room: &Room, all: &Census, covered: u64, now: u64) {
+    fn count_queue(&mut self, room: &Room, all: &Counts, covered: u64, now: u64) {
         let since = self.looks.back().map_or(0, |(at, _)| now - at);
         // Who has checked in later than a colo has told is not missed.
         let known_until = covered.min(now.saturating_sub(LATE_MS));

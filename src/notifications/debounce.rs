@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Whether something lasts. It begins when it has been so for a while, and ends when it has not been so for a while.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Spell {
+pub struct Debounce {
     /// Since when it lasts, in milliseconds since the epoch.
     since: Option<u64>,
     /// Since when the contrary has been so.
@@ -27,7 +27,7 @@ pub struct Patience {
     pub ends_ms: u64,
 }
 
-impl Spell {
+impl Debounce {
     /// Whether it lasts.
     pub fn lasts(self) -> bool {
         self.since.is_some()

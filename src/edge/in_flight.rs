@@ -7,13 +7,13 @@ use std::cell::RefCell;
 
 use super::clock::now;
 use crate::config::Room;
-use crate::origin::{Arrival, OriginCounts, Passage, Reply, Turn, Watch};
+use crate::origin::{Arrival, OriginCounts, OriginMonitor, Passage, Reply, Turn};
 
 /// A number holds the room in its last three digits.
 const ROOMS: f64 = 1_000.0;
 
 thread_local! {
-    static WATCHES: RefCell<Vec<(String, Watch)>> = const { RefCell::new(Vec::new()) };
+    static WATCHES: RefCell<Vec<(String, OriginMonitor)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// A request on its way, as `entry.js` sees it.
@@ -100,20 +100,20 @@ pub fn report(room: &Room) -> Option<OriginCounts> {
     with(room, |_, watch| watch.report())
 }
 
-fn with<T>(room: &Room, work: impl FnOnce(usize, &mut Watch) -> T) -> T {
+fn with<T>(room: &Room, work: impl FnOnce(usize, &mut OriginMonitor) -> T) -> T {
     WATCHES.with_borrow_mut(|watches| {
         if let Some((place, (_, watch))) =
             watches.iter_mut().enumerate().find(|(_, (name, _))| *name == room.name)
         {
             return work(place, watch);
         }
-        let mut watch = Watch::new(room);
+        let mut watch = OriginMonitor::new(room);
         let done = work(watches.len(), &mut watch);
         watches.push((room.name.clone(), watch));
         done
     })
 }
 
-fn of<T>(number: Number, work: impl FnOnce(&mut Watch) -> T) -> Option<T> {
+fn of<T>(number: Number, work: impl FnOnce(&mut OriginMonitor) -> T) -> Option<T> {
     WATCHES.with_borrow_mut(|watches| watches.get_mut(number.room()).map(|(_, watch)| work(watch)))
 }

@@ -3,13 +3,13 @@
 use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
 
-use super::census::Census;
-use super::messages::{ColoReport, Given, VERSION, WorkerAnswer, WorkerReport};
-use super::{CALM_REPORT_MS, CheckIn, LATE_RENEWAL_MS, SlotCounts, TOLD_MS, Trail};
+use super::histogram::Counts;
+use super::{CALM_REPORT_MS, CheckIn, CheckInDedup, LATE_RENEWAL_MS, SlotCounts, TOLD_MS};
+use crate::admission::{Clocked, Level, Remembered, StateKey, minute_of};
 use crate::config::Room;
 use crate::history::{Count, Tallies};
 use crate::origin::{OriginCounts, OriginReport};
-use crate::queue::{Clocked, Level, Remembered, StateKey, minute_of};
+use crate::protocol::messages::{ColoReport, Given, VERSION, WorkerAnswer, WorkerReport};
 use crate::steering::Overrides;
 
 /// Pushes to Global are so far apart while there is traffic.
@@ -56,7 +56,7 @@ pub struct SavedDataCenter {
     /// Format version.
     pub v: u8,
     /// The colo's counts.
-    pub census: Census,
+    pub census: Counts,
     /// The last report's sequence number.
     pub sequence: u64,
     /// Per worker: the last check-in that is in the counts.
@@ -86,8 +86,8 @@ enum Haste {
 pub struct DataCenter {
     colo: String,
     instance: u64,
-    census: Census,
-    trails: Remembered<Trail>,
+    census: Counts,
+    trails: Remembered<CheckInDedup>,
     tallies: Tallies,
     workers: LiteMap<u64, Worker>,
     sequence: u64,
@@ -119,7 +119,7 @@ impl DataCenter {
         let mut data_center = Self {
             colo: colo.to_owned(),
             instance,
-            census: Census::new(room),
+            census: Counts::new(room),
             // Parallel requests come together within seconds; a session is long enough for every retry.
             trails: Remembered::new(room.session_ms(), REMEMBERED_TICKETS),
             tallies: Tallies::default(),

@@ -1,10 +1,10 @@
 //! How Global makes history of what the colos report.
 
 use super::global::Global;
-use super::{CALM_REPORT_MS, Census};
+use super::{CALM_REPORT_MS, Counts};
+use crate::admission::{minute_of, start_of};
 use crate::config::Room;
 use crate::history::{Count, Ending, KEPT_MINUTES, Minute, Part, Record, Recorder, Tallies, Totals};
-use crate::queue::{minute_of, start_of};
 
 /// A minute is recorded so long after its end at the soonest, in milliseconds: a calm worker takes as long to report.
 const SOONEST_MS: u64 = CALM_REPORT_MS + 4_000;
@@ -143,7 +143,7 @@ impl Global {
 
 /// Active users at the end of a minute, or now if it is not over, with those who have come since; and visitors who waited
 /// then: whoever has begun or ended to wait since does not belong to it.
-fn ending_of(census: &Census, tallies: &Tallies, room: &Room, minute: u32, now: u64) -> (i64, u64) {
+fn ending_of(census: &Counts, tallies: &Tallies, room: &Room, minute: u32, now: u64) -> (i64, u64) {
     let end = start_of(minute + 1).min(now);
     let waiting: i64 = census.waiting_at(room, end).iter().map(|(_, users)| i64::from(*users)).sum();
     let after = |count: Count| tallies.after(minute, count);

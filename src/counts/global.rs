@@ -4,14 +4,14 @@ use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
 
 use super::flow::Flow;
-use super::messages::{ColoReport, Given, OriginHealth, OriginStatus, VERSION};
 use super::status::ColoView;
-use super::{Census, TOLD_MS};
+use super::{Counts, TOLD_MS};
+use crate::admission::{Level, MinuteShares, Shares, StateKey, minute_of, start_of};
 use crate::config::{Limits, QueueingMethod, Room, SlotStrategy};
 use crate::history::{Recorder, Sample, Tallies};
-use crate::news;
+use crate::notifications;
 use crate::origin::{Adaptive, Evidence, Hold, OriginCounts, Use};
-use crate::queue::{Level, MinuteShares, Shares, StateKey, minute_of, start_of};
+use crate::protocol::messages::{ColoReport, Given, OriginHealth, OriginStatus, VERSION};
 use crate::steering::{AuditEntry, Order, Overrides, Refusal, Steering};
 
 /// At most so many colos are kept apart: a few times as many as the network has.
@@ -102,7 +102,7 @@ impl Colo {
 #[derive(Debug)]
 pub struct Global {
     pub(super) colos: LiteMap<String, Colo>,
-    pub(super) merged: Census,
+    pub(super) merged: Counts,
     shares: LiteMap<u32, Shares>,
     /// Per ended minute: numbers that their owners say they gave.
     told: LiteMap<u32, i64>,
@@ -143,7 +143,7 @@ impl Global {
     pub fn restore(room: &Room, meta: Option<GlobalMeta>, reports: Vec<ColoReport>, now: u64) -> Self {
         let mut global = Self {
             colos: LiteMap::new(),
-            merged: Census::new(room),
+            merged: Counts::new(room),
             shares: LiteMap::new(),
             told: LiteMap::new(),
             anywhere: None,
@@ -299,10 +299,10 @@ impl Global {
     }
 
     /// What is known of the origin, for those who look for news.
-    pub fn origin_news(&self, room: &Room) -> news::Origin {
+    pub fn origin_observation(&self, room: &Room) -> notifications::Origin {
         let hold = &self.origin.hold;
         let unhealthy = hold.unhealthy_checks(room).map(|(check, since)| (check.to_owned(), since));
-        news::Origin {
+        notifications::Origin {
             limits: Some(self.origin.adaptive.limits(room)),
             held: hold.is_held(),
             down: hold.is_down(),
@@ -315,7 +315,7 @@ impl Global {
         if self.merged.is_as_wide(room) {
             return;
         }
-        self.merged = Census::new(room);
+        self.merged = Counts::new(room);
         for colo in self.colos.values() {
             self.merged.merge(&colo.report.census, 1);
         }

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::look::Look;
-use super::spell::{Patience, Spell, Turn};
-use super::{Kind, News};
+use super::debounce::{Debounce, Patience, Turn};
+use super::observation::Observation;
+use super::{Kind, Notification};
 use crate::config::{Limits, Phase, QueueingMethod, Room, SlotStrategy, rfc3339};
 use crate::steering::AuditEntry;
 
@@ -56,7 +56,7 @@ struct Told {
 struct Excess {
     /// The active users that have been allowed: a limit that shrinks sends nobody away.
     active: i64,
-    exceeded: Spell,
+    exceeded: Debounce,
     /// A minute, and the new users that have been allowed in it.
     minute: u32,
     new_users: i64,
@@ -71,30 +71,30 @@ struct Excess {
 
 /// Remembers what is known already. Serialisable; it goes on after a restart as if there had been none.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Watch {
+pub struct Detector {
     /// Format version.
     pub v: u8,
     looked_at: u64,
-    queueing: Spell,
+    queueing: Debounce,
     /// Of the queue: the most who waited at a time, and their longest wait in seconds.
     most_waiting: i64,
     longest_wait: u64,
     /// By minutes.
-    waits: Vec<(u32, Spell)>,
+    waits: Vec<(u32, Debounce)>,
     event: Option<Running>,
-    checks: Vec<(String, Spell)>,
-    down: Spell,
+    checks: Vec<(String, Debounce)>,
+    down: Debounce,
     told: Option<Told>,
-    fallback: Spell,
+    fallback: Debounce,
     excess: Excess,
 }
 
-impl Watch {
+impl Detector {
     /// Looks. What is new, in the order in which it is to be told, and whether what must survive a restart has changed.
-    pub fn look(&mut self, look: &Look<'_>) -> (Vec<News>, bool) {
+    pub fn look(&mut self, look: &Observation<'_>) -> (Vec<Notification>, bool) {
         let before = self.kept();
         // Time does not run backwards, whatever clocks do.
-        let look = Look { now: look.now.max(self.looked_at), ..look.clone() };
+        let look = Observation { now: look.now.max(self.looked_at), ..look.clone() };
         let mut found = Found { look: &look, figures: look.figures(), news: Vec::new() };
         let same_event = self.events(&mut found);
         self.origin(&mut found);
@@ -180,7 +180,7 @@ impl Watch {
         let look = found.look;
         for (name, since) in &look.origin.unhealthy {
             if !self.checks.iter().any(|(known, _)| known == name) {
-                self.checks.push((name.clone(), Spell::default()));
+                self.checks.push((name.clone(), Debounce::default()));
             }
             let known = self.checks.iter_mut().find(|(known, _)| known == name);
             if let Some((_, spell)) = known
@@ -263,7 +263,7 @@ impl Watch {
         self.waits.retain(|(minutes, _)| look.thresholds.contains(minutes));
         for minutes in look.thresholds {
             if !self.waits.iter().any(|(known, _)| known == minutes) {
-                self.waits.push((*minutes, Spell::default()));
+                self.waits.push((*minutes, Debounce::default()));
             }
         }
         let Some(wait) = look.wait_seconds else {
@@ -341,16 +341,16 @@ impl Watch {
 
 /// What one look finds.
 struct Found<'a> {
-    look: &'a Look<'a>,
+    look: &'a Observation<'a>,
     figures: Map<String, Value>,
-    news: Vec<News>,
+    news: Vec<Notification>,
 }
 
 impl Found<'_> {
     fn add(&mut self, kind: Kind, about: &str, at: u64, more: &[(&str, Value)]) {
         let mut data = self.figures.clone();
         data.extend(more.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
-        self.news.push(News::new(self.look.room, kind, about, at, data));
+        self.news.push(Notification::new(self.look.room, kind, about, at, data));
     }
 
     /// `check` is empty when no check has said it.
@@ -364,13 +364,13 @@ impl Found<'_> {
 
 /// The news that somebody has steered the room: what the audit log says of it, at least one entry. `version` is that of
 /// the steering with these changes.
-pub fn steered(room: &Room, log: &[AuditEntry], version: u32) -> News {
+pub fn steered(room: &Room, log: &[AuditEntry], version: u32) -> Notification {
     let (by, at) = log.first().map_or(("", 0), |entry| (entry.by.as_str(), entry.at));
     let mut data = Map::new();
     data.insert("by".to_owned(), by.into());
     data.insert("version".to_owned(), version.into());
     data.insert("changes".to_owned(), serde_json::to_value(log).unwrap_or_default());
-    News::new(room, Kind::Steered, &version.to_string(), at, data)
+    Notification::new(room, Kind::Steered, &version.to_string(), at, data)
 }
 
 /// Whether a limit has moved far, or to one of its ends.
@@ -402,7 +402,7 @@ fn margin(room: &Room, limit: i64) -> i64 {
     (limit as f64 * part) as i64
 }
 
-fn why_they_wait(look: &Look<'_>) -> &'static str {
+fn why_they_wait(look: &Observation<'_>) -> &'static str {
     if look.room.prequeue {
         "event"
     } else if look.room.queue_all {
