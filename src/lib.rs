@@ -30,6 +30,7 @@ pub mod counts;
 mod edge;
 pub mod health;
 pub mod history;
+pub mod machines;
 pub mod notifications;
 pub mod operator;
 pub mod origin;

@@ -1,4 +1,12 @@
 //! What the Worker and the objects say to each other, and how it becomes bytes.
 
 pub mod messages;
+mod method;
 pub mod wire;
+
+pub use method::{
+    Answer, AnywhereHold, AnywhereLease, AnywhereTake, CounterGiven, CounterTake, DataCenterRefresh,
+    DataCenterReport, DataCenterState, GlobalAudit, GlobalHistory, GlobalLook, GlobalNotifications,
+    GlobalOrigin, GlobalOriginHealth, GlobalPush, GlobalState, GlobalSteer, GlobalTotals, Method, Object,
+    Request,
+};

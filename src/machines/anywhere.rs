@@ -1,0 +1,268 @@
+//! `ANYWHERE`: the pool of permits (`leases`), or the numbers that no colo owns (`counters`).
+
+use super::write_behind::WriteBehind;
+use super::{COLD_START_FACTOR, Call, Context, CurrentRoom, Effect, Input, NO_ROUTE, ObjectMachine, Stored};
+use crate::admission::{self, NumberAsk, Outcome, Pool, Renewal, StateKey, minute_of};
+use crate::config::{Room, SlotStrategy};
+use crate::protocol::messages::{Given, StateRequest, Taken, VERSION};
+use crate::protocol::{Answer, Request, wire};
+use crate::steering::Overrides;
+
+/// Storage keys of what was given. A record of the other kind, from before a change of the strategy, is not read.
+const POOL_KEY: &str = "pool";
+/// See [`POOL_KEY`].
+const LEDGER_KEY: &str = "ledger";
+/// Global must answer within so many tenths of the time for which visitors' calls wait for Anywhere.
+const GLOBAL_TENTHS: u64 = 8;
+/// A state that Global did not tell is asked for again after so long, in milliseconds.
+const RENEW_AGAIN_MS: u64 = 200;
+/// One message holds at most so many sessions.
+const MAX_HELD: u32 = 100;
+const UNKNOWN: &str = "Global has not told the room's state";
+
+/// What is given: permits or numbers.
+#[derive(Debug)]
+enum Giver {
+    Permits(Box<Pool>),
+    Numbers(Box<admission::Anywhere>),
+}
+
+impl Giver {
+    fn renewal(&self, room: &Room, now: u64) -> Renewal {
+        match self {
+            Self::Permits(pool) => pool.renewal(now),
+            Self::Numbers(anywhere) => anywhere.renewal(room, now),
+        }
+    }
+
+    fn has_state(&self) -> bool {
+        match self {
+            Self::Permits(pool) => pool.has_state(),
+            Self::Numbers(anywhere) => anywhere.has_state(),
+        }
+    }
+
+    fn overrides(&self) -> &Overrides {
+        match self {
+            Self::Permits(pool) => pool.overrides(),
+            Self::Numbers(anywhere) => anywhere.overrides(),
+        }
+    }
+
+    fn renew(&mut self, key: StateKey, now: u64) {
+        match self {
+            Self::Permits(pool) => pool.renew(key, now),
+            Self::Numbers(anywhere) => anywhere.renew(key, now),
+        }
+    }
+
+    fn take(&mut self, room: &Room, asks: &[NumberAsk], now: u64) -> Option<Vec<Outcome>> {
+        match self {
+            Self::Permits(pool) => pool.take(room, asks, now),
+            Self::Numbers(anywhere) => anywhere.take(room, asks, now),
+        }
+    }
+
+    /// What Global is told of the numbers given.
+    fn given(&mut self, now: u64) -> Option<Given> {
+        match self {
+            Self::Permits(_) => None,
+            Self::Numbers(anywhere) => Some(Given::of(anywhere.ledger(now))),
+        }
+    }
+
+    /// The record of what was given, if a write is due.
+    fn record(&mut self, writes: &mut WriteBehind, now: u64) -> Option<(&'static str, Vec<u8>)> {
+        match self {
+            Self::Permits(pool) => {
+                let settled = writes.due(pool.changed_at(), now)?;
+                Some((POOL_KEY, wire::encode(&pool.save(settled)).ok()?))
+            }
+            Self::Numbers(anywhere) => {
+                let ledger = anywhere.ledger(now);
+                let settled = writes.due(ledger.changed_at(), now)?;
+                Some((LEDGER_KEY, wire::encode(&ledger.save(settled)).ok()?))
+            }
+        }
+    }
+}
+
+/// A message that waits for the room's state.
+#[derive(Debug)]
+struct Waiting {
+    from: u64,
+    request: Request,
+    give_up_at: u64,
+}
+
+/// Gives permits or numbers, by its own clock and the freshest state.
+#[derive(Debug)]
+pub struct Anywhere {
+    giver: Giver,
+    rooms: CurrentRoom,
+    waiting: Vec<Waiting>,
+    /// The call that fetches the state, and how many calls of Counters it tells.
+    renewing: Option<(u64, u64)>,
+    renew_after: u64,
+    calls: u64,
+    /// How often Counters have called, as far as Global does not know.
+    leases: u64,
+    writes: WriteBehind,
+}
+
+impl Anywhere {
+    /// The pool at its start. After a breakdown it goes on with an over-estimate of what it gave.
+    pub fn restore(room: &Room, stored: &Stored, now: u64) -> Self {
+        let giver = if room.slot_strategy == SlotStrategy::Leases {
+            let saved = stored.get(POOL_KEY).and_then(|bytes| wire::decode(bytes).ok());
+            Giver::Permits(Box::new(Pool::restore(saved, now)))
+        } else {
+            let saved = stored.get(LEDGER_KEY).and_then(|bytes| wire::decode(bytes).ok());
+            Giver::Numbers(Box::new(admission::Anywhere::restore(saved, now)))
+        };
+        Self {
+            giver,
+            rooms: CurrentRoom::default(),
+            waiting: Vec::new(),
+            renewing: None,
+            renew_after: 0,
+            calls: 0,
+            leases: 0,
+            writes: WriteBehind::default(),
+        }
+    }
+
+    fn global_deadline_ms(&self, context: &Context<'_>) -> u64 {
+        let deadline = context.deadline_ms * GLOBAL_TENTHS / 10;
+        if self.giver.has_state() { deadline } else { COLD_START_FACTOR * deadline }
+    }
+
+    /// Serves a message, as soon as the state is fresh enough for it.
+    fn asked(&mut self, context: &Context<'_>, from: u64, request: Request, effects: &mut Vec<Effect>) {
+        let now = context.now;
+        if matches!(request, Request::AnywhereLease(_)) {
+            self.leases += 1;
+        }
+        let whole = self.rooms.with(context.room, self.giver.overrides());
+        match self.giver.renewal(whole.at(now).0, now) {
+            Renewal::Fresh => {}
+            Renewal::Background => self.renew(context, effects),
+            Renewal::First => {
+                self.renew(context, effects);
+                if self.renewing.is_some() {
+                    let give_up_at = now + self.global_deadline_ms(context);
+                    self.waiting.push(Waiting { from, request, give_up_at });
+                    return;
+                }
+            }
+        }
+        self.serve(context, from, &request, effects);
+    }
+
+    /// Asks Global for the room's state, unless that is under way.
+    fn renew(&mut self, context: &Context<'_>, effects: &mut Vec<Effect>) {
+        let now = context.now;
+        if self.renewing.is_some() || now < self.renew_after {
+            return;
+        }
+        self.calls += 1;
+        let leases = std::mem::take(&mut self.leases);
+        self.renewing = Some((self.calls, leases));
+        let given = self.giver.given(now);
+        let asked = StateRequest { v: VERSION, minute: minute_of(now), given, colo: String::new(), leases };
+        effects.push(Effect::Call(Call {
+            number: self.calls,
+            name: context.room.name.clone(),
+            request: Request::GlobalState(Box::new(asked)),
+            deadline_ms: self.global_deadline_ms(context),
+        }));
+    }
+
+    fn renewed(&mut self, context: &Context<'_>, answer: Option<Answer>, effects: &mut Vec<Effect>) {
+        let Some((_, leases)) = self.renewing.take() else { return };
+        if let Some(Answer::GlobalState(answer)) = answer {
+            if let Some(key) = answer.state {
+                self.giver.renew(key, context.now);
+            }
+        } else {
+            self.leases += leases;
+            self.renew_after = context.now + RENEW_AGAIN_MS;
+        }
+        for Waiting { from, request, .. } in std::mem::take(&mut self.waiting) {
+            self.serve(context, from, &request, effects);
+        }
+    }
+
+    /// Answers by what is known now.
+    fn serve(&mut self, context: &Context<'_>, from: u64, request: &Request, effects: &mut Vec<Effect>) {
+        let now = context.now;
+        let whole = self.rooms.with(context.room, self.giver.overrides());
+        let room = whole.at(now).0;
+        let answer = match (request, &mut self.giver) {
+            (Request::AnywhereLease(asked), Giver::Permits(pool)) => {
+                pool.changes_at(whole.next_change(now));
+                let leased = pool.lease(room, &asked.colo, &asked.ask, now);
+                leased.map(|leased| Answer::AnywhereLease(Box::new(leased)))
+            }
+            (Request::AnywhereTake(asked), giver) => giver.take(room, &asked.asks, now).map(|outcomes| {
+                let taken = Taken { v: VERSION, outcomes, lent: None, holders: Vec::new() };
+                Answer::AnywhereTake(Box::new(taken))
+            }),
+            _ => None,
+        };
+        if let Some(answer) = answer {
+            self.writes.changed(now);
+            effects.push(Effect::Reply { to: from, answer });
+        } else {
+            effects.push(Effect::Refuse { to: from, status: 503, reason: UNKNOWN });
+        }
+    }
+
+    /// Whoever has waited long enough is told what is known.
+    fn give_up(&mut self, context: &Context<'_>, effects: &mut Vec<Effect>) {
+        while self.waiting.first().is_some_and(|waiting| context.now >= waiting.give_up_at) {
+            let Waiting { from, request, .. } = self.waiting.remove(0);
+            self.serve(context, from, &request, effects);
+        }
+    }
+}
+
+impl ObjectMachine for Anywhere {
+    fn handle(&mut self, context: &Context<'_>, input: Input, effects: &mut Vec<Effect>) {
+        match input {
+            Input::Asked { from, request: Request::AnywhereHold(asked) } => {
+                if let Giver::Permits(pool) = &mut self.giver {
+                    for _ in 0..asked.sessions.min(MAX_HELD) {
+                        pool.hold_session(context.now);
+                    }
+                }
+                effects.push(Effect::Reply { to: from, answer: Answer::AnywhereHold(Box::new(())) });
+            }
+            Input::Asked {
+                from,
+                request: request @ (Request::AnywhereLease(_) | Request::AnywhereTake(_)),
+            } => {
+                self.asked(context, from, request, effects);
+            }
+            Input::Asked { from, .. } => {
+                effects.push(Effect::Refuse { to: from, status: 404, reason: NO_ROUTE });
+            }
+            Input::Answered { call, answer } => {
+                if self.renewing.is_some_and(|(number, _)| number == call) {
+                    self.renewed(context, answer, effects);
+                }
+            }
+            Input::Timer => {}
+            Input::Alarm => effects.push(Effect::AlarmDone),
+        }
+        self.give_up(context, effects);
+        if let Some((key, bytes)) = self.giver.record(&mut self.writes, context.now) {
+            effects.push(Effect::Store { key: key.to_owned(), bytes, background: true });
+        }
+    }
+
+    fn next_timer(&self) -> Option<u64> {
+        let give_up_at = self.waiting.first().map(|waiting| waiting.give_up_at);
+        [give_up_at, self.writes.next()].into_iter().flatten().min()
+    }
+}

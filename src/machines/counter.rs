@@ -1,0 +1,226 @@
+//! `COUNTER`: what a colo's workers are given.
+
+use std::collections::BTreeMap;
+use std::iter::repeat;
+
+use super::write_behind::WriteBehind;
+use super::{COLD_START_FACTOR, Call, Context, CurrentRoom, Effect, Input, NO_ROUTE, ObjectMachine, Stored};
+use crate::admission::{self, Addresses, HINT_MS, LeaseCounter, LoanAsk, NumberAsk, Outcome};
+use crate::config::SlotStrategy;
+use crate::protocol::messages::{Given, Lease, Take, Taken, VERSION};
+use crate::protocol::{Answer, Request, wire};
+use crate::steering::Overrides;
+
+/// The storage key of the numbers given.
+const LEDGER: &str = "ledger";
+/// The pool must answer within so many tenths of the time for which visitors' calls wait for the Counter.
+const POOL_TENTHS: u64 = 9;
+
+/// A worker's call that waits for the pool's answer.
+#[derive(Debug)]
+struct Waiting {
+    from: u64,
+    outcomes: Vec<Option<Outcome>>,
+    loan: Option<LoanAsk>,
+    holders: Vec<u64>,
+    give_up_at: u64,
+}
+
+/// Gives numbers of the colo's share (`counters`), or permits that it leases from Anywhere (`leases`).
+#[derive(Debug)]
+pub struct Counter {
+    numbers: admission::Counter,
+    permits: LeaseCounter,
+    addresses: Addresses,
+    /// What operators have changed, as far as workers have told.
+    overrides: Overrides,
+    rooms: CurrentRoom,
+    /// By the place of their first visitor.
+    waiting: BTreeMap<u64, Waiting>,
+    next_place: u64,
+    calls: u64,
+    pool_call: Option<u64>,
+    pool_call_due: Option<u64>,
+    writes: WriteBehind,
+}
+
+impl Counter {
+    /// A Counter at its start. `epoch` is random: it tells this start from others.
+    pub fn restore(stored: &Stored, epoch: u64, now: u64) -> Self {
+        let saved = stored.get(LEDGER).and_then(|bytes| wire::decode(bytes).ok());
+        Self {
+            numbers: admission::Counter::restore(saved, now),
+            permits: LeaseCounter::new(epoch),
+            addresses: Addresses::default(),
+            overrides: Overrides::default(),
+            rooms: CurrentRoom::default(),
+            waiting: BTreeMap::new(),
+            next_place: 0,
+            calls: 0,
+            pool_call: None,
+            pool_call_due: None,
+            writes: WriteBehind::default(),
+        }
+    }
+
+    fn take(&mut self, context: &Context<'_>, from: u64, asked: Take, effects: &mut Vec<Effect>) {
+        let now = context.now;
+        if asked.steering.version > self.overrides.version {
+            self.overrides = asked.steering;
+            self.permits.give_back();
+        }
+        let whole = self.rooms.with(context.room, &self.overrides);
+        let room = whole.at(now).0;
+        if room.is_closed() {
+            // An operator has closed it and the asker does not know yet; or an event has not started, and its clock is
+            // ahead.
+            let outcomes = asked.asks.iter().map(|ask| ask.refused(HINT_MS)).collect();
+            effects.push(reply(from, outcomes, None, Vec::new()));
+            return;
+        }
+        let holders = if room.one_place_per_address {
+            self.addresses.claim_all(&asked.asks, &asked.addresses, now)
+        } else {
+            Vec::new()
+        };
+        let may_ask = holders.iter().map(|holder| *holder == 0).chain(repeat(true));
+        let asks = asked.asks.iter().zip(may_ask);
+        if room.slot_strategy != SlotStrategy::Leases {
+            let outcomes =
+                asks.map(|(ask, may)| if may { self.numbers.take(ask, now) } else { not_now(ask) }).collect();
+            self.writes.changed(now);
+            effects.push(reply(from, outcomes, None, holders));
+            return;
+        }
+        let first = self.next_place;
+        let mut outcomes = Vec::with_capacity(asked.asks.len());
+        for (ask, may) in asks {
+            if may {
+                self.permits.ask(self.next_place, *ask, now);
+            }
+            outcomes.push((!may).then(|| not_now(ask)));
+            self.next_place += 1;
+        }
+        // A call without visitors has a place of its own too.
+        self.next_place += 1;
+        let give_up_at = now + COLD_START_FACTOR * context.deadline_ms;
+        self.waiting.insert(first, Waiting { from, outcomes, loan: asked.loan, holders, give_up_at });
+        self.finish(first, now, effects);
+    }
+
+    /// Lays down what was decided, and replies to whoever has all answers.
+    fn hand_out(&mut self, now: u64, effects: &mut Vec<Effect>) {
+        for (place, outcome) in self.permits.answers() {
+            let Some((first, waiting)) = self.waiting.range_mut(..=place).next_back() else { continue };
+            let first = *first;
+            if let Some(missing) = waiting.outcomes.get_mut((place - first) as usize) {
+                *missing = Some(outcome);
+            }
+            self.finish(first, now, effects);
+        }
+    }
+
+    /// Replies to a call that has all its answers, or has waited long enough.
+    fn finish(&mut self, first: u64, now: u64, effects: &mut Vec<Effect>) {
+        let is_done =
+            |waiting: &Waiting| now >= waiting.give_up_at || waiting.outcomes.iter().all(Option::is_some);
+        if !self.waiting.get(&first).is_some_and(is_done) {
+            return;
+        }
+        let Some(waiting) = self.waiting.remove(&first) else { return };
+        let outcomes = waiting.outcomes.into_iter().map(|outcome| outcome.unwrap_or(Outcome::Unknown));
+        let lent = waiting.loan.map(|loan| self.permits.lend(&loan, now));
+        effects.push(reply(waiting.from, outcomes.collect(), lent, waiting.holders));
+    }
+
+    fn give_up(&mut self, now: u64, effects: &mut Vec<Effect>) {
+        // They came in this order, and all wait equally long.
+        while let Some((first, waiting)) = self.waiting.first_key_value()
+            && now >= waiting.give_up_at
+        {
+            let first = *first;
+            self.finish(first, now, effects);
+        }
+    }
+
+    /// Calls the pool if a call is due.
+    fn call_pool(&mut self, context: &Context<'_>, effects: &mut Vec<Effect>) {
+        let (now, knows) = (context.now, self.permits.has_heard());
+        if let Some(ask) = self.permits.call(now) {
+            self.calls += 1;
+            self.pool_call = Some(self.calls);
+            let deadline_ms = context.deadline_ms * POOL_TENTHS / 10;
+            effects.push(Effect::Call(Call {
+                number: self.calls,
+                name: context.room.name.clone(),
+                request: Request::AnywhereLease(Box::new(Lease {
+                    v: VERSION,
+                    colo: context.colo.to_owned(),
+                    ask,
+                })),
+                deadline_ms: if knows { deadline_ms } else { COLD_START_FACTOR * deadline_ms },
+            }));
+        }
+        self.pool_call_due = self.permits.call_due(now);
+    }
+
+    fn write(&mut self, now: u64, effects: &mut Vec<Effect>) {
+        if self.writes.next().is_none_or(|due| now < due) {
+            return;
+        }
+        let ledger = self.numbers.ledger(now);
+        if let Some(settled) = self.writes.due(ledger.changed_at(), now)
+            && let Ok(bytes) = wire::encode(&ledger.save(settled))
+        {
+            effects.push(Effect::Store { key: LEDGER.to_owned(), bytes, background: true });
+        }
+    }
+}
+
+impl ObjectMachine for Counter {
+    fn handle(&mut self, context: &Context<'_>, input: Input, effects: &mut Vec<Effect>) {
+        let now = context.now;
+        match input {
+            Input::Asked { from, request: Request::CounterTake(asked) } => {
+                self.take(context, from, *asked, effects);
+            }
+            Input::Asked { from, request: Request::CounterGiven(_) } => {
+                let given = Given::of(self.numbers.ledger(now));
+                effects.push(Effect::Reply { to: from, answer: Answer::CounterGiven(Box::new(given)) });
+            }
+            Input::Asked { from, .. } => {
+                effects.push(Effect::Refuse { to: from, status: 404, reason: NO_ROUTE });
+            }
+            Input::Answered { call, answer } => {
+                let leased = match &answer {
+                    Some(Answer::AnywhereLease(leased)) => Some(leased.as_ref()),
+                    _ => None,
+                };
+                // A call that was given up before does not end the one after it; an answer says which it is for.
+                if leased.is_some() || self.pool_call == Some(call) {
+                    self.permits.answered(leased, now);
+                }
+            }
+            Input::Timer => {}
+            Input::Alarm => effects.push(Effect::AlarmDone),
+        }
+        self.hand_out(now, effects);
+        self.give_up(now, effects);
+        self.call_pool(context, effects);
+        self.write(now, effects);
+    }
+
+    fn next_timer(&self) -> Option<u64> {
+        let give_up_at = self.waiting.first_key_value().map(|(_, waiting)| waiting.give_up_at);
+        [give_up_at, self.pool_call_due, self.writes.next()].into_iter().flatten().min()
+    }
+}
+
+fn reply(to: u64, outcomes: Vec<Outcome>, lent: Option<admission::Lent>, holders: Vec<u64>) -> Effect {
+    Effect::Reply { to, answer: Answer::CounterTake(Box::new(Taken { v: VERSION, outcomes, lent, holders })) }
+}
+
+/// Somebody else has the address's turn. The worker that asked is told so; what is refused here is not a number.
+fn not_now(ask: &NumberAsk) -> Outcome {
+    ask.refused(0)
+}

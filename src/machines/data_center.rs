@@ -1,0 +1,258 @@
+//! `DATA_CENTER`: one colo's workers. Its alarm pushes to Global.
+
+use super::{Call, Context, CurrentRoom, Effect, Input, NO_ROUTE, ObjectMachine, Stored};
+use crate::admission::{StateKey, minute_of};
+use crate::config::{Room, SlotStrategy};
+use crate::counts::{self, SavedDataCenter};
+use crate::protocol::messages::{Given, StateAnswer, StateRequest, VERSION, WorkerReport, colo_object};
+use crate::protocol::{Answer, Request, wire};
+
+/// The storage key.
+const SAVED: &str = "data_center";
+/// Global may take so long to answer a push, in milliseconds.
+const PUSH_DEADLINE_MS: u64 = 2_000;
+/// The same when somebody waits for what it says.
+const ASK_DEADLINE_MS: u64 = 400;
+/// The Counter next door may take so long, in milliseconds.
+const COUNTER_DEADLINE_MS: u64 = 500;
+/// An alarm that has not rung so long after its time is not waited for, in milliseconds.
+const LATE_ALARM_MS: u64 = 2_000;
+/// The alarm is set again so far ahead before a push is tried: a failure does not end the pushes.
+const SAFETY_ALARM_MS: u64 = 5_000;
+/// Pushes by alarm are at least so far apart, in milliseconds.
+const LEAST_WAIT_MS: u64 = 10;
+
+/// A push under way.
+#[derive(Debug)]
+enum Push {
+    /// The Counter is asked how many numbers it gave.
+    AsksCounter(u64, Box<SavedDataCenter>),
+    /// Global is told.
+    Tells(u64),
+}
+
+/// Adds up a colo's workers and tells Global.
+#[derive(Debug)]
+pub struct DataCenter {
+    counts: counts::DataCenter,
+    rooms: CurrentRoom,
+    /// When the alarm rings, as far as this instance knows.
+    alarm_at: Option<u64>,
+    push: Option<Push>,
+    /// The platform's alarm waits for the push.
+    alarm_waits: bool,
+    /// The call that asks Global for the state, and who waits for it.
+    asking: Option<u64>,
+    listeners: Vec<u64>,
+    calls: u64,
+}
+
+impl DataCenter {
+    /// A data center at its start. `instance` is random: it tells this start from others.
+    pub fn restore(room: &Room, colo: &str, stored: &Stored, instance: u64, now: u64) -> Self {
+        let saved: Option<SavedDataCenter> = stored.get(SAVED).and_then(|bytes| wire::decode(bytes).ok());
+        Self {
+            counts: counts::DataCenter::restore(room.at(now).0, colo, instance, saved, now),
+            rooms: CurrentRoom::default(),
+            alarm_at: None,
+            push: None,
+            alarm_waits: false,
+            asking: None,
+            listeners: Vec::new(),
+            calls: 0,
+        }
+    }
+
+    /// What it has counted.
+    pub fn counts(&self) -> &counts::DataCenter {
+        &self.counts
+    }
+
+    fn report(&mut self, context: &Context<'_>, from: u64, report: &WorkerReport, effects: &mut Vec<Effect>) {
+        let now = context.now;
+        let whole = self.rooms.with(context.room, self.counts.overrides());
+        let room = whole.at(now).0;
+        let mut answer = self.counts.receive(room, report, now);
+        if self.counts.stores_at_once(room, now) {
+            self.store(room, now, effects);
+        } else if self.alarm_at.is_some_and(|alarm| alarm + LATE_ALARM_MS < now) {
+            // Nothing is heard of this colo until the platform rings again.
+            self.push(context, effects);
+        }
+        answer.durable = self.counts.durable(report.worker);
+        self.plan_push(context, 0, effects);
+        effects.push(Effect::Reply { to: from, answer: Answer::DataCenterReport(Box::new(answer)) });
+    }
+
+    /// Tells a worker the state key; asks Global before, if this data center sleeps and is not told.
+    fn tell(&mut self, context: &Context<'_>, from: u64, effects: &mut Vec<Effect>) {
+        let now = context.now;
+        let whole = self.rooms.with(context.room, self.counts.overrides());
+        if !self.counts.must_ask(whole.at(now).0, now) {
+            self.reply_state(from, now, effects);
+            return;
+        }
+        self.listeners.push(from);
+        if self.asking.is_none() {
+            let asked = StateRequest {
+                v: VERSION,
+                minute: minute_of(now),
+                given: None,
+                colo: context.colo.to_owned(),
+                leases: 0,
+            };
+            let request = Request::GlobalState(Box::new(asked));
+            let number = self.call(context.room.name.clone(), request, ASK_DEADLINE_MS, effects);
+            self.asking = Some(number);
+        }
+    }
+
+    fn reply_state(&mut self, from: u64, now: u64, effects: &mut Vec<Effect>) {
+        self.counts.asked(now);
+        let state = StateAnswer { v: VERSION, state: self.counts.state(now) };
+        effects.push(Effect::Reply { to: from, answer: Answer::DataCenterState(Box::new(state)) });
+    }
+
+    fn call(&mut self, name: String, request: Request, deadline_ms: u64, effects: &mut Vec<Effect>) -> u64 {
+        self.calls += 1;
+        effects.push(Effect::Call(Call { number: self.calls, name, request, deadline_ms }));
+        self.calls
+    }
+
+    fn refresh(&mut self, context: &Context<'_>, key: StateKey, effects: &mut Vec<Effect>) {
+        self.counts.hear(key, context.now);
+        self.plan_push(context, 0, effects);
+    }
+
+    /// Stores the counts.
+    fn store(&mut self, room: &Room, now: u64, effects: &mut Vec<Effect>) -> SavedDataCenter {
+        let saved = self.counts.save(room, now);
+        if let Ok(bytes) = wire::encode(&saved) {
+            effects.push(Effect::Store { key: SAVED.to_owned(), bytes, background: false });
+            self.counts.saved(&saved);
+        }
+        saved
+    }
+
+    /// Stores the counts and tells them to Global, unless a push is under way.
+    fn push(&mut self, context: &Context<'_>, effects: &mut Vec<Effect>) {
+        if self.push.is_some() {
+            return;
+        }
+        let whole = self.rooms.with(context.room, self.counts.overrides());
+        let room = whole.at(context.now).0;
+        let saved = self.store(room, context.now, effects);
+        if room.slot_strategy == SlotStrategy::Counters {
+            let name = colo_object(&room.name, context.colo);
+            let request = Request::CounterGiven(Box::new(()));
+            let number = self.call(name, request, COUNTER_DEADLINE_MS, effects);
+            self.push = Some(Push::AsksCounter(number, Box::new(saved)));
+        } else {
+            self.tell_global(context, &saved, None, effects);
+        }
+    }
+
+    fn tell_global(
+        &mut self,
+        context: &Context<'_>,
+        saved: &SavedDataCenter,
+        given: Option<Given>,
+        effects: &mut Vec<Effect>,
+    ) {
+        let whole = self.rooms.with(context.room, self.counts.overrides());
+        let report = self.counts.push(whole.at(context.now).0, saved, given, context.now);
+        let request = Request::GlobalPush(Box::new(report));
+        let number = self.call(context.room.name.clone(), request, PUSH_DEADLINE_MS, effects);
+        self.push = Some(Push::Tells(number));
+    }
+
+    fn pushed(&mut self, context: &Context<'_>, answer: Option<Answer>, effects: &mut Vec<Effect>) {
+        self.push = None;
+        match answer {
+            Some(Answer::GlobalPush(answer)) => self.counts.pushed(answer.state, context.now),
+            _ => self.counts.push_failed(),
+        }
+        if self.alarm_waits {
+            self.alarm_waits = false;
+            self.alarm_at = None;
+            if !self.plan_push(context, LEAST_WAIT_MS, effects) {
+                // Nothing to tell: sleep, and cost nothing, until the next report.
+                effects.push(Effect::ClearAlarm);
+            }
+            effects.push(Effect::AlarmDone);
+        } else {
+            self.plan_push(context, LEAST_WAIT_MS, effects);
+        }
+    }
+
+    /// Sets the alarm for the next push, unless it rings earlier anyway. Returns whether there is something to push.
+    fn plan_push(&mut self, context: &Context<'_>, least_wait: u64, effects: &mut Vec<Effect>) -> bool {
+        let now = context.now;
+        let whole = self.rooms.with(context.room, self.counts.overrides());
+        let Some(wait) = self.counts.next_push(whole.at(now).0, now) else { return false };
+        let at = now + wait.max(least_wait);
+        if self.alarm_at.is_none_or(|alarm| alarm > at || alarm + SAFETY_ALARM_MS < now) {
+            self.alarm_at = Some(at);
+            effects.push(Effect::SetAlarm { at });
+        }
+        true
+    }
+}
+
+impl ObjectMachine for DataCenter {
+    fn handle(&mut self, context: &Context<'_>, input: Input, effects: &mut Vec<Effect>) {
+        let now = context.now;
+        match input {
+            Input::Asked { from, request: Request::DataCenterReport(report) } => {
+                self.report(context, from, &report, effects);
+            }
+            Input::Asked { from, request: Request::DataCenterState(_) } => self.tell(context, from, effects),
+            Input::Asked { from, request: Request::DataCenterRefresh(told) } => {
+                if let Some(key) = told.state {
+                    self.refresh(context, key, effects);
+                }
+                effects.push(Effect::Reply { to: from, answer: Answer::DataCenterRefresh(Box::new(())) });
+            }
+            Input::Asked { from, .. } => {
+                effects.push(Effect::Refuse { to: from, status: 404, reason: NO_ROUTE });
+            }
+            Input::Answered { call, answer } => match self.push.take() {
+                Some(Push::AsksCounter(number, saved)) if number == call => {
+                    let given = match answer {
+                        Some(Answer::CounterGiven(given)) => Some(*given),
+                        _ => None,
+                    };
+                    self.tell_global(context, &saved, given, effects);
+                }
+                Some(Push::Tells(number)) if number == call => self.pushed(context, answer, effects),
+                push => {
+                    self.push = push;
+                    if self.asking == Some(call) {
+                        self.asking = None;
+                        if let Some(Answer::GlobalState(answer)) = answer
+                            && let Some(key) = answer.state
+                        {
+                            self.counts.hear(key, now);
+                        }
+                        for from in std::mem::take(&mut self.listeners) {
+                            self.reply_state(from, now, effects);
+                        }
+                    }
+                }
+            },
+            Input::Timer => {}
+            Input::Alarm => {
+                // Set again first: whatever happens to this push, another one follows.
+                self.alarm_at = Some(now + SAFETY_ALARM_MS);
+                effects.push(Effect::SetAlarm { at: now + SAFETY_ALARM_MS });
+                self.alarm_waits = true;
+                self.push(context, effects);
+            }
+        }
+    }
+
+    /// All that it waits for comes by itself: calls end, and the alarm rings.
+    fn next_timer(&self) -> Option<u64> {
+        None
+    }
+}
