@@ -16,7 +16,7 @@ use anteroom_sim::planet::Planet;
 use anteroom_sim::report;
 use anteroom_sim::scenario::{SHIPPED, SHIPPED_SERIES, Scenario, ScenarioError, shipped};
 use anteroom_sim::table::{
-    Case, Row, Run, judge, markdown, origins_text, strategy_name, text, verdict_lines,
+    Case, Row, Run, judge, markdown, missed_lines, origins_text, reached_line, strategy_name, text,
 };
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -90,7 +90,7 @@ struct RunArguments {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
-    /// Write the table in Markdown to FILE, with --goals what was missed too; in a file with the lines
+    /// Write the table in Markdown to FILE, with --goals how many were reached; in a file with the lines
     /// `<!-- table begins -->` and `<!-- table ends -->`, between them
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
@@ -98,6 +98,10 @@ struct RunArguments {
     /// Judge leases by the goals in docs/accuracy.md: exit status 1 when one is missed
     #[arg(long)]
     goals: bool,
+
+    /// Write every missed goal, by how much and in which seed, to FILE instead of printing it
+    #[arg(long, value_name = "FILE", requires = "goals")]
+    missed: Option<PathBuf>,
 
     /// How many runs at a time. Left out: as many as there are cores. Figures do not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_024))]
@@ -268,7 +272,8 @@ Examples:
   anteroom-sim run lowspike --strategy leases --strategy counters --strategy adapted_worker_slots \\
     --strategy worker_slots --html lowspike.html
   anteroom-sim run mine.toml --json mine.json && jq '.[].measured.idle' mine.json
-  anteroom-sim run all --colos 30 --colos 300 --seeds 5 --markdown docs/accuracy.md";
+  anteroom-sim run all --colos 30 --colos 300 --seeds 5 --goals --markdown docs/accuracy.md \\
+    --missed target/missed.txt";
 
 const PLAN_HELP: &str = "\
 A CSV file says how many new visitors came from each row's minute until the next row's:
@@ -461,14 +466,17 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         write(file, &report::run_page(&rows, &lead)?)?;
     }
     let verdicts = if arguments.goals { judge(&rows) } else { Vec::new() };
-    let verdict = verdict_lines(&verdicts);
+    let missed = missed_lines(&verdicts);
     if let Some(file) = &arguments.markdown {
         let mut table = markdown(&rows);
         if arguments.goals {
-            table.push_str("\n\n- ");
-            table.push_str(&verdict.join("\n- "));
+            table.push_str("\n\n");
+            table.push_str(&reached_line(&verdicts));
         }
         write(file, &with_table(file, &table)?)?;
+    }
+    if let Some(file) = &arguments.missed {
+        write(file, &missed)?;
     }
     let events: u64 = runs.iter().map(|run| run.measured.events).sum();
     // Not a figure of the room, and never the same: it does not belong to the standard output.
@@ -479,9 +487,10 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         events as f64 / 1e6 / seconds.max(1e-9)
     );
     if arguments.goals {
-        for line in verdict {
-            print(format_args!("{line}\n"));
+        if arguments.missed.is_none() {
+            print(&missed);
         }
+        print(format_args!("{}\n", reached_line(&verdicts)));
         if verdicts.iter().any(|verdict| !verdict.reached) {
             return Ok(ExitCode::FAILURE);
         }

@@ -497,14 +497,16 @@ pub fn judge(rows: &[Row<'_>]) -> Vec<Verdict> {
     verdicts
 }
 
-/// The verdicts as lines: every goal that was missed, then how many were reached.
-pub fn verdict_lines(verdicts: &[Verdict]) -> Vec<String> {
-    let missed: Vec<&Verdict> = verdicts.iter().filter(|verdict| !verdict.reached).collect();
-    let mut lines: Vec<String> = missed
-        .iter()
-        .map(|verdict| format!("Missed: {}: {}: {}.", verdict.place, verdict.goal, verdict.figures))
-        .collect();
-    let reached = verdicts.len() - missed.len();
-    lines.push(format!("Goals: {reached} of {} reached.", verdicts.len()));
-    lines
+/// A line for every goal that was missed.
+pub fn missed_lines(verdicts: &[Verdict]) -> String {
+    let missed = verdicts.iter().filter(|verdict| !verdict.reached);
+    missed
+        .map(|verdict| format!("Missed: {}: {}: {}.\n", verdict.place, verdict.goal, verdict.figures))
+        .collect()
+}
+
+/// How many goals were reached, as a sentence.
+pub fn reached_line(verdicts: &[Verdict]) -> String {
+    let reached = verdicts.iter().filter(|verdict| verdict.reached).count();
+    format!("Goals: {reached} of {} reached.", verdicts.len())
 }

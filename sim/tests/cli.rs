@@ -160,6 +160,17 @@ fn missed_goals_are_exit_status_1_and_say_by_how_much() {
         &String::from_utf8_lossy(&output.stdout),
         &["Missed: crowded, 2 colos, seed 1: ", ", missed by "],
     );
+    let output =
+        place.run(&["run", "crowded.toml", "--goals", "--missed", "missed.txt", "--markdown", "table.md"]);
+    assert_eq!(output.status.code(), Some(1));
+    let (printed, missed) = (String::from_utf8_lossy(&output.stdout), place.read("missed.txt"));
+    assert!(
+        missed.lines().count() > 0 && missed.lines().all(|line| line.starts_with("Missed: ")),
+        "{missed}"
+    );
+    for short in [printed.as_ref(), &place.read("table.md")] {
+        assert!(short.contains(" reached.") && !short.contains("Missed: "), "{short}");
+    }
     assert_says(
         &place.refuses(&["run", "crowded.toml", "--goals", "--strategy", "counters"]),
         &["add --strategy leases"],
