@@ -476,7 +476,7 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         write(file, &with_table(file, &table)?)?;
     }
     if let Some(file) = &arguments.missed {
-        write(file, &missed)?;
+        write(file, &(missed.join("\n") + "\n"))?;
     }
     let events: u64 = runs.iter().map(|run| run.measured.events).sum();
     // Not a figure of the room, and never the same: it does not belong to the standard output.
@@ -488,7 +488,9 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     );
     if arguments.goals {
         if arguments.missed.is_none() {
-            print(&missed);
+            for line in &missed {
+                print(format_args!("{line}\n"));
+            }
         }
         print(format_args!("{}\n", reached_line(&verdicts)));
         if verdicts.iter().any(|verdict| !verdict.reached) {

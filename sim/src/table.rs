@@ -498,10 +498,10 @@ pub fn judge(rows: &[Row<'_>]) -> Vec<Verdict> {
 }
 
 /// A line for every goal that was missed.
-pub fn missed_lines(verdicts: &[Verdict]) -> String {
+pub fn missed_lines(verdicts: &[Verdict]) -> Vec<String> {
     let missed = verdicts.iter().filter(|verdict| !verdict.reached);
     missed
-        .map(|verdict| format!("Missed: {}: {}: {}.\n", verdict.place, verdict.goal, verdict.figures))
+        .map(|verdict| format!("Missed: {}: {}: {}.", verdict.place, verdict.goal, verdict.figures))
         .collect()
 }
 
