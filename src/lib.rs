@@ -1,22 +1,25 @@
 //! Anteroom: a waiting room for websites, as a Worker with five Durable Objects.
 //!
-//! A request's way through the rooms of this crate:
+//! From the ground up; what stands lower knows nothing of what stands above it (`tests/rust/layers.rs` sees to it):
 //!
-//! 1. [`config`]: which room covers the URL, and what its owner set.
-//! 2. [`bypass`]: whether the request goes past the room, by a rule of its owner.
-//! 3. [`ticket`]: the visitor's encrypted cookie, opened.
-//! 4. [`admission`]: the decision: let in, ask for a number, or wait.
-//! 5. [`answer`]: what a visitor who waits gets to see.
-//! 6. [`counts`]: what was counted travels worker → data center → global, and comes back as the state key.
-//! 7. [`origin`]: what is learned of the origin by passing requests on, and what follows from it.
-//! 8. [`health`]: beside all this, what is known of the origin's health.
-//! 9. [`turnstile`]: whether a waiting visitor is a person, where the owner asks.
-//! 10. [`rehearsal`]: whether a visitor was sent by the owner, to try the room.
-//! 11. [`steering`]: what operators change of a room at run time.
-//! 12. [`operator`]: who may see and steer the rooms.
-//! 13. [`history`]: what is remembered of every minute, for operators.
-//! 14. [`notifications`]: what is new in a room, for whoever runs it.
-//! 15. `edge`: the only code that knows Workers. It gathers what the others need, and does what they decide.
+//! 1. [`time`], `text`, [`url`], [`wire`], [`slots`]: times, words for owners, addresses, bytes, counts by slot.
+//! 2. [`bypass`]: the rules by which a request goes past a room.
+//! 3. [`room`]: what an owner has set, and its events; types only. [`config`] reads them, and says which room covers a
+//!    URL. [`concern`] says whom a request concerns, the room or the origin alone.
+//! 4. [`ticket`]: the visitor's encrypted cookie, opened.
+//! 5. [`steering`]: what operators change of a room at run time.
+//! 6. [`admission`]: the decision: let in, ask for a number, or wait.
+//! 7. [`answer`]: what a visitor who waits gets to see.
+//! 8. [`turnstile`]: whether a waiting visitor is a person, where the owner asks. [`rehearsal`]: whether a visitor was
+//!    sent by the owner, to try the room.
+//! 9. [`origin`]: what is learned of the origin by passing requests on, and what follows from it. [`health`]: beside all
+//!    this, what is known of the origin's health.
+//! 10. [`history`]: what is remembered of every minute, for operators. [`notifications`]: what is new in a room, for
+//!     whoever runs it. [`operator`]: who may see and steer the rooms.
+//! 11. [`counts`]: what was counted travels in [`check_in`]s, worker → data center → global, and comes back as the state
+//!     key. [`protocol`]: what the Worker and the objects say to each other.
+//! 12. [`machines`]: each actor as a state machine without I/O.
+//! 13. `edge`: the only code that knows Workers. It gathers what the others need, and does what they decide.
 //!
 //! Everything but `edge` is pure: time and random values come in as arguments, nothing in it reads a clock,
 //! draws random numbers or does I/O. So the Worker, the objects and the tests all run the same code.
@@ -24,6 +27,8 @@
 pub mod admission;
 pub mod answer;
 pub mod bypass;
+pub mod check_in;
+pub mod concern;
 pub mod config;
 pub mod counts;
 #[cfg(target_arch = "wasm32")]
@@ -36,6 +41,12 @@ pub mod operator;
 pub mod origin;
 pub mod protocol;
 pub mod rehearsal;
+pub mod room;
+pub mod slots;
 pub mod steering;
+mod text;
 pub mod ticket;
+pub mod time;
 pub mod turnstile;
+pub mod url;
+pub mod wire;

@@ -5,7 +5,7 @@
 
 use serde::Deserialize;
 
-use crate::config::{Room, TurnstileAction, TurnstileMode};
+use crate::room::{Room, TurnstileAction, TurnstileMode};
 use crate::ticket::Human;
 
 /// The request header in which the waiting page's script sends what the widget gave.

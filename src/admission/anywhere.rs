@@ -1,7 +1,7 @@
 //! The Anywhere object: the numbers that no colo owns, judged with its own clock and the freshest state.
 
 use super::{Clocked, HINT_MS, Ledger, NumberAsk, Outcome, SavedLedger, StateKey, minute_of};
-use crate::config::Room;
+use crate::room::Room;
 use crate::steering::Overrides;
 
 /// A state older than this is renewed in the background while numbers are asked for.

@@ -5,7 +5,7 @@ use super::{
     Ask, Clocked, Decision, Draw, DrawKey, Fallback, Hint, Lent, Level, LoanAsk, NumberAsk, Outcome,
     WorkerStock, decide, draw, minute_of, round_of,
 };
-use crate::config::{OnError, QueueingMethod, Room, SlotStrategy};
+use crate::room::{OnError, QueueingMethod, Room, SlotStrategy};
 use crate::steering::Overrides;
 use crate::ticket::Standing;
 

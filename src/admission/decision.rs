@@ -1,7 +1,7 @@
 //! What a worker decides for one request, from what it has at hand.
 
 use super::{Clocked, HINT_MS, StateKey, adapted_worker_slots, minute_of, start_of, worker_slots};
-use crate::config::{OnError, QueueingMethod, Room, SlotStrategy};
+use crate::room::{OnError, QueueingMethod, Room, SlotStrategy};
 use crate::ticket::Standing;
 
 /// A state key older than this does not say what may be asked of the colo's Counter: Anywhere judges alone.

@@ -9,7 +9,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
 use super::{Clocked, StateKey, minute_of, start_of};
-use crate::config::{QueueingMethod, Room};
+use crate::room::{QueueingMethod, Room};
 use crate::ticket::Standing;
 
 /// Of those for whom a slot is expected in a round, so many times as many may ask: some have left, and two may want
@@ -97,11 +97,6 @@ impl fmt::Debug for Seed {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Seed(not shown)")
     }
-}
-
-/// A ticket's id as it is shown: 16 hexadecimal digits.
-pub fn draw_id(id: u64) -> String {
-    format!("{id:016x}")
 }
 
 fn mac(key: &[u8; 32], message: &[u8]) -> [u8; 32] {

@@ -1,7 +1,7 @@
 //! How long a visitor will wait.
 
 use super::{MINUTE_MS, StateKey, minute_of, start_of};
-use crate::config::{QueueingMethod, Room};
+use crate::room::{QueueingMethod, Room};
 
 /// What has come to a bucket in so many milliseconds says how full it will be; less time says too little.
 const LEAST_OF_MINUTE_MS: u64 = 8_000;

@@ -19,6 +19,7 @@ mod counter;
 mod decision;
 mod draw;
 mod estimate;
+mod given;
 mod leases;
 mod ledger;
 mod remembered;
@@ -32,11 +33,12 @@ pub use batcher::{Batcher, Turn};
 pub use controller::{AdmissionController, Step, Whom};
 pub use counter::Counter;
 pub use decision::{Ask, Decision, Fallback, Hint, decide};
-pub use draw::{Draw, DrawKey, Seed, draw, draw_id, next_draw_seconds, queue_bucket, round_end, round_of};
+pub use draw::{Draw, DrawKey, Seed, draw, next_draw_seconds, queue_bucket, round_end, round_of};
 pub use estimate::{
     estimated_minutes, estimated_wait_seconds, likely_ahead, next_check_in_seconds, random_wait_seconds,
     wait_percentiles,
 };
+pub use given::Given;
 pub use leases::{
     Group, LeaseAnswer, LeaseAsk, LeaseCounter, Lent, Level, LoanAsk, Pool, SavedPool, WorkerStock,
 };
@@ -48,19 +50,8 @@ pub use strategies::{
     adapted_worker_count, adapted_worker_slots, eligible_slots, share_of_slots, split_slots, worker_slots,
 };
 
-/// Milliseconds in a minute.
-pub const MINUTE_MS: u64 = 60_000;
+pub use crate::ticket::draw_id;
+pub use crate::time::{MINUTE_MS, minute_of, start_of};
 
 /// How long a refusal is believed at the most, in milliseconds. Limits grow by the second, so not longer.
 pub const HINT_MS: u32 = 1_000;
-
-/// The minute that a time belongs to: whole minutes since the epoch. It is also the bucket of whoever comes in it
-/// (2021 article, "Clustering").
-pub fn minute_of(now_ms: u64) -> u32 {
-    (now_ms / MINUTE_MS) as u32
-}
-
-/// The first millisecond of a minute.
-pub fn start_of(minute: u32) -> u64 {
-    u64::from(minute) * MINUTE_MS
-}

@@ -6,9 +6,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Level, MinuteShares, share_of_slots, start_of};
-use crate::config::{Limits, QueueingMethod, Room};
-use crate::protocol::wire::nested;
+use crate::room::{Limits, QueueingMethod, Room};
 use crate::steering::Overrides;
+use crate::wire::nested;
 
 /// Expiries are foreseen for so long. A session that seems to end may have been renewed since the state was made:
 /// who is to be let in for it must be judged by a newer state.

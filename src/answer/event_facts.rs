@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::admission::{Draw, draw_id};
-use crate::config::Phase;
+use crate::room::Phase;
 
 /// An event of the room, from the beginning of its prequeue to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::event_facts::{DrawFacts, EventView};
-use crate::config::{QueueingMethod, Room, SameSite};
+use crate::room::{QueueingMethod, Room, SameSite};
 
 /// How long a visitor will wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

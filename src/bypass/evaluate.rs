@@ -6,7 +6,7 @@ use super::expression::{AddressTest, Condition, Join, Number, NumberTest, Order,
 use super::fields::Flag;
 use super::pattern::is_wild;
 use super::request::Request;
-use crate::config::path::hex;
+use crate::url::path::hex;
 
 impl Condition {
     /// `each`: which of several texts is looked at, within `any` and `all`.

@@ -18,14 +18,13 @@ mod network;
 mod parser;
 mod pattern;
 mod request;
-mod visit;
 
 pub use expression::Expression;
 pub use mistake::ExpressionError;
+pub(crate) use request::extension;
 pub use request::{Request, Source, is_search_engine};
-pub use visit::{Concern, concern};
 
-use crate::config::path::{self, Reading};
+use crate::url::path::{self, Reading};
 
 /// The most rules a room may have.
 pub const MAX_RULES: usize = 50;
@@ -57,7 +56,7 @@ pub fn is_bypassed(rules: &[BypassRule], request: &Request) -> bool {
 /// Origins read some paths in different ways (`/sale;x.js`, `/%73ale`). Such a path is asked about twice, as it came and
 /// as a browser would write what the room takes it for: else an odd spelling would lead around the room. A path that
 /// hides `..` has no such reading, and nothing is so of it.
-fn is_so_in_each_reading(path: &str, is_so: impl Fn(&str) -> bool) -> bool {
+pub(crate) fn is_so_in_each_reading(path: &str, is_so: impl Fn(&str) -> bool) -> bool {
     if !is_so(path) {
         return false;
     }

@@ -9,7 +9,7 @@ use super::mistake::ExpressionError;
 use super::network::{BadNetwork, Network};
 use super::pattern::Pattern;
 use super::{MAX_DEPTH, MAX_LENGTH};
-use crate::config::nearest;
+use crate::text::nearest;
 
 type Result<T> = std::result::Result<T, ExpressionError>;
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 
 use super::fields::{Fact, Map, TextField};
-use crate::config::bare_host;
+use crate::url::bare_host;
 
 /// Where the visitor's address stands.
 const ADDRESS_HEADER: &str = "cf-connecting-ip";
@@ -128,7 +128,7 @@ fn is_verified(source: &dyn Source) -> bool {
 }
 
 /// What follows the last dot of a path's last segment.
-pub(super) fn extension(path: &str) -> &str {
+pub(crate) fn extension(path: &str) -> &str {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.rsplit_once('.').map_or("", |(_, extension)| extension)
 }

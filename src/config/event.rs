@@ -1,24 +1,18 @@
-//! Events: for a while a room has other settings. Before that there may be a prequeue, in which nobody new enters.
+//! Reads events: `EVENT_<NAME>`.
 
-use std::ops::Range;
 use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
 
 use litemap::LiteMap;
 use serde_json::{Map, Value};
 
 use super::parse::{ConfigError, Part, Table, parse_room};
-use super::room::Room;
-use crate::admission::{MINUTE_MS, minute_of};
-use crate::health::webhook::milliseconds;
+use crate::room::{Event, Room};
+use crate::time::{MINUTE_MS, milliseconds, rfc3339};
 
 /// The shortest event, in milliseconds.
 const SHORTEST_MS: u64 = 60_000;
 /// The shortest prequeue, in milliseconds.
 const SHORTEST_PREQUEUE_MS: u64 = 300_000;
-
-/// The last second of the year 9999, in milliseconds: what is later cannot be written.
-const LATEST: u64 = 253_402_300_799_000;
 
 /// Fields of a room that an event may have other values for, from its prequeue on.
 const OF_THE_WAIT: [&str; 5] =
@@ -36,171 +30,6 @@ const FIELDS: [&str; 7] = [
     "suspended",
     "description",
 ];
-
-/// An event of a room. All times in milliseconds since the epoch.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Event {
-    /// What follows `EVENT_` in the var's name, in lower case.
-    pub name: String,
-    /// When it starts.
-    pub start: u64,
-    /// When it is over, at least a minute later.
-    pub end: u64,
-    /// From when on nobody new enters, at least five minutes before the start.
-    pub prequeue: Option<u64>,
-    /// The prequeue and the start as deployed, by which lots are dealt, whatever operators make of them.
-    dealt: (Option<u64>, u64),
-    /// Whether those who came in the prequeue are put in an order by lot.
-    pub shuffle: bool,
-    /// Whether it is ignored.
-    pub suspended: bool,
-    /// For its owner.
-    pub description: String,
-    /// The fields that are not as in the room, as they are written.
-    pub overrides: Map<String, Value>,
-    /// The fields of the room as they are written, with those.
-    written: Map<String, Value>,
-    /// The room while the event lasts.
-    pub active: Room,
-    /// The room in the prequeue.
-    prequeueing: Room,
-}
-
-/// Where a room is in its events.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Phase<'a> {
-    /// In none.
-    None,
-    /// In the prequeue of one.
-    Prequeue {
-        /// Which.
-        event: &'a Event,
-        /// In how many milliseconds it starts.
-        starts_in_ms: u64,
-    },
-    /// In one.
-    Active {
-        /// Which.
-        event: &'a Event,
-        /// In how many milliseconds it is over.
-        ends_in_ms: u64,
-    },
-}
-
-impl<'a> Phase<'a> {
-    /// The event, from its prequeue on.
-    pub fn event(self) -> Option<&'a Event> {
-        match self {
-            Self::None => None,
-            Self::Prequeue { event, .. } | Self::Active { event, .. } => Some(event),
-        }
-    }
-}
-
-impl Event {
-    /// When it changes something for the first time: its prequeue, or its start.
-    pub fn begin(&self) -> u64 {
-        self.prequeue.unwrap_or(self.start)
-    }
-
-    /// Where it is at a time, in its room as that is then: `upcoming`, `prequeueing`, `active`, `over` or `suspended`.
-    pub fn phase_name(&self, room: &Room, time: u64) -> &'static str {
-        if self.suspended || room.suspended {
-            "suspended"
-        } else if time >= self.end {
-            "over"
-        } else if time < self.begin() {
-            "upcoming"
-        } else if time < self.start {
-            "prequeueing"
-        } else {
-            "active"
-        }
-    }
-
-    /// The room's fields as they are while the event is active: what is written, and what follows from it.
-    pub fn effective(&self) -> Map<String, Value> {
-        let mut fields = self.written.clone();
-        let known = [
-            ("total_active_users", Value::from(self.active.total_active_users)),
-            ("new_users_per_minute", Value::from(self.active.new_users_per_minute)),
-            ("session_duration", Value::from(self.active.session_duration)),
-            ("queueing_method", serde_json::to_value(self.active.queueing_method).unwrap_or_default()),
-            ("queue_all", Value::from(self.active.queue_all)),
-        ];
-        for (field, value) in known {
-            fields.insert(field.to_owned(), value);
-        }
-        fields
-    }
-
-    /// The minutes of the prequeue, if it has a lottery and somebody who came in this minute takes part.
-    pub fn lottery_minutes(&self, minute: u32) -> Option<Range<u32>> {
-        let minutes = minute_of(self.dealt.0?)..minute_of(self.dealt.1);
-        (self.shuffle && !self.suspended && minutes.contains(&minute)).then_some(minutes)
-    }
-
-    /// Whether an operator has started it before this minute, though by its deployed times it is in the prequeue.
-    pub fn started_before(&self, minute: u32) -> bool {
-        self.start < self.dealt.1 && minute >= minute_of(self.start)
-    }
-
-    /// When it starts as deployed: its lots belong to that.
-    pub fn dealt_start(&self) -> u64 {
-        self.dealt.1
-    }
-
-    /// The event as operators have it: with other times, and with another room.
-    pub(crate) fn steered(&self, start: Option<u64>, end: Option<u64>, change: impl Fn(&mut Room)) -> Self {
-        let mut event = self.clone();
-        event.start = start.unwrap_or(event.start);
-        event.end = end.unwrap_or(event.end);
-        event.prequeue = event.prequeue.filter(|prequeue| *prequeue < event.start);
-        change(&mut event.active);
-        change(&mut event.prequeueing);
-        event
-    }
-
-    /// Where it is at a time, unless it is ignored.
-    fn phase(&self, time: u64) -> Phase<'_> {
-        if self.suspended || time < self.begin() || time >= self.end {
-            Phase::None
-        } else if time < self.start {
-            Phase::Prequeue { event: self, starts_in_ms: self.start - time }
-        } else {
-            Phase::Active { event: self, ends_in_ms: self.end - time }
-        }
-    }
-}
-
-impl Room {
-    /// The room as it is at a time, in milliseconds since the epoch, and where it is in its events. A suspended room
-    /// ignores them.
-    pub fn at(&self, time: u64) -> (&Self, Phase<'_>) {
-        if self.suspended {
-            return (self, Phase::None);
-        }
-        for event in self.events.iter() {
-            match event.phase(time) {
-                Phase::None => {}
-                phase @ Phase::Prequeue { .. } => return (&event.prequeueing, phase),
-                phase @ Phase::Active { .. } => return (&event.active, phase),
-            }
-        }
-        (self, Phase::None)
-    }
-
-    /// When the room will be another one than at a time: a prequeue or an event begins, or an event is over.
-    pub fn next_change(&self, time: u64) -> Option<u64> {
-        let events = self.events.iter().filter(|event| !event.suspended && !self.suspended);
-        events.flat_map(|event| [event.begin(), event.start, event.end]).filter(|change| *change > time).min()
-    }
-
-    /// The next event that has not begun yet.
-    pub fn next_event(&self, time: u64) -> Option<&Event> {
-        self.events.iter().find(|event| !event.suspended && !self.suspended && event.begin() > time)
-    }
-}
 
 /// Reads all events and gives them to their rooms. `vars` are the rooms' tables by name. An event with errors is left
 /// out; what is wrong is returned.
@@ -384,12 +213,6 @@ fn read_again(event: &str, room_var: &str, fields: &Map<String, Value>) -> Resul
         let of_event = |error| ConfigError { part: Part::Event, name: event.to_owned(), ..error };
         errors.into_iter().map(of_event).collect()
     })
-}
-
-/// A time in milliseconds since the epoch as RFC 3339 has it, in UTC and whole seconds.
-pub fn rfc3339(time: u64) -> String {
-    let time = UNIX_EPOCH + Duration::from_millis(time.min(LATEST));
-    humantime::format_rfc3339_seconds(time).to_string()
 }
 
 impl Table<'_> {

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::path;
-use super::room::{
-    AdaptiveRange, BindTicket, CookieAttributes, OnError, OnUnhealthy, OriginGuard, QueueingMethod,
-    RateWindow, Room, SameSite, Secure, SlotStrategy, Turnstile, TurnstileAction, TurnstileMode, WhenFull,
+use crate::room::{
+    AdaptiveRange, BindTicket, CookieAttributes, Field, GuardSettings, GuardStrategy, OnError, OnUnhealthy,
+    OriginGuard, QueueingMethod, RateWindow, Room, SameSite, Secure, SlotStrategy, Turnstile,
+    TurnstileAction, TurnstileMode, WhenFull,
 };
-use crate::origin::{GuardSettings, GuardStrategy};
-use crate::steering::Field;
+use crate::text::{nearest, one_of, shown, shown_text};
+use crate::url::path;
 
 /// What the name of a room's var starts with.
 pub(super) const VAR_PREFIX: &str = "ROOM_";
@@ -24,8 +24,6 @@ const HOST_MAX: usize = 253;
 const HOST_LABEL_MAX: usize = 63;
 const PATH_MAX: usize = 1024;
 const SUFFIX_MAX: usize = 32;
-/// How much of a value an error shows, in characters.
-const SHOWN_MAX: usize = 60;
 const CURVE_FACTOR: RangeInclusive<f64> = 0.1..=10.0;
 /// Requests of one worker at the origin; a worker has at most so many connections and more memory than these need.
 const WINDOW: RangeInclusive<u32> = 1..=10_000;
@@ -895,59 +893,4 @@ fn whole_meant(value: &Value) -> Option<i64> {
         }
         _ => None,
     }
-}
-
-/// In the Worker nobody is there to be helped with spelling; the check has said it before.
-#[cfg(target_arch = "wasm32")]
-pub(crate) fn nearest<'a>(_given: &str, _known: &[&'a str]) -> Option<&'a str> {
-    None
-}
-
-/// The known name that somebody most likely meant: near in spelling, with `totalActiveUsers` read as
-/// `total_active_users`. Long names may differ in three letters, short ones in one.
-#[cfg(not(target_arch = "wasm32"))]
-pub(crate) fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
-    let given: String = given.chars().take(SHOWN_MAX).collect();
-    let given = given.to_ascii_lowercase().replace('-', "_");
-    let (distance, name) = known
-        .iter()
-        .map(|name| {
-            let squeezed = strsim::osa_distance(&given.replace('_', ""), &name.replace('_', ""));
-            (strsim::osa_distance(&given, name).min(squeezed), *name)
-        })
-        .min_by_key(|(distance, _)| *distance)?;
-    (distance <= (name.len() / 3).min(3)).then_some(name)
-}
-
-fn one_of(names: &[&str]) -> String {
-    let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
-    match quoted.split_last() {
-        Some((last, [])) => last.clone(),
-        Some((last, others)) => format!("{} or {last}", others.join(", ")),
-        None => String::new(),
-    }
-}
-
-/// A value as errors show it: JSON in one line, cut to [`SHOWN_MAX`] characters.
-pub(crate) fn shown(value: &Value) -> String {
-    shown_text(&value.to_string())
-}
-
-/// Text as errors show it: in one line, without anything that a terminal could obey, cut to [`SHOWN_MAX`] characters.
-pub(crate) fn shown_text(text: &str) -> String {
-    let mut characters = text.chars();
-    let mut shown = String::new();
-    for character in characters.by_ref().take(SHOWN_MAX) {
-        let turns_text =
-            matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        if character.is_control() || turns_text {
-            shown.extend(character.escape_unicode());
-        } else {
-            shown.push(character);
-        }
-    }
-    if characters.next().is_some() {
-        shown.push('…');
-    }
-    shown
 }

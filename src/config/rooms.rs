@@ -4,9 +4,11 @@ use litemap::LiteMap;
 use serde_json::Value;
 
 use super::event::give_events;
-use super::parse::{ConfigError, Part, VAR_PREFIX, name_of, parse_room, shown_text};
-use super::path::{self, Reading};
-use super::room::Room;
+use super::parse::{ConfigError, Part, VAR_PREFIX, name_of, parse_room};
+use crate::room::Room;
+use crate::text::shown_text;
+use crate::url::bare_host;
+use crate::url::path::{self, Reading};
 
 /// The most rooms a deployment may have. Every request looks at each of them once at most.
 pub const MAX_ROOMS: usize = 64;
@@ -258,25 +260,4 @@ impl Rooms {
 /// Whether two names mean one host. Nearly always both are in lower case, and comparing them so is faster.
 fn is_same_host(one: &str, other: &str) -> bool {
     one.len() == other.len() && (one == other || one.eq_ignore_ascii_case(other))
-}
-
-/// A `Host` header's name without port and without the dot that may end a complete name.
-pub(crate) fn bare_host(host: &str) -> &str {
-    let end = if host.starts_with('[') { host.find(']').map(|at| at + 1) } else { host.find(':') };
-    end.and_then(|end| host.get(..end)).unwrap_or(host).trim_end_matches('.')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::bare_host;
-
-    #[test]
-    fn a_host_loses_port_and_last_dot() {
-        assert_eq!(bare_host("shop.example:8787"), "shop.example");
-        assert_eq!(bare_host("shop.example."), "shop.example");
-        assert_eq!(bare_host("shop.example.:443"), "shop.example");
-        assert_eq!(bare_host("[::1]:8787"), "[::1]");
-        assert_eq!(bare_host("[::1"), "[::1");
-        assert_eq!(bare_host(""), "");
-    }
 }

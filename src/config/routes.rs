@@ -3,22 +3,13 @@
 use serde_json::Value;
 
 use super::parse::Table;
-use super::room::Room;
+use crate::room::{Room, Route};
 
 /// The most additional routes a room may have. Every request looks at each route of each room once at most.
 const MAX_ROUTES: usize = 20;
 const FIELD: &str = "additional_routes";
 const ROUTE_FIELDS: [&str; 2] = ["host", "path"];
 const DOMAIN: &str = "cookie_attributes.domain";
-
-/// A host and a path that a room covers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Route {
-    /// The host, in lower case; `None` covers every host.
-    pub host: Option<String>,
-    /// The path, normalised: it is covered with everything below it.
-    pub path: String,
-}
 
 impl Table<'_> {
     /// More routes of a room on this host. A route without a host has the room's.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::parse::Table;
-use super::room::Count;
+use crate::room::Count;
 
 const MAX_EXTENSIONS: usize = 50;
 const MAX_LENGTH: usize = 16;

@@ -5,8 +5,9 @@ use serde_json::Value;
 
 use super::parse::{ConfigError, Part, Table};
 use super::rooms::Rooms;
-use crate::health::check::Url;
-use crate::notifications::Kind;
+use crate::room::{NewsKind as Kind, Webhook, WebhookFormat};
+use crate::text::nearest;
+use crate::url::Url;
 
 /// The most webhooks a deployment may have: each news is stored for each of them.
 pub const MAX_WEBHOOKS: usize = 16;
@@ -16,70 +17,6 @@ const WAIT_MINUTES: std::ops::RangeInclusive<u32> = 1..=1_440;
 
 /// Every field of a webhook's table, as owners write it.
 pub const WEBHOOK_FIELDS: [&str; 6] = ["url", "rooms", "news", "wait_minutes", "format", "description"];
-
-/// How a receiver wants the body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WebhookFormat {
-    /// `type`, `timestamp`, `text` and `data`, signed as Standard Webhooks.
-    Standard,
-    /// Slack, Mattermost, Rocket.Chat: `text`.
-    Slack,
-    /// Discord: `content`.
-    Discord,
-    /// Microsoft Teams' workflows: an Adaptive Card.
-    Teams,
-    /// Google Chat: `text` and nothing else.
-    GoogleChat,
-}
-
-impl WebhookFormat {
-    /// As owners write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Standard => "standard",
-            Self::Slack => "slack",
-            Self::Discord => "discord",
-            Self::Teams => "teams",
-            Self::GoogleChat => "google_chat",
-        }
-    }
-}
-
-/// Who is told.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Webhook {
-    /// What follows `WEBHOOK_` in the var's name, in lower case.
-    pub name: String,
-    /// Where messages are sent; `None`: the secret `WEBHOOK_URL_<NAME>` says it.
-    pub url: Option<String>,
-    /// Of which rooms; empty: of all.
-    pub rooms: Vec<String>,
-    /// What kinds of news.
-    pub news: Vec<Kind>,
-    /// A wait to be told of, in minutes.
-    pub wait_minutes: Option<u32>,
-    /// How the body is written.
-    pub format: WebhookFormat,
-    /// For its owner.
-    pub description: String,
-}
-
-impl Webhook {
-    /// Whether it is told of a room.
-    pub fn hears_of(&self, room: &str) -> bool {
-        self.rooms.is_empty() || self.rooms.iter().any(|name| name == room)
-    }
-
-    /// The name of the secret that signs its messages.
-    pub fn secret_name(&self) -> String {
-        format!("WEBHOOK_SECRET_{}", self.name.to_ascii_uppercase())
-    }
-
-    /// The name of the secret that says where they are sent, where the table does not.
-    pub fn url_secret_name(&self) -> String {
-        format!("WEBHOOK_URL_{}", self.name.to_ascii_uppercase())
-    }
-}
 
 /// All webhooks of a deployment.
 #[derive(Debug, Clone, Default)]
@@ -254,7 +191,7 @@ fn kinds(table: &mut Table<'_>, wait_minutes: Option<u32>) -> Vec<Kind> {
             Some(kind) => kinds.push(kind),
             None => table.refuse_as(field, &Value::from(name.as_str()), || {
                 let known: Vec<&str> = Kind::ALL.iter().map(|(_, name)| *name).collect();
-                let fix = match super::nearest(&name, &known) {
+                let fix = match nearest(&name, &known) {
                     Some(meant) => format!("write \"{meant}\" if you mean that"),
                     None => format!("the kinds are {}", known.join(", ")),
                 };

@@ -3,14 +3,19 @@
 use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
 
+use super::ColoReport;
+use super::WorkerAnswer;
+use super::WorkerReport;
 use super::histogram::Counts;
 use super::{CALM_REPORT_MS, CheckIn, CheckInDedup, LATE_RENEWAL_MS, SlotCounts, TOLD_MS};
-use crate::admission::{Clocked, Level, Remembered, StateKey, minute_of};
-use crate::config::Room;
+use crate::admission::Given;
+use crate::admission::{Clocked, Level, Remembered, StateKey};
 use crate::history::{Count, Tallies};
 use crate::origin::{OriginCounts, OriginReport};
-use crate::protocol::messages::{ColoReport, Given, VERSION, WorkerAnswer, WorkerReport};
+use crate::room::Room;
 use crate::steering::Overrides;
+use crate::time::minute_of;
+use crate::wire::VERSION;
 
 /// Pushes to Global are so far apart while there is traffic.
 const PUSH_MS: u64 = 2_000;

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use super::Counts;
-use crate::admission::{minute_of, start_of};
-use crate::config::Room;
+use crate::room::Room;
+use crate::time::{minute_of, start_of};
 
 /// What is older counts less by this with every minute.
 const KEPT: f64 = 0.9;

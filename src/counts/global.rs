@@ -3,16 +3,21 @@
 use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
 
+use super::ColoReport;
 use super::flow::Flow;
 use super::status::ColoView;
 use super::{Counts, TOLD_MS};
-use crate::admission::{Level, MinuteShares, Shares, StateKey, minute_of, start_of};
-use crate::config::{Limits, QueueingMethod, Room, SlotStrategy};
+use crate::admission::Given;
+use crate::admission::{Level, MinuteShares, Shares, StateKey};
 use crate::history::{Recorder, Sample, Tallies};
 use crate::notifications;
+use crate::origin::OriginHealth;
+use crate::origin::OriginStatus;
 use crate::origin::{Adaptive, Evidence, Hold, OriginCounts, Use};
-use crate::protocol::messages::{ColoReport, Given, OriginHealth, OriginStatus, VERSION};
+use crate::room::{Limits, QueueingMethod, Room, SlotStrategy};
 use crate::steering::{AuditEntry, Order, Overrides, Refusal, Steering};
+use crate::time::{minute_of, start_of};
+use crate::wire::VERSION;
 
 /// At most so many colos are kept apart: a few times as many as the network has.
 pub const MAX_COLOS: usize = 1_000;

@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use super::dedup::{CheckInDedup, Origin, Step};
 use super::{CheckIn, Seen, SlotCounts, WAITING_SLOT_MS};
-use crate::admission::{Remembered, minute_of, start_of};
-use crate::config::Room;
+use crate::admission::Remembered;
 use crate::history::Change;
+use crate::room::Room;
+use crate::time::{minute_of, start_of};
 
 /// At most so many minute-buckets wait apart; one more is counted with its younger neighbour, or with the youngest.
 pub const MAX_BUCKETS: usize = 512;

@@ -9,7 +9,6 @@
 //!
 //! Nothing here reads a clock, draws random numbers or does I/O.
 
-mod check_in;
 mod data_center;
 mod dedup;
 mod flow;
@@ -17,27 +16,23 @@ mod global;
 mod histogram;
 mod outbox;
 mod recording;
-mod slots;
+mod reports;
 mod status;
 
-pub use check_in::{CheckIn, Seen};
 pub use data_center::{DataCenter, SavedDataCenter};
 pub use dedup::CheckInDedup;
 pub use global::{Global, GlobalMeta, MAX_COLOS, OriginMemory};
 pub use histogram::Counts;
 pub use outbox::Outbox;
 pub use recording::Recorded;
-pub use slots::SlotCounts;
+pub use reports::{ColoReport, WorkerAnswer, WorkerReport};
 pub use status::{BucketView, ColoView, OriginView, RoomStatus, SteeringSummary};
 
-use crate::config::Room;
+pub use crate::check_in::{CheckIn, Seen, WAITING_SLOT_MS};
+use crate::room::Room;
+pub use crate::room::SLOTS_PER_SESSION;
+pub use crate::slots::SlotCounts;
 use crate::ticket::Ticket;
-
-/// Slots of the last-request histogram per session: with fewer, up to a seventh of the room stands idle because a
-/// whole slot expires at its end.
-pub const SLOTS_PER_SESSION: u64 = 240;
-/// Width of a slot of the waiting users' last check-ins, in milliseconds.
-pub const WAITING_SLOT_MS: u64 = 5_000;
 
 /// While a room is far below its limits, a worker reports so long after a check-in, in milliseconds. The platform lets
 /// a Worker go on for 30 seconds after its response.
@@ -54,25 +49,9 @@ pub const HOLD_TRIES: u32 = 3;
 pub const LATE_RENEWAL_MS: u64 = 5_000;
 
 impl Room {
-    /// Width of a slot of the last-request histogram, in milliseconds.
-    pub fn slot_ms(&self) -> u64 {
-        self.session_ms() / SLOTS_PER_SESSION
-    }
-
     /// Whether a request of an active user at a time, in milliseconds since the epoch, is counted and moves the ticket on.
     /// Within one slot nothing changes.
     pub fn moves_on(&self, ticket: &Ticket, time: u64) -> bool {
         !self.disable_session_renewal && time / self.slot_ms() != ticket.last_check_in / self.slot_ms()
-    }
-
-    /// Whoever waits checks in again within so long after the last check-in, in milliseconds, unless the browser has put
-    /// the page to sleep: a refresh, a tenth more, and the way of the report.
-    pub fn present_ms(&self) -> u64 {
-        self.refresh_ms() * 5 / 4
-    }
-
-    /// A waiting user is counted so long after the last check-in, in milliseconds: two and a half refreshes.
-    pub fn waiting_ms(&self) -> u64 {
-        self.refresh_ms() * 5 / 2
     }
 }

@@ -2,11 +2,13 @@
 
 use std::collections::VecDeque;
 
+use super::WorkerAnswer;
+use super::WorkerReport;
 use super::{CALM_REPORT_MS, CheckIn, LATE_RENEWAL_MS, SlotCounts};
 use crate::admission::Level;
-use crate::config::Room;
 use crate::history::Count;
-use crate::protocol::messages::{VERSION, WorkerAnswer, WorkerReport};
+use crate::room::Room;
+use crate::wire::VERSION;
 
 /// Reports leave at most so often, but for urgent ones, in milliseconds.
 const REPORT_MS: u64 = 1_000;

@@ -2,9 +2,9 @@
 
 use super::global::Global;
 use super::{CALM_REPORT_MS, Counts};
-use crate::admission::{minute_of, start_of};
-use crate::config::Room;
 use crate::history::{Count, Ending, KEPT_MINUTES, Minute, Part, Record, Recorder, Tallies, Totals};
+use crate::room::Room;
+use crate::time::{minute_of, start_of};
 
 /// A minute is recorded so long after its end at the soonest, in milliseconds: a calm worker takes as long to report.
 const SOONEST_MS: u64 = CALM_REPORT_MS + 4_000;

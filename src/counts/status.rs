@@ -4,10 +4,12 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::Global;
-use crate::admission::{Level, StateKey, estimated_wait_seconds, minute_of, start_of};
-use crate::config::{Limits, QueueingMethod, Room, rfc3339};
-use crate::protocol::messages::OriginStatus;
+use crate::admission::{Level, StateKey, estimated_wait_seconds};
+use crate::origin::OriginStatus;
+use crate::room::{Limits, QueueingMethod, Room};
 use crate::steering::{EventView, Field, OverrideView};
+use crate::time::rfc3339;
+use crate::time::{minute_of, start_of};
 
 /// What is known of a room at one moment. Times are in milliseconds since the epoch. The first five figures are those that
 /// users of the known product know by these names.

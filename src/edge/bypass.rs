@@ -6,7 +6,8 @@ use wasm_bindgen::JsValue;
 use super::gate::{Request, parts};
 use super::settings::Settings;
 use crate::bypass::fields::Fact;
-use crate::bypass::{self, Concern, Source};
+use crate::bypass::{self, Source};
+use crate::concern::{self, Concern};
 use crate::config::Room;
 
 /// Whether a request goes past a room: by a rule, or as a search engine's crawler.
@@ -20,7 +21,7 @@ pub fn is_bypassed(settings: &Settings, room: &Room, request: &Request) -> bool 
 
 /// Whom a request of a visitor who is not in concerns.
 pub fn concern(room: &Room, request: &Request) -> Concern {
-    bypass::concern(room, &seen(request, &Platform(&request.inner)), request.asks_for_status)
+    concern::concern(room, &seen(request, &Platform(&request.inner)), request.asks_for_status)
 }
 
 /// A request as rules see it.

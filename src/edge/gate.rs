@@ -19,7 +19,7 @@ use crate::admission::{
     random_wait_seconds,
 };
 use crate::answer::{self, DrawFacts, Estimate, EventView, WaitingView};
-use crate::bypass::Concern;
+use crate::concern::Concern;
 use crate::config::{BindTicket, Coverage, QueueingMethod, Room};
 use crate::counts::{CheckIn, Seen};
 use crate::origin::Turn;

@@ -4,8 +4,10 @@ use std::ops::RangeInclusive;
 
 use serde_json::Value;
 
-use super::check::{Check, HttpRules, REGIONS, Region, Target, URL_MAX, Url, host_and_port, is_host};
-use crate::config::{ConfigError, Part, Table, nearest, shown_text};
+use super::check::{Check, HttpRules, REGIONS, Region, Target};
+use crate::config::{ConfigError, Part, Table};
+use crate::text::{nearest, shown_text};
+use crate::url::{URL_MAX, Url, host_and_port, is_host};
 
 const TEXT_MAX: usize = 1_024;
 const HEADERS_MAX: usize = 16;

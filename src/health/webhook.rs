@@ -3,11 +3,10 @@
 //! Fields that the platform does not document are refused, like fields of another type and texts beyond their bounds:
 //! whoever may write to a page that the public reads can say nothing there but what the page has a place for.
 
-use std::time::UNIX_EPOCH;
-
 use serde_json::{Map, Value};
 
 use super::{Reason, Source, StateChange};
+use crate::time::milliseconds;
 
 /// A longer body is refused, in bytes.
 pub const LONGEST_BODY: usize = 16 * 1_024;
@@ -217,31 +216,4 @@ fn unknown<T>(field: &str) -> Result<T, Refusal> {
 
 fn refuse<T>(message: &str) -> Result<T, Refusal> {
     Err(Refusal { status: 400, message: message.to_owned() })
-}
-
-/// A time in milliseconds since the epoch: RFC 3339, or as the platform writes it, `2022-03-03 17:05:00 +0000 UTC`.
-pub fn milliseconds(text: &str) -> Option<u64> {
-    let text = text.strip_suffix("UTC").unwrap_or(text).trim_end();
-    let text = text.strip_suffix('Z').unwrap_or(text);
-    // Behind the date, whose parts are joined by hyphens too.
-    let sign = text.get(19..)?.find(['+', '-']);
-    let (clock, east_of_utc_ms) = match sign {
-        None => (text, 0),
-        Some(at) => (text.get(..19 + at)?, offset_ms(text.get(19 + at..)?)?),
-    };
-    let time = humantime::parse_rfc3339_weak(clock.trim_end()).ok()?;
-    let milliseconds = i64::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_millis()).ok()?;
-    u64::try_from(milliseconds - east_of_utc_ms).ok()
-}
-
-/// How far `+0100` or `-01:00` is ahead of UTC, in milliseconds.
-fn offset_ms(text: &str) -> Option<i64> {
-    let digits: String = text.get(1..)?.split(':').collect();
-    let (hours, minutes) = digits.split_at_checked(2)?;
-    if digits.len() != 4 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let (hours, minutes): (i64, i64) = (hours.parse().ok()?, minutes.parse().ok()?);
-    let ms = (hours * 60 + minutes) * 60_000;
-    (hours < 24 && minutes < 60).then_some(if text.starts_with('-') { -ms } else { ms })
 }

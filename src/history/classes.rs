@@ -1,6 +1,6 @@
 //! Classes of times, from a second to a day: each is a fifth wider than the one before.
 
-use crate::counts::SlotCounts;
+use crate::slots::SlotCounts;
 
 /// Upper bounds of the classes, in milliseconds; the last class has none.
 const BOUNDS_MS: [u32; CLASSES - 1] = bounds();

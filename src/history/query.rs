@@ -8,17 +8,15 @@ use serde_json::json;
 use super::classes::quantile_ms;
 use super::record::{ENDED, Part, Record, WAITS};
 use super::tallies::Count;
-use crate::admission::{MINUTE_MS, minute_of, start_of};
-use crate::config::rfc3339;
-use crate::health::webhook::milliseconds;
-#[cfg(doc)]
-use crate::protocol::messages::OperatorAnswer;
-use crate::protocol::messages::VERSION;
+use crate::time::milliseconds;
+use crate::time::rfc3339;
+use crate::time::{MINUTE_MS, minute_of, start_of};
+use crate::wire::VERSION;
 
-/// Global: the history. [`HistoryAsk`] → [`OperatorAnswer`].
+/// Global: the history. [`HistoryAsk`] → [`OperatorAnswer`](crate::protocol::messages::OperatorAnswer).
 pub const HISTORY: &str = "/history";
 
-/// Global: what was counted since the room's first day, as JSON. Empty → [`OperatorAnswer`].
+/// Global: what was counted since the room's first day, as JSON. Empty → [`OperatorAnswer`](crate::protocol::messages::OperatorAnswer).
 pub const TOTALS: &str = "/totals";
 
 /// At most so many rows are told at once.

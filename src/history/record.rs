@@ -5,9 +5,9 @@ use serde_json::{Map, Value, json};
 
 use super::classes::{CLASSES, bound_ms, middle_ms};
 use super::tallies::Count;
-use crate::admission::start_of;
-use crate::counts::SlotCounts;
-use crate::protocol::messages::VERSION;
+use crate::slots::SlotCounts;
+use crate::time::start_of;
+use crate::wire::VERSION;
 
 /// In a record, users who entered after waiting stand here, by the class of the time that they waited.
 pub const WAITS: u64 = 64;

@@ -4,10 +4,10 @@ use litemap::LiteMap;
 
 use super::record::{Minute, Record};
 use super::tallies::{Count, Tallies};
-use crate::admission::minute_of;
-use crate::config::{Limits, Room};
-use crate::counts::SlotCounts;
-use crate::protocol::messages::VERSION;
+use crate::room::{Limits, Room};
+use crate::slots::SlotCounts;
+use crate::time::minute_of;
+use crate::wire::VERSION;
 
 /// A minute that was not recorded for so long, in minutes, is not any more: nobody knows how it was.
 pub const KEPT_MINUTES: u32 = 30;

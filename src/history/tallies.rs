@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::classes::{CLASSES, class_of};
 use super::record::{ENDED, WAITS};
-use crate::admission::{MINUTE_MS, minute_of, start_of};
-use crate::config::{QueueingMethod, Room};
-use crate::counts::{Seen, SlotCounts};
+use crate::check_in::Seen;
+use crate::room::{QueueingMethod, Room};
+use crate::slots::SlotCounts;
+use crate::time::{MINUTE_MS, minute_of, start_of};
 
 /// Times by the minutes of which something is counted, and what.
 const CODES: u64 = 256;

@@ -6,8 +6,9 @@ use serde_json::{Map, Value};
 use super::debounce::{Debounce, Patience, Turn};
 use super::observation::Observation;
 use super::{Kind, Notification};
-use crate::config::{Limits, Phase, QueueingMethod, Room, SlotStrategy, rfc3339};
+use crate::room::{Limits, Phase, QueueingMethod, Room, SlotStrategy};
 use crate::steering::AuditEntry;
+use crate::time::rfc3339;
 
 /// In a room whose minutes are full people wait for the next one; longer than that nobody waits by chance.
 const QUEUE: Patience = Patience { begins_ms: 0, ends_ms: 90_000 };

@@ -19,76 +19,8 @@ pub use observation::{Observation, Origin};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::config::Room;
-
-/// What kind of news it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// Somebody waits because there is no slot.
-    QueueingStarted,
-    /// Nobody has waited for a while.
-    QueueingEnded,
-    /// The estimated wait is longer than a webhook's owner wants.
-    WaitAbove,
-    /// It is shorter again.
-    WaitBelow,
-    /// The prequeue of an event has begun.
-    EventPrequeueStarted,
-    /// An event has started.
-    EventStarted,
-    /// An event is over.
-    EventEnded,
-    /// The origin is unhealthy.
-    OriginUnhealthy,
-    /// The origin is healthy again.
-    OriginHealthy,
-    /// Other limits are in force.
-    LimitsChanged,
-    /// Somebody has steered the room.
-    Steered,
-    /// Objects did not answer, and visitors were let in without them.
-    FallbackInUse,
-    /// Objects have answered for a while.
-    FallbackEnded,
-    /// There were more users than a limit says.
-    LimitExceeded,
-}
-
-impl Kind {
-    /// All of them, with their names.
-    pub const ALL: [(Self, &'static str); 14] = [
-        (Self::QueueingStarted, "queueing_started"),
-        (Self::QueueingEnded, "queueing_ended"),
-        (Self::WaitAbove, "wait_above"),
-        (Self::WaitBelow, "wait_below"),
-        (Self::EventPrequeueStarted, "event_prequeue_started"),
-        (Self::EventStarted, "event_started"),
-        (Self::EventEnded, "event_ended"),
-        (Self::OriginUnhealthy, "origin_unhealthy"),
-        (Self::OriginHealthy, "origin_healthy"),
-        (Self::LimitsChanged, "limits_changed"),
-        (Self::Steered, "steered"),
-        (Self::FallbackInUse, "fallback_in_use"),
-        (Self::FallbackEnded, "fallback_ended"),
-        (Self::LimitExceeded, "limit_exceeded"),
-    ];
-
-    /// As it is written in configurations and messages.
-    pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(kind, _)| *kind == self).map_or("", |(_, name)| name)
-    }
-
-    /// The kind of this name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind)
-    }
-}
-
-impl Serialize for Kind {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
-    }
-}
+pub use crate::room::NewsKind as Kind;
+use crate::room::Room;
 
 /// Something new.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::admission::{StateKey, estimated_wait_seconds};
-use crate::config::{Limits, Phase, QueueingMethod, Room};
+use crate::room::{Limits, Phase, QueueingMethod, Room};
 
 /// What Global knows of the origin.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -12,7 +12,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Evidence, OriginCounts};
-use crate::config::{AdaptiveRange, Limits, Room};
+use crate::room::{AdaptiveRange, Limits, Room};
 
 /// The limits are looked at so often, in milliseconds.
 const STEP_MS: u64 = 2_000;

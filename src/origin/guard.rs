@@ -7,6 +7,8 @@
 //! In a Worker no request may await another request's promise. So those in line ask for their turn by timers of their
 //! own, and one that never asks again holds nobody up.
 
+use crate::room::{GuardSettings, GuardStrategy};
+
 /// A run of so many successes lets the window grow by one.
 const RUN: u32 = 10;
 /// What `basic` takes off its window at each failure.
@@ -29,37 +31,6 @@ const MARGIN_MS: u64 = 1_000;
 const SWEEP_MS: u64 = 100;
 /// So many that pass beyond the window are counted at the most.
 const BEYOND: usize = 10_000;
-
-/// How the window follows the origin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GuardStrategy {
-    /// The window is `max`, always.
-    Static,
-    /// Each failure takes 10 off the window, ten successes add one.
-    Basic,
-    /// A failure at position p shrinks the window to just below p.
-    Position,
-    /// No window but a stack of `max`: who came last goes first.
-    NewestFirst,
-}
-
-/// What an owner sets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GuardSettings {
-    /// How the window follows the origin.
-    pub strategy: GuardStrategy,
-    /// The window never gets smaller, in requests of one worker; at least 1. Adaptive windows start with it.
-    pub min: u32,
-    /// The window never gets larger; at least `min`. Of `newest_first` it is the size of the stack.
-    pub max: u32,
-    /// How many requests one worker has at the origin at once; the others in the window stand in line. `None`: as many
-    /// as the window lets, and nobody stands in line; `newest_first`, which has no window, then takes `min`.
-    pub at_once: Option<u32>,
-    /// An answer whose first byte comes later is a time-out, in milliseconds from when the request was sent.
-    pub timeout_ms: u64,
-    /// How long a request may stand in line, in milliseconds.
-    pub hold_ms: u64,
-}
 
 /// A request on its way through the guard. It can cross to JavaScript as a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

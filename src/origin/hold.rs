@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Evidence;
-use crate::config::{Limits, OnUnhealthy, Room};
+use crate::room::{Limits, OnUnhealthy, Room};
 
 /// When nearly everything failed for so long, the origin is down, whatever its checks say, in milliseconds.
 const DOWN_MS: u64 = 10_000;

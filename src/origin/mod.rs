@@ -15,10 +15,13 @@ mod evidence;
 mod guard;
 mod hold;
 mod monitor;
+mod status;
 
+pub use crate::room::{GuardSettings, GuardStrategy};
 pub use adaptive::{Adaptive, Use};
 pub use counts::{OriginCounts, OriginReport, Reply};
 pub use evidence::Evidence;
-pub use guard::{ASK_EVERY_MS, Arrival, Ending, Guard, GuardSettings, GuardStrategy, Passage, Turn};
+pub use guard::{ASK_EVERY_MS, Arrival, Ending, Guard, Passage, Turn};
 pub use hold::Hold;
 pub use monitor::OriginMonitor;
+pub use status::{OriginHealth, OriginStatus};

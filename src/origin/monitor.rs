@@ -1,7 +1,7 @@
 //! One worker's requests to the origin of one room: counted, and held back where the owner wants that.
 
 use super::{Arrival, Guard, GuardSettings, GuardStrategy, OriginCounts, Passage, Reply, Turn};
-use crate::config::{Room, WhenFull};
+use crate::room::{Room, WhenFull};
 
 /// Where no guard is set, a request that has not come back after so long is no longer counted, in milliseconds: the
 /// platform itself gives an origin 100 seconds.

@@ -6,18 +6,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::wire::nested;
+pub use crate::admission::Given;
 #[cfg(doc)]
 use crate::admission::LeaseAnswer;
-use crate::admission::{LeaseAsk, Ledger, Lent, LoanAsk, NumberAsk, Outcome, StateKey};
-use crate::config::Limits;
-use crate::counts::{CheckIn, Counts, SlotCounts};
-use crate::history::Tallies;
-use crate::origin::{OriginCounts, OriginReport};
+use crate::admission::{LeaseAsk, Lent, LoanAsk, NumberAsk, Outcome, StateKey};
+pub use crate::counts::{ColoReport, WorkerAnswer, WorkerReport};
+pub use crate::origin::{OriginHealth, OriginStatus};
 use crate::steering::Overrides;
+pub use crate::wire::VERSION;
+use crate::wire::nested;
 
-/// The version of all messages.
-pub const VERSION: u8 = 1;
 /// A body longer than this is refused, in bytes.
 pub const MAX_BODY: usize = 1 << 20;
 
@@ -144,135 +142,6 @@ pub struct HoldSessions {
     pub v: u8,
     /// How many.
     pub sessions: u32,
-}
-
-/// How many numbers an object has given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Given {
-    /// Format version.
-    pub v: u8,
-    /// The minute that is counted now, by the object's clock.
-    pub minute: u32,
-    /// Given in it; `None`: a restart has lost count.
-    pub given: Option<u64>,
-    /// Given in the minute before; `None`: a restart has lost count.
-    pub previous: Option<u64>,
-    /// How many of `previous` are only assumed to have been given, after a breakdown.
-    #[serde(default)]
-    pub assumed: u64,
-}
-
-impl Given {
-    /// What a ledger says.
-    pub fn of(ledger: &Ledger) -> Self {
-        Self {
-            v: VERSION,
-            minute: ledger.minute(),
-            given: ledger.given(),
-            previous: ledger.previous(),
-            assumed: ledger.assumed_previous(),
-        }
-    }
-}
-
-/// A worker's report: check-ins since the last one that is known to be in storage.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct WorkerReport {
-    /// Format version.
-    pub v: u8,
-    /// Who reports: drawn at random when the worker started.
-    pub worker: u64,
-    /// Which start of the data center the worker knows; 0: none yet.
-    pub instance: u64,
-    /// The sequence number of the first check-in.
-    pub first: u64,
-    /// The check-ins, numbered on from `first`.
-    pub check_ins: Vec<CheckIn>,
-    /// Some check-ins must be known everywhere at once: sessions renewed in their last seconds.
-    #[serde(default)]
-    pub urgent: bool,
-    /// What the worker has seen of the origin since it started; `None`: no news.
-    #[serde(default)]
-    pub origin: Option<OriginCounts>,
-    /// What the worker has counted since it started, by [`Count`](crate::history::Count). Each number only grows.
-    #[serde(default)]
-    pub counts: SlotCounts,
-}
-
-/// A data center's answer to a worker.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct WorkerAnswer {
-    /// Format version.
-    pub v: u8,
-    /// Which start of the object answers: when it changes, what is not durable must be sent again.
-    pub instance: u64,
-    /// Check-ins up to this sequence number are counted.
-    pub applied: u64,
-    /// Check-ins up to this sequence number are in storage.
-    pub durable: u64,
-    /// The state key, once there is one.
-    pub state: Option<StateKey>,
-}
-
-/// A data center's report to Global: all that its colo knows.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ColoReport {
-    /// Format version.
-    pub v: u8,
-    /// Which colo.
-    pub colo: String,
-    /// Grows with every report, also over restarts: an older report never replaces a newer one.
-    pub sequence: u64,
-    /// The colo's counts.
-    pub census: Counts,
-    /// What the colo's Counter has given, if it was asked.
-    pub given: Option<Given>,
-    /// Workers that reported lately.
-    pub workers: u32,
-    /// Another report follows within so many milliseconds: when it does not come, that is a fault, not silence. 0: the
-    /// next one comes with the next news.
-    #[serde(default)]
-    pub next_in: u64,
-    /// What happened longer ago than this, in milliseconds, is in some report.
-    #[serde(default)]
-    pub late: u64,
-    /// What the colo's workers have seen of the origin.
-    #[serde(default)]
-    pub origin: Option<OriginReport>,
-    /// The version of what operators have changed that is in force in the colo.
-    #[serde(default)]
-    pub steering: u32,
-    /// What happened in the colo in the last minutes.
-    #[serde(default)]
-    pub tallies: Tallies,
-}
-
-/// What a health check says of an origin.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OriginHealth {
-    /// Format version.
-    pub v: u8,
-    /// The check's name, as the rooms' owners write it in `health_checks`.
-    pub check: String,
-    /// Whether it is healthy.
-    pub healthy: bool,
-    /// Since when, in milliseconds since the epoch. What is told late never unsays what is newer.
-    pub at: u64,
-}
-
-/// What the room knows of its origin.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OriginStatus {
-    /// Format version.
-    pub v: u8,
-    /// The limits in force.
-    pub limits: Limits,
-    /// Whether new users wait because it is unhealthy.
-    pub held: bool,
-    /// The check that says that it is unhealthy, and since when, in milliseconds since the epoch.
-    pub unhealthy: Option<(String, u64)>,
-    /// What passed through the room in the last 60 seconds.
-    pub last_minute: OriginCounts,
 }
 
 /// Asks Global for the state key.

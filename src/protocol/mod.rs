@@ -2,8 +2,8 @@
 
 pub mod messages;
 mod method;
-pub mod wire;
 
+pub use crate::wire;
 pub use method::{
     Answer, AnywhereHold, AnywhereLease, AnywhereTake, CounterGiven, CounterTake, DataCenterRefresh,
     DataCenterReport, DataCenterState, GlobalAudit, GlobalHistory, GlobalLook, GlobalNotifications,

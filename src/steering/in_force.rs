@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{EventTimes, Field, FieldError, Order, Overrides, Refusal};
-use crate::admission::MINUTE_MS;
-use crate::config::{ConfigError, Event, Room, check_steered};
+use crate::config::{ConfigError, check_steered};
+use crate::room::{Event, Room};
+use crate::time::MINUTE_MS;
 
 /// What operators have changed of a room, as its Global object stores it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

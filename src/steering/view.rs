@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{Field, Steering};
-use crate::config::Room;
+use crate::room::Room;
 
 /// An override, beside what is deployed.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -6,7 +6,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde::Serialize;
 use sha2::Sha256;
 
-use crate::admission::draw_id;
+use super::draw_id;
 
 /// The shortest key, in bytes: as long as the hash (RFC 7518, section 3.2).
 pub const MIN_ADMISSION_KEY: usize = 32;

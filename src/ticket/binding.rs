@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use crate::config::BindTicket;
+use crate::room::BindTicket;
 
 /// How many bits of an address a ticket is bound to: the provider's network, not the visitor's line. A phone gets
 /// another address whenever it joins its network anew, and behind a carrier's translation the next connection may leave

@@ -1,7 +1,7 @@
 //! What a ticket says, its bytes, and where its visitor stands.
 
-use crate::admission::minute_of;
-use crate::config::Room;
+use crate::room::Room;
+use crate::time::minute_of;
 
 /// How far a ticket may be ahead of the reader's clock, in milliseconds: it was written by another colo, and clocks
 /// differ by seconds.
@@ -22,6 +22,11 @@ const UNCOUNTED: u8 = 8;
 const NOT_TOLD: u32 = u32::MAX;
 /// `progress` at the end.
 const WHOLE: u8 = 100;
+
+/// A ticket's id as it is shown: 16 hexadecimal digits.
+pub fn draw_id(id: u64) -> String {
+    format!("{id:016x}")
+}
 
 /// What the cookie holds (2021 article: `bucketId`, `acceptedAt`, `lastCheckInTime`; the rest is ours).
 ///

@@ -1,6 +1,6 @@
 //! The ticket's cookie in the request's and the answer's headers.
 
-use crate::config::{Room, SameSite, Secure};
+use crate::room::{Room, SameSite, Secure};
 
 /// How much of a `Cookie` header is looked at, in bytes.
 const MAX_HEADER_LENGTH: usize = 64 * 1024;

@@ -26,7 +26,7 @@ mod secret;
 
 pub use admission::{AdmissionKey, MIN_ADMISSION_KEY};
 pub use binding::{address_key, binding};
-pub use contents::{CLOCK_SKEW_MS, Human, MAX_WAIT_MINUTES, Standing, Terms, Ticket, standing};
+pub use contents::{CLOCK_SKEW_MS, Human, MAX_WAIT_MINUTES, Standing, Terms, Ticket, draw_id, standing};
 pub use cookie::{find_cookie, set_cookie};
 pub use keys::{KeyError, KeyRing, MAX_KEYS};
 pub use seal::{MAX_VALUE_LENGTH, Scope};

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use anteroom::bypass::fields::Fact;
 use anteroom::bypass::{
-    BypassRule, Concern, Expression, MAX_DEPTH, MAX_LENGTH, Request, Source, concern, is_bypassed,
-    is_search_engine,
+    BypassRule, Expression, MAX_DEPTH, MAX_LENGTH, Request, Source, is_bypassed, is_search_engine,
 };
+use anteroom::concern::{Concern, concern};
 use anteroom::config::parse_room;
 use proptest::prelude::*;
 use serde_json::json;

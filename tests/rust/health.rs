@@ -4,8 +4,9 @@ use anteroom::health::analytics::{Range, SLOTS_MS, Sum, Tally, healthy_time, kep
 use anteroom::health::history::Known;
 use anteroom::health::page;
 use anteroom::health::view::{ChangeView, CheckRow, CheckView, ResultView, Status, SumRow, View, time};
-use anteroom::health::webhook::{LONGEST_BODY, Notice, milliseconds, read};
+use anteroom::health::webhook::{LONGEST_BODY, Notice, read};
 use anteroom::health::{ProbeResult, Reason, Source, StateChange, Waterfall};
+use anteroom::time::milliseconds;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -19,6 +19,7 @@ mod formats;
 mod guard;
 mod health;
 mod history;
+mod layers;
 mod limits;
 mod methods;
 mod metrics;

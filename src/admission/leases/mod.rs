@@ -21,7 +21,7 @@ pub use worker_stock::{Lent, LoanAsk, WorkerStock};
 use serde::{Deserialize, Serialize};
 
 use super::minute_of;
-use crate::config::{Limits, Room};
+use crate::room::{Limits, Room};
 
 /// A ticket has reached its visitor so long after it was given, in milliseconds. It counts for the minute of that time: at
 /// the edge of a minute it would else enter in one whose tickets are all given.

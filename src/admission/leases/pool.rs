@@ -10,7 +10,7 @@ use super::super::{
 };
 use super::rate::Rate;
 use super::{Group, LeaseAnswer, LeaseAsk, Level, RATE_MS, minute_of_entry};
-use crate::config::{RateWindow, Room};
+use crate::room::{RateWindow, Room};
 use crate::steering::Overrides;
 
 /// After a breakdown it assumes that tickets were given for so long at the latest rate, in milliseconds.

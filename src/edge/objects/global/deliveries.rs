@@ -22,10 +22,10 @@ use crate::edge::calls::unreadable;
 use crate::edge::clock::{now, random};
 use crate::edge::platform::log_error;
 use crate::edge::settings::Settings;
-use crate::health::webhook::milliseconds;
 use crate::notifications::delivery::{self, GIVE_UP_MS, GONE_MS, Verdict, verdict};
 use crate::notifications::{Detector, Kind, Notification, Observation};
 use crate::protocol::wire;
+use crate::time::milliseconds;
 
 /// Notification are looked for at most so often, in milliseconds.
 const POLL_MS: u64 = 1_000;

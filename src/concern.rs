@@ -1,9 +1,8 @@
 //! Which requests of visitors who are not in concern their room: what starts a visit, and what does not.
 
-use super::fields::Fact;
-use super::is_so_in_each_reading;
-use super::request::{Request, Source, extension};
-use crate::config::{Count, Room};
+use crate::bypass::fields::Fact;
+use crate::bypass::{Request, Source, extension, is_so_in_each_reading};
+use crate::room::{Count, Room};
 
 /// Destinations of requests that show a page to somebody (`Sec-Fetch-Dest`).
 const PAGES: [&str; 5] = ["document", "iframe", "frame", "embed", "object"];

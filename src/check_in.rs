@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::WAITING_SLOT_MS;
-use crate::config::{Room, SlotStrategy};
+use crate::room::{Room, SlotStrategy};
 use crate::ticket::Ticket;
+
+/// Width of a slot of the waiting users' last check-ins, in milliseconds.
+pub const WAITING_SLOT_MS: u64 = 5_000;
 
 /// A report may take so long to reach the pool, in milliseconds: with the next push, and the state after it.
 const LAST_MOMENT_MS: u64 = 4_000;

@@ -120,7 +120,7 @@ pub fn as_browsers_write(path: &[u8]) -> String {
 }
 
 /// Appends a byte of a decoded path, encoded where the URL standard says so (path percent-encode set), and a `%` always.
-pub(super) fn push_encoded(written: &mut String, byte: u8) {
+pub(crate) fn push_encoded(written: &mut String, byte: u8) {
     match byte {
         b' ' | b'"' | b'#' | b'%' | b'<' | b'>' | b'?' | b'`' | b'{' | b'}' | 0..=0x1f | 0x7f.. => {
             const HEX: [char; 16] =

@@ -10,6 +10,9 @@ use std::fmt;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+/// The version of all messages and stored records.
+pub const VERSION: u8 = 1;
+
 /// So many bytes may be missing at the end.
 const MISSING: usize = 64;
 

@@ -1,0 +1,210 @@
+//! One waiting room, validated and ready to use: the types that everything else reads. [`config`](crate::config) builds
+//! them from what owners write.
+
+mod choices;
+mod cookie;
+mod event;
+mod field;
+mod guard;
+mod page;
+mod webhook;
+
+pub use choices::{
+    AdaptiveRange, BindTicket, Count, OnError, OnUnhealthy, QueueingMethod, RateWindow, SlotStrategy,
+    Turnstile, TurnstileAction, TurnstileMode,
+};
+pub use cookie::{CookieAttributes, SameSite, Secure};
+pub use event::{Event, Phase};
+pub use field::Field;
+pub use guard::{GuardSettings, GuardStrategy, OriginGuard, WhenFull};
+pub use page::{LANGUAGES, PageSettings};
+pub use webhook::{NewsKind, Webhook, WebhookFormat};
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::bypass::BypassRule;
+
+/// Slots of the last-request histogram per session: with fewer, up to a seventh of the room stands idle because a
+/// whole slot expires at its end.
+pub const SLOTS_PER_SESSION: u64 = 240;
+/// A host and a path that a room covers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Route {
+    /// The host, in lower case; `None` covers every host.
+    pub host: Option<String>,
+    /// The path, normalised: it is covered with everything below it.
+    pub path: String,
+}
+
+/// One waiting room. Built only by the parser, so every value is within its range.
+#[allow(clippy::struct_excessive_bools, reason = "owners write each of them as true or false")]
+#[derive(Debug, Clone, PartialEq)]
+pub struct Room {
+    /// What follows `ROOM_` in the var's name, in lower case: `shop` for `ROOM_SHOP`.
+    pub name: String,
+    /// The host it covers, in lower case; `None` covers every host.
+    pub host: Option<String>,
+    /// The path it covers with everything below it, normalised: starts with `/`, ends without one (but `/` itself).
+    pub path: String,
+    /// What else it covers, in one queue.
+    pub additional_routes: Arc<[Route]>,
+    /// Whether its paths are the same in capitals and small letters.
+    pub path_case_insensitive: bool,
+    /// How many users may be active at once, at least 1; at most so many where the limits adapt.
+    pub total_active_users: u32,
+    /// How many new users may enter in a minute, at least 1; at most so many where the limits adapt.
+    pub new_users_per_minute: u32,
+    /// How far the limits follow the origin's health; `None`: they are fixed.
+    pub adaptive: Option<AdaptiveRange>,
+    /// Which minutes that holds for.
+    pub rate_window: RateWindow,
+    /// Minutes that a user stays active after the last request, 1 to 30.
+    pub session_duration: u32,
+    /// A user stays active for the session duration after the admission, whatever requests come.
+    pub disable_session_renewal: bool,
+    /// The order in which waiting users are let in.
+    pub queueing_method: QueueingMethod,
+    /// Nobody new enters; active users go on.
+    pub queue_all: bool,
+    /// The room is switched off: every request goes to the origin and no cookie is set.
+    pub suspended: bool,
+    /// How slots are handed out.
+    pub slot_strategy: SlotStrategy,
+    /// The exponent of `adapted_worker_slots`, 0.1 to 10.
+    pub curve_factor: f64,
+    /// What happens to new users when neither the objects nor a cached state answer.
+    pub on_error: OnError,
+    /// How many requests a worker has at the origin at once; `None`: as many as come.
+    pub origin_guard: Option<OriginGuard>,
+    /// The health checks that speak for the room's origin; none: no check does.
+    pub health_checks: Vec<String>,
+    /// What happens to new users while the origin is unhealthy.
+    pub on_unhealthy: OnUnhealthy,
+    /// Requests that go past the room.
+    pub bypass_rules: Arc<[BypassRule]>,
+    /// Which requests start a visit.
+    pub count: Count,
+    /// Requests for paths with these extensions, in lower case and without dot, neither enter nor wait.
+    pub exempt_extensions: Arc<[String]>,
+    /// Appended to the cookie's name after an underscore; may be empty.
+    pub cookie_suffix: String,
+    /// Attributes of the ticket cookie.
+    pub cookie_attributes: CookieAttributes,
+    /// The domain whose hosts all get the ticket cookie; empty: the request's host alone does.
+    pub cookie_domain: String,
+    /// Status of the waiting page: 200, 202 or 429.
+    pub queueing_status_code: u16,
+    /// Whether waiting visitors have to show that they are people, and how; `None`: they need not.
+    pub turnstile: Option<Turnstile>,
+    /// Whether the origin may end a user's session (`enabled_origin_commands = ["revoke"]`).
+    pub revoke: bool,
+    /// Seconds between two check-ins of a waiting user, 5 to 60.
+    pub refresh_interval_seconds: u32,
+    /// Seconds between two check-ins of one who is far from the front, at least as many and at most 300.
+    pub refresh_interval_max_seconds: u32,
+    /// How long a waiting user's place is kept after the last check-in, in seconds, 10 to 3,600.
+    pub place_kept_seconds: u32,
+    /// Of those who come from one address without a ticket, only one may enter at once per minute and colo; the others
+    /// wait for their first check-in.
+    pub one_place_per_address: bool,
+    /// What a ticket is bound to.
+    pub bind_ticket: BindTicket,
+    /// What a waiting visitor is shown.
+    pub page: PageSettings,
+    /// An event is about to start, and nobody new enters before. See [`Room::at`].
+    pub prequeue: bool,
+    /// The room's events, by their beginnings. What [`Room::at`] gives has none.
+    pub events: Arc<[Event]>,
+}
+
+impl Room {
+    /// The limits as they are configured: the most there can be, where they adapt.
+    pub fn limits(&self) -> Limits {
+        Limits {
+            total_active_users: self.total_active_users,
+            new_users_per_minute: self.new_users_per_minute,
+        }
+    }
+
+    /// Nobody new enters, whatever else is set; whoever comes waits.
+    pub fn is_closed(&self) -> bool {
+        self.queue_all || self.prequeue
+    }
+
+    /// Whoever is not in is turned away: nobody new enters, and nobody waits.
+    pub fn turns_away(&self) -> bool {
+        self.queueing_method == QueueingMethod::Reject && !self.is_closed()
+    }
+
+    /// Whether a check of this name, in any case, speaks for the room's origin.
+    pub fn listens_to(&self, check: &str) -> bool {
+        self.health_checks.iter().any(|name| name.eq_ignore_ascii_case(check))
+    }
+
+    /// Whether the limits or the entrance depend on the origin's health.
+    pub fn follows_origin(&self) -> bool {
+        self.adaptive.is_some() || self.on_unhealthy == OnUnhealthy::Hold
+    }
+
+    /// The session duration in milliseconds.
+    pub fn session_ms(&self) -> u64 {
+        u64::from(self.session_duration) * 60_000
+    }
+
+    /// Width of a slot of the last-request histogram, in milliseconds.
+    pub fn slot_ms(&self) -> u64 {
+        self.session_ms() / SLOTS_PER_SESSION
+    }
+
+    /// Milliseconds between two check-ins of a waiting user.
+    pub fn refresh_ms(&self) -> u64 {
+        u64::from(self.refresh_interval_seconds) * 1_000
+    }
+
+    /// Whoever waits checks in again within so long after the last check-in, in milliseconds, unless the browser has put
+    /// the page to sleep: a refresh, a tenth more, and the way of the report.
+    pub fn present_ms(&self) -> u64 {
+        self.refresh_ms() * 5 / 4
+    }
+
+    /// A waiting user is counted so long after the last check-in, in milliseconds: two and a half refreshes.
+    pub fn waiting_ms(&self) -> u64 {
+        self.refresh_ms() * 5 / 2
+    }
+
+    /// The name of the ticket cookie.
+    pub fn cookie_name(&self) -> String {
+        if self.cookie_suffix.is_empty() {
+            "__anteroom".to_owned()
+        } else {
+            format!("__anteroom_{}", self.cookie_suffix)
+        }
+    }
+
+    /// All hosts and paths that it covers; no host: every host.
+    pub fn routes(&self) -> impl Iterator<Item = (Option<&str>, &str)> {
+        let more = self.additional_routes.iter().map(|route| (route.host.as_deref(), route.path.as_str()));
+        std::iter::once((self.host.as_deref(), self.path.as_str())).chain(more)
+    }
+
+    /// The room's path as browsers write it, for the `Path` attribute of the ticket cookie: `/caf%C3%A9`. Where it has
+    /// several: what all of them are below.
+    pub fn cookie_path(&self) -> String {
+        if self.additional_routes.iter().all(|route| route.path == self.path) {
+            cookie::cookie_path(&self.path, self.path_case_insensitive)
+        } else {
+            "/".to_owned()
+        }
+    }
+}
+
+/// The limits of a room that are in force at some moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// How many users may be active at once.
+    pub total_active_users: u32,
+    /// How many new users may enter in a minute; 0: nobody.
+    pub new_users_per_minute: u32,
+}

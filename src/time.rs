@@ -1,0 +1,53 @@
+//! Times: milliseconds since the epoch, minutes, and RFC 3339.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+/// Milliseconds in a minute.
+pub const MINUTE_MS: u64 = 60_000;
+
+/// The last second of the year 9999, in milliseconds: what is later cannot be written.
+const LATEST: u64 = 253_402_300_799_000;
+
+/// The minute that a time belongs to: whole minutes since the epoch. It is also the bucket of whoever comes in it
+/// (2021 article, "Clustering").
+pub fn minute_of(now_ms: u64) -> u32 {
+    (now_ms / MINUTE_MS) as u32
+}
+
+/// The first millisecond of a minute.
+pub fn start_of(minute: u32) -> u64 {
+    u64::from(minute) * MINUTE_MS
+}
+
+/// A time in milliseconds since the epoch as RFC 3339 has it, in UTC and whole seconds.
+pub fn rfc3339(time: u64) -> String {
+    let time = UNIX_EPOCH + Duration::from_millis(time.min(LATEST));
+    humantime::format_rfc3339_seconds(time).to_string()
+}
+
+/// A time in milliseconds since the epoch: RFC 3339, or as the platform writes it, `2022-03-03 17:05:00 +0000 UTC`.
+pub fn milliseconds(text: &str) -> Option<u64> {
+    let text = text.strip_suffix("UTC").unwrap_or(text).trim_end();
+    let text = text.strip_suffix('Z').unwrap_or(text);
+    // Behind the date, whose parts are joined by hyphens too.
+    let sign = text.get(19..)?.find(['+', '-']);
+    let (clock, east_of_utc_ms) = match sign {
+        None => (text, 0),
+        Some(at) => (text.get(..19 + at)?, offset_ms(text.get(19 + at..)?)?),
+    };
+    let time = humantime::parse_rfc3339_weak(clock.trim_end()).ok()?;
+    let milliseconds = i64::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_millis()).ok()?;
+    u64::try_from(milliseconds - east_of_utc_ms).ok()
+}
+
+/// How far `+0100` or `-01:00` is ahead of UTC, in milliseconds.
+fn offset_ms(text: &str) -> Option<i64> {
+    let digits: String = text.get(1..)?.split(':').collect();
+    let (hours, minutes) = digits.split_at_checked(2)?;
+    if digits.len() != 4 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let (hours, minutes): (i64, i64) = (hours.parse().ok()?, minutes.parse().ok()?);
+    let ms = (hours * 60 + minutes) * 60_000;
+    (hours < 24 && minutes < 60).then_some(if text.starts_with('-') { -ms } else { ms })
+}
