@@ -14,9 +14,9 @@ use sha2::Sha256;
 
 /// The request header of a mark.
 pub const HEADER: &str = "anteroom-rehearsal";
-/// A mark is good for so many seconds at most: a day.
+/// The longest time for which a mark is good, in seconds: a day.
 pub const LONGEST_SECONDS: u64 = 24 * 3_600;
-/// A rehearsal's name has so many letters, digits, `_` and `-` at most.
+/// The longest name of a rehearsal, in letters, digits, `_` and `-`.
 pub const LONGEST_NAME: usize = 32;
 
 /// Set before what is signed, so that nothing else that is signed with a token is a mark.

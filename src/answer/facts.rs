@@ -8,12 +8,12 @@ use crate::room::{QueueingMethod, Room, SameSite};
 /// How long a visitor will wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Estimate {
-    /// About so many seconds.
+    /// An estimate can be given.
     Known {
         /// Seconds until the visitor is let in.
         seconds: u64,
     },
-    /// Where chance decides: of those who wait, a quarter, a half and three quarters are in after so many seconds.
+    /// Where chance decides: the seconds after which a quarter, a half and three quarters of those who wait are in.
     Spread {
         /// Seconds after which a quarter is in.
         quarter: u64,
@@ -76,10 +76,10 @@ pub fn progress(ahead_now: u64, ahead_at_first: u64, before: u8) -> u8 {
     before.max(u8::try_from(percent).unwrap_or(u8::MAX)).min(99)
 }
 
-/// The wait is told as a range, from so many percent of the estimate on: nine of ten enter within it, unless a crowd comes
-/// all at once (docs/decisions.md).
+/// The wait is told as a range. It begins at this percentage of the estimate: nine of ten enter within it, unless a crowd
+/// comes all at once (docs/decisions.md).
 const SOONEST_PERCENT: u64 = 70;
-/// See [`SOONEST_PERCENT`]. More than it is less: nobody minds being early.
+/// Where the range ends, see [`SOONEST_PERCENT`]. It is wider on this side: nobody minds being early.
 const LATEST_PERCENT: u64 = 140;
 
 /// The facts as JSON, with the headers (names in lower case, and values) that bring the visitor's ticket.

@@ -18,7 +18,7 @@ use page::Message;
 /// The request header by which the page's script asks for a status instead of the page; its value is `1`.
 pub const STATUS_REQUEST_HEADER: &str = "anteroom-status";
 
-/// After so many seconds a visitor whose origin did not answer tries again.
+/// Retry interval of a visitor whose origin did not answer, in seconds.
 const UNREACHABLE_SECONDS: u32 = 10;
 
 /// An answer of our own, ready to be sent.

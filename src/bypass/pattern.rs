@@ -2,7 +2,7 @@
 
 use regex_lite::{Regex, RegexBuilder};
 
-/// What a compiled regular expression may take, in bytes. Matching takes so much time for each byte of a text at most,
+/// What a compiled regular expression may take, in bytes. It bounds the time that matching takes for each byte of a text,
 /// whatever a visitor sends.
 const MAX_SIZE: usize = 64 * 1024;
 

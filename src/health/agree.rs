@@ -9,9 +9,9 @@ use super::check::{Check, OBSERVERS};
 use super::observer::Post;
 use super::{ProbeResult, Reason, Source, StateChange};
 
-/// So many of a region's observers must say the same.
+/// How many of a region's observers must say the same.
 const QUORUM: usize = 2;
-/// An observer that was not heard of for so many of its longest gaps has no vote.
+/// An observer that has not reported for this many of its longest gaps has no vote.
 const SILENT_GAPS: u64 = 3;
 
 /// What all observers of one check say.
@@ -30,9 +30,9 @@ pub struct Agreement {
 /// What one observer says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Observer {
-    /// The last that it saw.
+    /// The result of its last probe.
     last: ProbeResult,
-    /// So many of its last probes had that result.
+    /// How many probes in a row had that result.
     streak: u32,
     /// What it says, once enough probes in a row had one result.
     vote: Option<bool>,
@@ -50,7 +50,7 @@ impl Agreement {
         self.healthy
     }
 
-    /// Whether an observer is heard of at `now`.
+    /// Whether an observer has reported lately, at `now`.
     pub fn hears(&self, post: &Post, now: u64) -> bool {
         self.observers.iter().any(|observer| {
             let last = &observer.last;
@@ -126,7 +126,7 @@ impl Agreement {
         let healthy = 2 * unhealthy < says.len();
         let (reason, actual_code, agreeing) =
             if healthy { (Reason::NoFailures, result.actual_code, 0) } else { self.why(check, now) };
-        // While it is unhealthy it may come to be so for another reason. That is news when two agree on it too.
+        // While it is unhealthy the reason may change. That is told when two agree on it too.
         let is_news = self.healthy != Some(healthy) || (agreeing >= QUORUM && reason != self.reason);
         if !is_news {
             return None;

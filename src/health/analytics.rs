@@ -91,7 +91,7 @@ pub fn slot(at: u64, size_ms: u64) -> u64 {
     at - at % size_ms.max(1)
 }
 
-/// For so long slots of a size are kept, in milliseconds: as long as a range needs them, and the largest for `days`; none
+/// How long slots of a size are kept, in milliseconds: as long as a range needs them, the largest for `days`, and none
 /// for longer than that.
 pub fn kept_ms(size_ms: u64, days: u64) -> u64 {
     let needed = Range::ALL.into_iter().filter(|range| range.slot_ms() == size_ms).map(Range::ms).max();
@@ -176,7 +176,7 @@ impl Sum {
         }
     }
 
-    /// Counts a reason so many times.
+    /// Counts a reason `count` times.
     pub fn count(&mut self, reason: &Reason, count: u64) {
         if let Some((_, counted)) = self.reasons.iter_mut().find(|(known, _)| known == reason) {
             *counted += count;
@@ -232,7 +232,7 @@ impl Histogram {
     fn percentiles(&self) -> Option<Percentiles> {
         let total: u64 = self.0.iter().map(|(_, count)| count).sum();
         let at = |hundredths: u64| {
-            // The smallest time that so many did not exceed.
+            // The smallest time that the wanted number did not exceed.
             let rank = (total * hundredths).div_ceil(100).max(1);
             let mut counted = 0;
             self.0.iter().find_map(|(bucket, count)| {
@@ -244,7 +244,7 @@ impl Histogram {
     }
 }
 
-/// Each power of two above has so many buckets, as a power of two.
+/// How many buckets each power of two above has, as a power of two.
 const PRECISION: u32 = 6;
 
 /// The bucket of a time.

@@ -7,9 +7,9 @@ pub use super::parse::parse_check;
 use crate::config::{ConfigError, Part};
 pub use crate::url::Url;
 
-/// The most checks a deployment may have. The page shows all of them, and the keeper hears all of their observers.
+/// The most checks a deployment may have. The page shows all of them, and the keeper takes in the results of all their observers.
 pub const MAX_CHECKS: usize = 32;
-/// So many observers look at the origin from each region.
+/// How many observers look at the origin from each region.
 pub const OBSERVERS: u8 = 3;
 /// A body is searched for the expected text in its first bytes only, as the platform's checks do.
 pub const SEARCHED_BODY: usize = 10_240;
@@ -61,9 +61,9 @@ pub struct Check {
     pub timeout: u32,
     /// How often a probe is repeated at once when it took too long, 0 to 5.
     pub retries: u32,
-    /// So many probes of an observer in a row must fail before it says that the origin is unhealthy.
+    /// How many probes of an observer in a row must fail before it says that the origin is unhealthy.
     pub consecutive_fails: u32,
-    /// So many must succeed before it says that the origin is healthy.
+    /// How many must succeed before it says that the origin is healthy.
     pub consecutive_successes: u32,
     /// What an HTTP answer must be.
     pub http: HttpRules,

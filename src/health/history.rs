@@ -1,4 +1,4 @@
-//! A check's state, and which news change it.
+//! A check's state, and which messages change it.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ pub struct Known {
     pub reason: Reason,
     /// Since when it has been so, in milliseconds since the epoch.
     pub since: u64,
-    /// The newest news of it, in milliseconds since the epoch.
+    /// The time of the newest message about it, in milliseconds since the epoch.
     pub at: u64,
 }
 

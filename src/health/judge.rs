@@ -5,7 +5,7 @@ use super::{Reason, Waterfall};
 
 /// More headers than this is no answer that a check can read.
 const HEADERS_MAX: usize = 100;
-/// An answer's status line and headers may be so long, in bytes. `edge/probe.js` keeps this much, and more for the body.
+/// The longest status line and headers of an answer, in bytes. `edge/probe.js` keeps this much, and more for the body.
 const HEAD_MAX: usize = 16_384;
 /// Answers that only announce another one (`103 Early Hints`), at most.
 const INTERIM_MAX: usize = 8;
@@ -32,7 +32,7 @@ pub struct Raw {
     pub ended: Ended,
     /// Whether the platform's `fetch()` was used, because the address is closed to sockets.
     pub by_fetch: bool,
-    /// So many bytes came.
+    /// How many bytes came.
     pub received: u64,
     /// The first of them: as they came, or by `fetch()` the status, `Location` and the body.
     pub answer: Vec<u8>,

@@ -5,7 +5,7 @@ use super::judge::{Ended, Judgement, Raw, judge};
 use super::observer::Post;
 use super::{ProbeResult, Reason, Waterfall};
 
-/// A look goes on from one server to the next so often.
+/// How often a look goes on from one server to the next.
 const REDIRECTS_MAX: u32 = 5;
 
 /// A look that is under way.

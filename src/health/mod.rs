@@ -182,7 +182,7 @@ pub mod messages {
     /// An observer's results. [`Record`] → [`Stored`].
     pub const RECORD: &str = "/record";
 
-    /// What an observer saw since it was last heard.
+    /// What an observer saw since its last report.
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Record {
         /// Format version.

@@ -7,11 +7,11 @@ use super::check::{Check, Checks, OBSERVERS, Region};
 pub const WAKE: &str = "/wake";
 /// Asks the keeper to see to its observers: the message is empty, and so is the answer.
 pub const TEND: &str = "/tend";
-/// Names of observers begin so.
+/// The beginning of observers' names.
 const PREFIX: &str = "observer/";
-/// So many results are kept for a keeper that cannot be told; the oldest go first.
+/// How many results are kept while the keeper cannot be reached; the oldest go first.
 const UNTOLD_MAX: usize = 100;
-/// A region's observers begin so many milliseconds after each other.
+/// Time between the first looks of a region's observers, in milliseconds.
 const BEGIN_STEP_MS: u64 = 1_000;
 
 /// One observer of a check.

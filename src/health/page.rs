@@ -20,7 +20,7 @@ const POLICY: &str = concat!(
     "'; script-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 );
 
-/// So many checks are drawn together; the others are drawn when they are chosen.
+/// How many checks are drawn together; the others are drawn when they are chosen.
 const DRAWN_CHECKS: usize = 12;
 
 /// The four moments of a waterfall, as they are called.

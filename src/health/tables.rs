@@ -8,7 +8,7 @@ use super::view::{Status, time};
 #[derive(Default)]
 pub(super) struct Tables {
     html: String,
-    /// So many columns of the table hold texts; numbers follow.
+    /// How many columns of the table hold texts; numbers follow.
     texts: usize,
     /// The columns of the table.
     columns: usize,

@@ -14,23 +14,23 @@ use serde::{Deserialize, Serialize};
 use super::{Evidence, OriginCounts};
 use crate::room::{AdaptiveRange, Limits, Room};
 
-/// The limits are looked at so often, in milliseconds.
+/// Time between two looks at the limits, in milliseconds.
 const STEP_MS: u64 = 2_000;
 /// Judged by the shortest of these times that has [`ENOUGH`] requests, in milliseconds.
 const LOOKS_MS: [u64; 4] = [5_000, 10_000, 20_000, 40_000];
 /// Nothing is judged by a shorter time, in milliseconds.
 const SHORTEST_LOOK_MS: u64 = 4_000;
-/// So many requests tell something.
+/// The fewest requests by which the origin is judged early.
 const ENOUGH: u64 = 20;
 /// Fewer tell nothing, however long it took.
 const LEAST: u64 = 5;
-/// More troubles than this part of all requests: too much to do.
+/// A larger part of failed requests than this: the origin is overloaded.
 const TROUBLES: f64 = 0.02;
-/// One or two troubles may have any reason.
+/// Fewer failed requests than this may have any reason.
 const LEAST_TROUBLES: u64 = 3;
-/// An origin that takes so many times as long as when it has little to do has too much to do.
+/// The factor by which the median must exceed that of an origin with little to do before it counts as overloaded.
 const SLOW_FACTOR: f64 = 3.0;
-/// So much longer is within what networks do, in milliseconds.
+/// Added to that: networks vary by this much, in milliseconds.
 const SLOW_MARGIN_MS: f64 = 30.0;
 /// A cut leaves at most this part of the users who are active.
 const CUT: f64 = 0.96;
@@ -38,7 +38,7 @@ const CUT: f64 = 0.96;
 const DEEP_CUT: f64 = 0.85;
 /// And this one, where it fails, or is [`FAR`] too slow.
 const DEEPEST_CUT: f64 = 0.5;
-/// So many times as slow as it may be.
+/// The factor by which the median must exceed its bound to count as far too slow.
 const FAR: f64 = 2.0;
 /// Of what the origin can do, this much is used.
 const HEADROOM: f64 = 0.97;
@@ -48,11 +48,11 @@ const CORRECTION: f64 = 1.0 / 3.0;
 const SLOW_START: f64 = 0.022_6;
 /// After a cut it grows by this part of what it was cut to each second: what [`CUT`] took off comes back in 20 s.
 const GROWTH: f64 = 0.002;
-/// After so long without another cut it grows faster and faster, in milliseconds.
+/// Time without another cut after which a limit grows faster and faster, in milliseconds.
 const PATIENCE_MS: f64 = 45_000.0;
-/// After a cut, what was asked before it is still under way for so long, in milliseconds.
+/// Time after a cut in which requests from before it may still be in flight, in milliseconds.
 const SETTLE_MS: u64 = 6_000;
-/// A limit is in use when so much of it is; one that is not in use does not grow, since nothing is learned of it.
+/// The part of a limit that must be used for it to count as in use. Only then does it grow: else nothing is learned of it.
 const IN_USE: f64 = 0.9;
 /// What is known of the time that a well origin takes is given up slowly: by this part each second.
 const FORGETTING: f64 = 0.000_5;
@@ -91,7 +91,7 @@ pub struct Adaptive {
 pub struct Use {
     /// Active users.
     pub active: i64,
-    /// Users who enter in a minute, at the rate of lately.
+    /// Users who enter in a minute, at the current rate.
     pub entering: f64,
     /// Somebody waits.
     pub waiting: bool,

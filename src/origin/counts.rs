@@ -59,7 +59,7 @@ pub struct OriginCounts {
 }
 
 impl OriginCounts {
-    /// Counts a request that came back after so many milliseconds.
+    /// Counts a request that ended after `took_ms`, in milliseconds.
     pub fn count(&mut self, reply: Reply, took_ms: u64) {
         match reply {
             Reply::Status(_) => {}

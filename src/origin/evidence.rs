@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use super::OriginCounts;
 
-/// So many seconds are kept.
+/// How many seconds are kept.
 const KEPT_SECONDS: u64 = 64;
 
-/// What was counted lately.
+/// What was counted in the last minute.
 #[derive(Debug, Clone, Default)]
 pub struct Evidence {
     seconds: VecDeque<(u64, OriginCounts)>,

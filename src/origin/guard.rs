@@ -9,27 +9,27 @@
 
 use crate::room::{GuardSettings, GuardStrategy};
 
-/// A run of so many successes lets the window grow by one.
+/// Successes in a row that let the window grow by one.
 const RUN: u32 = 10;
 /// What `basic` takes off its window at each failure.
 const BASIC_STEP: u32 = 10;
 /// A window shrinks to a twentieth below the position that failed: 10 of 200, as in the article, and 1 of 20 or less.
 const STEP: u32 = 20;
-/// Each failure that a shrunk window has not prevented doubles the step, so many times at the most.
+/// Each failure that a shrunk window has not prevented doubles the step, at most this many times.
 const MOST_STRIKES: u32 = 4;
-/// Of so many rounds of the window at most one may be spent above what the origin can do in time.
+/// At most one in this many rounds of the window may be spent above what the origin can do in time.
 const ROUNDS: u32 = 30;
-/// A request in line asks for its turn at least so often, in milliseconds.
+/// Longest interval at which a request in line asks for its turn, in milliseconds.
 pub const ASK_EVERY_MS: u64 = 25;
-/// One that is nearly next asks so often, in milliseconds: until it asks, a place at the origin is free in vain.
+/// The interval of one that is nearly next, in milliseconds: until it asks, a place at the origin is free in vain.
 const NEXT_ASKS_MS: u64 = 4;
-/// Whoever has not asked for so long, in milliseconds, is passed over by those behind.
+/// Whoever has not asked for this time, in milliseconds, is passed over by those behind.
 const PASSED_OVER_MS: u64 = 10 * ASK_EVERY_MS;
-/// What has not been heard of for so long beyond its time has gone, in milliseconds.
+/// A request that has not ended this long after its timeout is forgotten, in milliseconds.
 const MARGIN_MS: u64 = 1_000;
-/// Those who have gone are looked for so often, in milliseconds.
+/// Time between two searches for requests to forget, in milliseconds.
 const SWEEP_MS: u64 = 100;
-/// So many that pass beyond the window are counted at the most.
+/// The most requests beyond the window that are counted.
 const BEYOND: usize = 10_000;
 
 /// A request on its way through the guard. It can cross to JavaScript as a number.
@@ -318,7 +318,7 @@ impl Guard {
             return;
         }
         let waited = one.seen_at.saturating_sub(one.arrived_at);
-        // Whether so many times as long would have been too long.
+        // Whether this multiple of the time would have been too long.
         let times_fits = |times: u64| {
             took.saturating_mul(times) <= self.settings.timeout_ms
                 && waited.saturating_mul(times) <= self.settings.hold_ms

@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 use super::Evidence;
 use crate::room::{Limits, OnUnhealthy, Room};
 
-/// When nearly everything failed for so long, the origin is down, whatever its checks say, in milliseconds.
+/// Time for which nearly everything must fail for the origin to count as down, whatever its checks say, in milliseconds.
 const DOWN_MS: u64 = 10_000;
-/// So many requests must have failed in that time.
+/// The fewest requests in that time by which it is judged.
 const DOWN_REQUESTS: u64 = 10;
 /// Nearly everything: this part of all requests.
 const DOWN_PART: f64 = 0.9;
-/// After so long without a request that failed, somebody new may try it again, in milliseconds.
+/// Time without a failed request after which somebody new may try it again, in milliseconds.
 const TRY_AGAIN_MS: u64 = 15_000;
 /// From the first new user to all that the limits allow, in milliseconds.
 const SLOW_START_MS: u64 = 60_000;
@@ -35,7 +35,7 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// Takes in a check's state: an older word than the one that is known changes nothing. Returns whether it is news.
+    /// Takes in a check's state. One that is older than the known one changes nothing. Returns whether it changed.
     pub fn told(&mut self, room: &Room, check: &str, healthy: bool, at: u64) -> bool {
         if !room.listens_to(check) {
             return false;
@@ -55,7 +55,7 @@ impl Hold {
         true
     }
 
-    /// Looks at the checks and at what passed through the room. Returns whether somebody new must wait or not is news.
+    /// Looks at the checks and at what passed through the room. Returns whether it changed that new users must wait.
     pub fn look(&mut self, room: &Room, evidence: &Evidence, now: u64) -> bool {
         if room.on_unhealthy != OnUnhealthy::Hold {
             return std::mem::take(&mut self.held);
@@ -84,7 +84,7 @@ impl Hold {
 
     /// The checks that say that the origin is unhealthy, and since when.
     pub fn unhealthy_checks(&self, room: &Room) -> impl Iterator<Item = (&str, u64)> {
-        // A check that the owner has taken from the room has nothing to say any more.
+        // A check that the owner has taken from the room does not count any more.
         self.checks
             .iter()
             .filter(|(name, healthy, _)| !healthy && room.listens_to(name))

@@ -1,7 +1,7 @@
 //! The origin, as the room sees it by passing requests on.
 //!
 //! - [`Guard`]: the window of requests that one worker has at the origin or in line for it. It learns from how they
-//!   end: a time-out or an overload answer shrinks it, answers in good time let it grow.
+//!   end: a timeout or an overload answer shrinks it, answers in good time let it grow.
 //! - [`OriginMonitor`]: what one worker does with a request to the origin, and what it counts.
 //! - [`OriginCounts`]: what a worker, a colo, the room has seen. They travel with the reports.
 //! - [`Evidence`], [`Adaptive`]: what Global makes of them: limits that follow the origin.

@@ -3,11 +3,11 @@
 use super::{Arrival, Guard, GuardSettings, GuardStrategy, OriginCounts, Passage, Reply, Turn};
 use crate::room::{Room, WhenFull};
 
-/// Where no guard is set, a request that has not come back after so long is no longer counted, in milliseconds: the
+/// Without a guard, a request that has not ended after this time is no longer counted, in milliseconds: the
 /// platform itself gives an origin 100 seconds.
 const LONGEST_MS: u64 = 100_000;
 
-/// A visitor who waited for this part of the guard's time-out has waited long: up to it windows grow.
+/// A visitor who waited for this part of the guard's timeout has waited long: up to it windows grow.
 const LONG_PART: u64 = 4;
 
 /// What one worker has at the origin of one room.
@@ -91,7 +91,7 @@ impl OriginMonitor {
         self.timeout_ms
     }
 
-    /// A request came back after so many milliseconds. Returns whether the room must hear of it soon.
+    /// A request ended after `took_ms`, in milliseconds. Returns whether it must be reported soon.
     pub fn came_back(&mut self, passage: Passage, reply: Reply, took_ms: u64, now: u64) -> bool {
         // Whoever leaves soon has changed their mind; whoever waited long has not been served in time.
         let too_long = self.timeout_ms.is_some_and(|timeout| took_ms >= timeout / LONG_PART);

@@ -10,7 +10,7 @@ use super::draw_id;
 
 /// The shortest key, in bytes: as long as the hash (RFC 7518, section 3.2).
 pub const MIN_ADMISSION_KEY: usize = 32;
-/// It is good for so many seconds: the way to the origin, and clocks that differ.
+/// How long it is good, in seconds: the way to the origin, and clocks that differ.
 const GOOD_FOR_SECONDS: u64 = 120;
 /// `{"alg":"HS256","typ":"JWT"}`, the same for all.
 const PROTECTED: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9";
