@@ -25,7 +25,7 @@ pub struct GuardSettings {
     /// How many requests one worker has at the origin at once; the others in the window stand in line. `None`: as many
     /// as the window lets, and nobody stands in line; `newest_first`, which has no window, then takes `min`.
     pub at_once: Option<u32>,
-    /// An answer whose first byte comes later is a time-out, in milliseconds from when the request was sent.
+    /// An answer whose first byte comes later is a timeout, in milliseconds from when the request was sent.
     pub timeout_ms: u64,
     /// How long a request may stand in line, in milliseconds.
     pub hold_ms: u64,
