@@ -1,11 +1,11 @@
-//! Who has come from which address lately: where the owner wants it, of those who come from one without a ticket only
-//! one a minute may enter at once, or is counted among those who wait. The others are when they bring their ticket back.
+//! One place per address, where the owner wants it: of those who come from one address without a ticket, one a minute may
+//! enter at once or is counted among those who wait. The others are counted when they bring their ticket back.
 
 use super::{NumberAsk, Remembered};
 
-/// For so long it is nobody else's turn, in milliseconds.
+/// How long a turn lasts, in milliseconds.
 const PAUSE_MS: u64 = 60_000;
-/// At most so many addresses are remembered, twice. Beyond that the oldest are forgotten.
+/// The most addresses remembered per generation, of two. Beyond that the oldest are forgotten.
 const REMEMBERED: usize = 50_000;
 
 /// Addresses of newcomers, each with the ticket id of the one whose turn it is. 0 is no address: nobody is held to it.

@@ -1,17 +1,17 @@
 //! One call for many visitors: the asks of a worker, gathered for 20 ms.
 //!
-//! In a Worker no request may await another request's promise. So one request leads, calls for all who wait at the
-//! desk and lays their answers down; the others look by timers of their own. A leader that vanishes is replaced.
+//! In a Worker no request may await another request's promise. So one request leads, calls for all who wait and stores
+//! their answers; the others look by timers of their own. A leader that vanishes is replaced.
 
 use litemap::LiteMap;
 
-/// Two calls are at least so far apart.
+/// The shortest time between two calls, in milliseconds.
 const PACE_MS: u64 = 20;
-/// A call carries at most so many asks.
+/// The most asks of one call.
 const BATCH: usize = 500;
-/// Answers that nobody has fetched for so long are thrown away: their visitors have gone.
+/// TTL of answers that nobody fetches, in milliseconds: their visitors have gone.
 const FORGOTTEN_MS: u64 = 5_000;
-/// At most so many asks may be at the desk; one more is turned away and its visitor falls back.
+/// The most asks that may wait; one more is turned away and its visitor falls back.
 const CAPACITY: usize = 10_000;
 
 /// What a visitor's request does next.
@@ -19,13 +19,13 @@ const CAPACITY: usize = 10_000;
 pub enum Turn<A, R> {
     /// The answer is there; `None`: the call failed.
     Done(Option<R>),
-    /// Lead: call with these asks and lay the answers down under this call number.
+    /// Lead: call with these asks, and store the answers under this call number.
     Lead(u64, Vec<(u64, A)>),
     /// Look again in a few milliseconds.
     Later,
 }
 
-/// The desk of one worker for one object.
+/// What one worker asks of one object.
 #[derive(Debug)]
 pub struct Batcher<A, R> {
     next: u64,
@@ -37,7 +37,7 @@ pub struct Batcher<A, R> {
 }
 
 impl<A: Clone, R: Clone> Batcher<A, R> {
-    /// An empty desk. A leader that has not come back after `replace_after_ms` is replaced.
+    /// An empty batcher. A leader that has not come back after `replace_after_ms` is replaced.
     pub fn new(replace_after_ms: u64) -> Self {
         Self {
             next: 1,
@@ -49,7 +49,7 @@ impl<A: Clone, R: Clone> Batcher<A, R> {
         }
     }
 
-    /// Lays an ask down and returns its place; `None` when the desk is full.
+    /// Adds an ask and returns its place; `None` when the batcher is full.
     pub fn join(&mut self, ask: A) -> Option<u64> {
         if self.waiting.len() >= CAPACITY {
             return None;
@@ -78,7 +78,7 @@ impl<A: Clone, R: Clone> Batcher<A, R> {
         Turn::Lead(call, batch)
     }
 
-    /// The answer that was laid down for a place, if there is one; `None` in it: the call failed.
+    /// The answer for a place, if there is one; `None` in it: the call failed.
     pub fn answer(&mut self, place: u64) -> Option<Option<R>> {
         self.answers.remove(&place).map(|(_, answer)| answer)
     }
@@ -88,7 +88,7 @@ impl<A: Clone, R: Clone> Batcher<A, R> {
         self.waiting.iter().any(|(waiting, _)| *waiting == place)
     }
 
-    /// Lays down what came of a call: the answers in the order of its asks, or `None` when it failed.
+    /// Stores what came of a call: the answers in the order of its asks, or `None` when it failed.
     pub fn finish(&mut self, call: u64, answers: Option<Vec<R>>, now: u64) {
         self.answers.retain(|_, (since, _)| now < *since + FORGOTTEN_MS);
         let Some((_, batch)) = self.calls.remove(&call) else { return };

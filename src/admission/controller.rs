@@ -9,21 +9,21 @@ use crate::room::{OnError, QueueingMethod, Room, SlotStrategy};
 use crate::steering::Overrides;
 use crate::ticket::Standing;
 
-/// A worker's clock may be so far ahead of what the state key says the time is; the rest is the way here.
+/// How far a worker's clock may be ahead of the state key's time, in milliseconds; the rest is the way here.
 const CLOCK_AHEAD_MS: u64 = 500;
 
 /// A state key younger than this is not looked for anywhere else, in milliseconds.
 const FRESH_MS: u64 = 2_000;
-/// A newer state key is looked for so often, in the cache and at the data center, in milliseconds.
+/// Refresh interval of the state key, in the cache and at the data center, in milliseconds.
 const LOOK_MS: u64 = 1_000;
 
-/// A calm room's state tells a wait for so long, in milliseconds.
+/// How long a calm room's state may tell a wait, in milliseconds.
 const TELLS_MS: u64 = 4_000;
-/// What the data center has not said for so long may have changed: an operator may have, in milliseconds.
+/// TTL of what the data center said, in milliseconds: an operator may have changed the room since.
 const REFRESH_MS: u64 = 2_000;
 /// The same where only users come who are in, in milliseconds.
 const BACKGROUND_REFRESH_MS: u64 = 10_000;
-/// After a question that the data center did not answer it is left alone for so long, in milliseconds.
+/// Backoff after a refresh that the data center did not answer, in milliseconds.
 const BACKOFF_MS: u64 = 5_000;
 
 /// Which object to ask.
@@ -44,7 +44,7 @@ pub enum Step {
     Enter {
         /// The minute to book it to.
         minute: u32,
-        /// Whether there is a number or ticket for it; not so for fallback admissions.
+        /// Whether there is a number or permit for it; not so for fallback admissions.
         numbered: bool,
     },
     /// The visitor waits.
@@ -62,7 +62,7 @@ pub struct AdmissionController {
     cache_read_at: u64,
     refresh_begun_at: u64,
     backoff_until: u64,
-    /// A question to the data center is under way.
+    /// A refresh from the data center is in flight.
     refreshing: bool,
     counter_hint: Hint,
     anywhere_hint: Hint,
@@ -115,8 +115,8 @@ impl AdmissionController {
         asks
     }
 
-    /// Whether to ask the data center what is new, because it has not told for so long: an operator may have changed the
-    /// room. Who asks must call, and say what came of it: [`AdmissionController::end_refresh`].
+    /// Whether to refresh the state from the data center, because it is too old: an operator may have changed the room. The
+    /// caller must call, and say what came of it: [`AdmissionController::end_refresh`].
     pub fn begin_refresh(&mut self, now: u64) -> bool {
         let asks = self.is_refresh_due(now);
         if asks {
@@ -126,24 +126,24 @@ impl AdmissionController {
         asks
     }
 
-    /// Whether somebody else's question is under way that has not lasted for so many milliseconds yet.
+    /// Whether somebody else's refresh is in flight that is younger than `patience_ms`.
     pub fn is_refreshing(&self, patience_ms: u64, now: u64) -> bool {
         self.refreshing && now < self.refresh_begun_at + patience_ms
     }
 
-    /// The same for those who are in: what may have changed concerns them little.
+    /// The same for active users: what may have changed concerns them little.
     pub fn begin_background_refresh(&mut self, now: u64) -> bool {
         let old = self.state.as_ref().is_none_or(|state| now >= state.received_at + BACKGROUND_REFRESH_MS);
         old && self.begin_refresh(now)
     }
 
-    /// Whether it is time to.
+    /// Whether the state is old enough to be refreshed.
     pub fn is_refresh_due(&self, now: u64) -> bool {
         let old = self.state.as_ref().is_none_or(|state| now >= state.received_at + REFRESH_MS);
         old && now >= (self.refresh_begun_at + LOOK_MS).max(self.backoff_until)
     }
 
-    /// Whether the data center has answered a question at `now`.
+    /// Ends a refresh at `now`: whether the data center has answered.
     pub fn end_refresh(&mut self, answered: bool, now: u64) {
         self.refreshing = false;
         self.backoff_until = if answered { 0 } else { now + BACKOFF_MS };
@@ -271,12 +271,12 @@ impl AdmissionController {
         }
     }
 
-    /// Whether to call the Counter for tickets of this worker's own, though nobody waits for them.
+    /// Whether to call the Counter for permits of this worker's own, though nobody waits for them.
     pub fn refill(&mut self, room: &Room, now: u64) -> bool {
         room.slot_strategy == SlotStrategy::Leases && self.stock.refill(now)
     }
 
-    /// What a call to the Counter says of this worker's own tickets.
+    /// What a call to the Counter says of this worker's own permits.
     pub fn loan_ask(&mut self, worker: u64, now: u64) -> LoanAsk {
         self.stock.ask(worker, now)
     }

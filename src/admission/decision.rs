@@ -8,14 +8,14 @@ use crate::ticket::Standing;
 const FRESH_MS: u64 = 6_000;
 /// A state key older than this is no state at all.
 const USABLE_MS: u64 = 30_000;
-/// Fallback goes by an old state for so long: three minutes of a quarter each never fill more than was free.
+/// How long fallback goes by an old state, in milliseconds: three minutes of a quarter each never fill more than was free.
 const FALLBACK_USABLE_MS: u64 = 180_000;
 /// The part of the free slots that all workers together may fill on their own while the objects do not answer:
 /// the objects may be giving numbers to others at the same time.
 const FALLBACK_PART: i64 = 4;
 
-/// While people wait and Global says so, a worker that gets no answer lets nobody in for so long, in milliseconds: it
-/// may be the only one.
+/// While people wait and Global's states are fresh, a worker that gets no answer lets nobody in for this time, in
+/// milliseconds: it may be the only one.
 const GIVEN_TO_OTHERS_MS: u64 = 30_000;
 
 /// The same where nobody waits: by then it is no crowd any more that makes the objects slow.
@@ -46,7 +46,7 @@ pub struct Ask {
     /// The minute for which the limits hold, by the worker's clock.
     pub minute: u32,
     /// Numbers of the minute that this visitor may reach, before the division into shares; under `leases`, less than
-    /// zero, by how many tickets must be left to others. `i64::MAX` when the worker's state is too old to say.
+    /// zero, by how many permits must be left to others. `i64::MAX` when the worker's state is too old to say.
     pub limit: i64,
     /// How many of `limit` numbers the colo owns; 0: ask Anywhere at once. Under `leases` always 1.
     pub colo_slots: i64,
@@ -61,7 +61,7 @@ pub struct Hint {
 }
 
 impl Hint {
-    /// Remembers that `limit` was refused in a minute, for so many milliseconds.
+    /// Remembers that `limit` was refused in a minute, for `wait_ms` milliseconds.
     pub fn remember(&mut self, minute: u32, limit: i64, wait_ms: u32, now: u64) {
         let stale = self.minute != minute || now >= self.until;
         // Limits are compared, not times: an older bucket has a larger one and must get past a younger one's refusal.

@@ -12,12 +12,11 @@ use super::{Clocked, StateKey, minute_of, start_of};
 use crate::room::{QueueingMethod, Room};
 use crate::ticket::Standing;
 
-/// Of those for whom a slot is expected in a round, so many times as many may ask: some have left, and two may want
-/// the same slot.
+/// How many may ask for each slot that is expected in a round: some have left, and two may want the same slot.
 const TIMES: f64 = 4.0;
-/// Slots that are free already should be taken within so many milliseconds, not within a whole round.
+/// Slots that are free already should be taken within this time, in milliseconds, not within a whole round.
 const FREE_WITHIN_MS: f64 = 1_000.0;
-/// So many may ask besides: of few, chance could leave nobody.
+/// How many may ask besides: of few, chance could leave nobody.
 const A_FEW: f64 = 2.0;
 /// A state that is older says nothing of what is free, in milliseconds.
 const FRESH_MS: u64 = 30_000;

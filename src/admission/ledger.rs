@@ -6,7 +6,7 @@ use super::{HINT_MS, Remembered, minute_of};
 
 /// How long a given number is remembered for its ticket, so that a retry is not counted again.
 const REMEMBERED_MS: u64 = 120_000;
-/// Numbers are counted in windows of so many milliseconds: two together hold every burst that storage may have missed.
+/// The window in which numbers are counted, in milliseconds: two together hold every burst that storage may have missed.
 const WINDOW_MS: u64 = 2_000;
 /// How many tickets are remembered per generation: 100,000 admissions in the worst two minutes, about 5 MB.
 const REMEMBERED_TICKETS: usize = 50_000;
@@ -29,8 +29,8 @@ pub struct NumberAsk {
 }
 
 impl NumberAsk {
-    /// The answer without a number, whatever is left. It is believed for so many milliseconds; 0: not at all, for it says
-    /// nothing of numbers.
+    /// The answer without a number, whatever is left. `wait_ms` is its TTL in milliseconds; 0: none, for it says nothing of
+    /// numbers.
     pub fn refused(&self, wait_ms: u32) -> Outcome {
         Outcome::Refused { minute: self.minute, limit: self.limit, wait_ms }
     }
@@ -114,7 +114,7 @@ pub struct SavedLedger {
     pub previous: Option<u64>,
     /// Whether it was written after the last number: nothing was given since, unless the object broke down later.
     pub settled: bool,
-    /// The most numbers given within four seconds lately.
+    /// The most numbers given within four seconds, in recent windows.
     pub peak: u64,
 }
 

@@ -10,7 +10,7 @@ use crate::room::{Limits, QueueingMethod, Room};
 use crate::steering::Overrides;
 use crate::wire::nested;
 
-/// Expiries are foreseen for so long. A session that seems to end may have been renewed since the state was made:
+/// How far ahead expiries are foreseen, in milliseconds. A session that seems to end may have been renewed since:
 /// who is to be let in for it must be judged by a newer state.
 const FORESIGHT_MS: u64 = 500;
 
@@ -43,13 +43,13 @@ pub struct StateKey {
     pub unnumbered: i64,
     /// Numbers of the minute before that may have been given and are not among `active` yet.
     pub carry: i64,
-    /// Users admitted per ten minutes, at the rate of lately.
+    /// Users admitted per ten minutes, at the current rate.
     pub entering: u32,
     /// Waiting users by bucket, oldest first.
     pub waiting: Vec<(u32, u32)>,
     /// Who owns the numbers of this minute and of the next, where that is settled already.
     pub shares: Vec<MinuteShares>,
-    /// Part of the new traffic that this colo brought lately, in millionths.
+    /// Part of the new traffic that this colo brought, in millionths.
     pub colo_ratio: u32,
     /// The part that no colo brought, in millionths.
     pub anywhere_ratio: u32,
@@ -201,17 +201,17 @@ impl StateKey {
         }
     }
 
-    /// How many tickets may be used in a minute in all by now, for the pool of `leases`.
+    /// How many permits may be used in a minute in all by now, for the pool of `leases`.
     pub fn may_enter(&self, room: &Room, minute: u32, now: u64) -> i64 {
         self.paced(room, minute, now) - self.unnumbered_of(minute)
     }
 
-    /// Users admitted without a ticket in one of the last minutes.
+    /// Users admitted without a permit in one of the last minutes.
     pub fn unnumbered_of(&self, minute: u32) -> i64 {
         self.recent.iter().find(|(of, ..)| *of == minute).map_or(0, |(_, _, users)| *users)
     }
 
-    /// Users admitted with a ticket of one of the last minutes.
+    /// Users admitted with a permit of one of the last minutes.
     pub fn admitted_of(&self, minute: u32) -> i64 {
         self.recent.iter().find(|(of, ..)| *of == minute).map_or(0, |(_, users, _)| *users)
     }
@@ -273,7 +273,7 @@ impl StateKey {
         next_polls.max(ahead - freeing).max(ahead.min(2))
     }
 
-    /// The part of `slots` that is this colo's by its traffic of lately, and the part that is Anywhere's.
+    /// The part of `slots` that is this colo's by its recent traffic, and the part that is Anywhere's.
     pub fn split_by_traffic(&self, slots: i64) -> (i64, i64) {
         let part = |millionths: u32| share_of_slots(slots, f64::from(millionths) / 1e6);
         (part(self.colo_ratio), part(self.anywhere_ratio))

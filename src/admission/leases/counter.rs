@@ -1,4 +1,4 @@
-//! The Counter object under leases: a colo's small stock of tickets, and one call at a time to the pool for all who ask.
+//! The Counter object under leases: a colo's small stock of permits, and one call at a time to the pool for all who ask.
 
 use std::collections::VecDeque;
 
@@ -8,35 +8,35 @@ use super::super::{Hint, NumberAsk, Outcome, Remembered, minute_of};
 use super::rate::Rate;
 use super::{Group, LeaseAnswer, LeaseAsk, Lent, Level, LoanAsk, RATE_MS, minute_of_entry};
 
-/// How long a given ticket is remembered for its visitor, so that a retry is not counted again.
+/// How long a permit is remembered for its visitor, so that a retry is not counted again.
 const REMEMBERED_MS: u64 = 120_000;
 /// How many visitors are remembered per generation.
 const REMEMBERED_TICKETS: usize = 50_000;
-/// More is leased when the stock falls below what so many milliseconds need.
+/// More is leased when the stock falls below the need of this time, in milliseconds.
 const LOW_MS: u64 = 300;
-/// The stock is laid in by the use of about so long, in milliseconds: by less, one visitor of a small colo would seem to
-/// be the first of many.
+/// The size of the stock follows the use of about this time, in milliseconds. By a shorter one, one visitor of a small
+/// colo would seem to be the first of many.
 const USES_OVER_MS: u64 = 60_000;
 /// The same where visitors come fast, in milliseconds: a crowd must not be taken for the few of the last minute.
 const FAST_USES_OVER_MS: u64 = 2_000;
-/// At least so many tickets used within that time are fast.
+/// The fewest permits used within that time that count as fast.
 const FAST: u64 = 60;
 /// What a full stock lasts before the pool has said for how long one may be held, in milliseconds.
 const FULL_MS: u64 = 20_000;
-/// A call carries at most so many visitors; the others wait for the next one.
+/// The most visitors of one call; the others wait for the next one.
 const BATCH: usize = 5_000;
-/// A call that has neither an answer nor a failure after so long is given up, in milliseconds.
+/// A call that has neither an answer nor a failure after this time is given up, in milliseconds.
 const LOST_MS: u64 = 5_000;
 /// Minutes of use that are told.
 const TOLD_MINUTES: u32 = 3;
-/// A worker tells within so long after a loan's end what it has used of it, if anybody comes to it at all.
+/// Time after a loan's end within which a worker tells what it has used of it, if anybody comes to it at all.
 const TOLD_WITHIN_MS: u64 = 60_000;
-/// What may be used while the pool is silent is good for so long after its last answer, in milliseconds.
+/// How long after the pool's last answer its spare permits may be used, in milliseconds.
 const SPARE_MS: u64 = 60_000;
 /// A lease that ends is not used in its last moments: the pool's end of it comes earlier by the way there.
 const END_MARGIN_MS: u64 = 250;
 
-/// Tickets on loan to a worker.
+/// Permits on loan to a worker.
 #[derive(Debug, Clone, Copy)]
 struct Loan {
     number: u64,
@@ -54,7 +54,7 @@ struct Flight {
     groups: Vec<Group>,
 }
 
-/// A colo's tickets. Visitors who ask get one from the stock, or wait at the Counter for its next call to the pool.
+/// A colo's permits. Visitors who ask get one from the stock, or wait at the Counter for its next call to the pool.
 #[derive(Debug, Clone)]
 pub struct LeaseCounter {
     epoch: u64,
@@ -78,9 +78,9 @@ pub struct LeaseCounter {
     fast_uses: Rate,
     hint: Hint,
     level: Level,
-    /// Tickets that workers wanted and did not get.
+    /// Permits that workers wanted and did not get.
     unmet: u32,
-    /// Tickets for the time that the pool does not answer, and until when.
+    /// Permits for the time that the pool does not answer, and until when.
     spare: u32,
     spare_until: u64,
     /// The last call was not answered.
@@ -125,7 +125,7 @@ impl LeaseCounter {
         }
     }
 
-    /// The minute by the pool's clock, as far as it is known: it decides which minute a ticket counts for.
+    /// The minute by the pool's clock, as far as it is known: it decides which minute a permit counts for.
     fn minute(&self, now: u64) -> u32 {
         let (pool, own) = self.clocks.unwrap_or((now, now));
         minute_of(pool + now.saturating_sub(own))
@@ -145,7 +145,7 @@ impl LeaseCounter {
         }
     }
 
-    /// The ticket that a visitor has been given already, by another of several requests or before a retry.
+    /// The permit that a visitor has been given already, by another of several requests or before a retry.
     fn held_by(&self, id: u64, minute: u32) -> Option<Outcome> {
         let given = self.holders.get(id).filter(|given| given + 1 >= minute)?;
         Some(Outcome::Given { minute: given, number: 0 })
@@ -181,7 +181,7 @@ impl LeaseCounter {
         self.fast_uses.count(u64::from(tickets), now);
     }
 
-    /// How many tickets some milliseconds need, at the rate of lately.
+    /// How many permits are used in some milliseconds, at the current rate.
     fn used_in(&self, milliseconds: u64, now: u64) -> u64 {
         let is_fast = self.fast_uses.in_ms(FAST_USES_OVER_MS, now) >= FAST;
         let fast = if is_fast { self.fast_uses.in_ms(milliseconds, now) } else { 0 };
@@ -282,7 +282,7 @@ impl LeaseCounter {
         }
         let mut asks: Vec<(u64, NumberAsk)> = self.waiting.drain(..self.waiting.len().min(BATCH)).collect();
         asks.sort_by_key(|(_, ask)| (ask.bucket, !ask.waits, ask.id));
-        // Several requests of one visitor ask for one ticket.
+        // Several requests of one visitor ask for one permit.
         let mut twins = Vec::new();
         let mut last = None;
         asks.retain(|(place, ask)| {
@@ -347,7 +347,7 @@ impl LeaseCounter {
         self.silent = false;
         (self.spare, self.spare_until) = (answer.spare, now + SPARE_MS);
         self.heard = answer.sequence;
-        // The pool's clock is not ahead of this. A ticket of the stock that is used at the edge of a minute counts for
+        // The pool's clock is not ahead of this. A permit of the stock that is used at the edge of a minute counts for
         // the later one: in both it was kept free.
         self.clocks = Some((answer.now + now.saturating_sub(flight.sent_at), now));
         self.level = answer.level;
@@ -365,7 +365,7 @@ impl LeaseCounter {
                 let Some((place, ask)) = asks.next() else { break };
                 if index < *given {
                     if let Some(outcome) = self.held_by(ask.id, minute) {
-                        // An earlier request of the same visitor was answered meanwhile: this ticket is to spare.
+                        // An earlier request of the same visitor was answered meanwhile: this permit is to spare.
                         self.done.push((place, outcome));
                         self.stock += 1;
                     } else {

@@ -1,12 +1,12 @@
-//! `leases`: no number belongs to a colo beforehand. One pool (the Anywhere object) knows every ticket that is out,
+//! `leases`: no number belongs to a colo beforehand. One pool (the Anywhere object) knows every permit that is out,
 //! and colos lease small stocks from it, ahead of need.
 //!
 //! Three rules carry it:
-//! - A ticket is *held* by a colo until it is used, then *used* in a minute until Global counts its visitor, and each
-//!   stands for one slot in both states. So what is free is the room less its active users less those tickets, however
+//! - A permit is *held* by a colo until it is used, then *used* in a minute until Global counts its visitor, and each
+//!   stands for one slot in both states. So what is free is the room less its active users less those permits, however
 //!   old the reports are: staleness costs idle slots, never overshoot.
 //! - What a colo holds and has used it tells in absolute counts with every call, and each call says which answer came
-//!   last. So lost, late and doubled messages change nothing: what was not heard was not given.
+//!   last. So lost, late and doubled messages change nothing: an answer that did not arrive gave nothing.
 //! - A lease ends by itself. A colo that falls silent keeps nothing, a stock that nobody uses comes back.
 
 mod counter;
@@ -23,19 +23,19 @@ use serde::{Deserialize, Serialize};
 use super::minute_of;
 use crate::room::{Limits, Room};
 
-/// A ticket has reached its visitor so long after it was given, in milliseconds. It counts for the minute of that time: at
-/// the edge of a minute it would else enter in one whose tickets are all given.
+/// Time from giving a permit until it has reached its visitor, in milliseconds. It counts for the minute of that moment:
+/// at the edge of a minute its visitor could else enter in one whose permits are all given.
 const REACHES_MS: u64 = 150;
 
-/// Rates are told per so many milliseconds: ten minutes, for colos with few visitors.
+/// The time that rates are told for, in milliseconds: ten minutes, for colos with few visitors.
 const RATE_MS: u64 = 600_000;
 
-/// The minute that a ticket counts for which the pool gives to a visitor at a time by its clock.
+/// The minute that a permit counts for which the pool gives to a visitor at a time by its clock.
 fn minute_of_entry(given_at: u64) -> u32 {
     minute_of(given_at + REACHES_MS)
 }
 
-/// Visitors of one bucket who ask for tickets.
+/// Visitors of one bucket who ask for permits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
     /// Their bucket.
@@ -46,7 +46,7 @@ pub struct Group {
     pub visitors: u32,
 }
 
-/// A Counter's call to the pool: who asks, and where its tickets are.
+/// A Counter's call to the pool: who asks, and where its permits are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaseAsk {
     /// Drawn at random when the Counter started. Another one: the stock of the earlier start is lost.
@@ -57,15 +57,15 @@ pub struct LeaseAsk {
     pub heard: u64,
     /// Who asks, oldest bucket first.
     pub groups: Vec<Group>,
-    /// Tickets held: in stock here and on loan to workers.
+    /// Permits held: in stock here and on loan to workers.
     pub held: u32,
     /// For how many milliseconds the longest loan goes on; 0: nothing is on loan.
     pub lent_ms: u32,
-    /// Tickets used so far of this start, by minute (of the pool's clock), the last minutes only.
+    /// Permits used so far of this start, by minute (of the pool's clock), the last minutes only.
     pub used: Vec<(u32, u64)>,
-    /// Tickets wanted for the stock.
+    /// Permits wanted for the stock.
     pub want: u32,
-    /// Tickets used per ten minutes lately.
+    /// Permits used per ten minutes, at the current rate.
     pub rate: u32,
 }
 
@@ -78,21 +78,21 @@ pub struct LeaseAnswer {
     pub sequence: u64,
     /// The pool's clock, in milliseconds since the epoch.
     pub now: u64,
-    /// Per group: tickets given, and what a visitor of it must leave untouched for those ahead.
+    /// Per group: permits given, and what a visitor of it must leave untouched for those ahead.
     pub given: Vec<(u32, u32)>,
-    /// Tickets for the stock.
+    /// Permits for the stock.
     pub extra: u32,
     /// The most that the colo may hold from now on: what is beyond goes back.
     pub most: u32,
     /// How long the stock (all of it) may be used from now on, in milliseconds.
     pub hold_ms: u32,
-    /// How long to wait before the next call, in milliseconds: the pool serves so many colos.
+    /// How long to wait before the next call, in milliseconds: the pool serves many colos.
     pub pace_ms: u32,
     /// How full the room is.
     pub level: Level,
     /// How long it takes until those who were refused may be given something, in milliseconds.
     pub wait_ms: u32,
-    /// Tickets that the colo may use besides if the pool does not answer its next calls.
+    /// Permits that the colo may use besides if the pool does not answer its next calls.
     pub spare: u32,
 }
 
@@ -112,8 +112,8 @@ pub enum Level {
 const CALM_FROM: u64 = 200;
 
 impl Level {
-    /// The level of a room of `leases` with such limits in force, so many active users, `entering` per ten minutes. A room
-    /// that follows its origin is never calm: what it must hear and say cannot wait for half a minute.
+    /// The level of a room of `leases` by the limits in force, its active users, and `entering` per ten minutes. A room
+    /// that follows its origin is never calm: reports cannot wait for half a minute there.
     pub fn of(room: &Room, limits: Limits, active: i64, entering: u64, nobody_waits: bool) -> Self {
         let half_full = active * 2 > i64::from(limits.total_active_users)
             || entering * 2 > u64::from(limits.new_users_per_minute) * 10;

@@ -1,4 +1,4 @@
-//! The Anywhere object under leases: the pool of tickets.
+//! The Anywhere object under leases: the pool of permits.
 
 use std::collections::VecDeque;
 
@@ -13,9 +13,9 @@ use super::{Group, LeaseAnswer, LeaseAsk, Level, RATE_MS, minute_of_entry};
 use crate::room::{RateWindow, Room};
 use crate::steering::Overrides;
 
-/// After a breakdown it assumes that tickets were given for so long at the latest rate, in milliseconds.
+/// After a breakdown it assumes that permits were given for this time at the latest rate, in milliseconds.
 const ASSUMED_MS: i64 = 4_000;
-/// A state older than this is renewed in the background while tickets are asked for.
+/// A state older than this is renewed in the background while permits are asked for.
 const RENEW_MS: u64 = 100;
 /// A state older than this is renewed before anyone is judged by it, if it can be had.
 const TOO_OLD_MS: u64 = 500;
@@ -25,42 +25,43 @@ const UNUSABLE_MS: u64 = 5_000;
 const ON_THE_WAY_MS: u64 = 3_000;
 /// Minutes of use that are kept.
 const KEPT_MINUTES: u32 = 4;
-/// A use stays booked for so long, in seconds, and until the end of that second.
+/// How long a use stays booked, in seconds, and until the end of that second.
 const WINDOW_SECONDS: u32 = 60;
-/// At most so many colos are known; one more is served without a stock.
+/// The most colos that are known; one more is served without a stock.
 pub const MAX_LESSEES: usize = 1_000;
-/// A colo is active for so long after its last call.
+/// How long a colo counts as active after its last call, in milliseconds.
 const ACTIVE_MS: u64 = 5_000;
-/// So far apart are calls on average, all colos together, in microseconds, where they come fast.
+/// The mean time between calls of all colos together where they come fast, in microseconds.
 const PACE_MICROS: u64 = 2_000;
 /// No colo waits longer than this for its turn, in milliseconds: its visitors' calls have deadlines.
 const LONGEST_PACE_MS: u64 = 250;
-/// From so many calls per second on they are asked to come slower; fully at twice as many.
+/// From this many calls per second on, colos are asked to come slower; fully at twice as many.
 const PACED_FROM: u64 = 200;
-/// A lease lasts at least so long, in milliseconds.
+/// The shortest lease, in milliseconds.
 const SHORTEST_MS: u64 = 1_000;
-/// Of a stock of up to [`STOCK_PART`] it lasts at most so long.
+/// The longest lease of a stock of up to [`STOCK_PART`], in milliseconds.
 const LONG_MS: u64 = 60_000;
-/// Of a stock of up to [`LONG_STOCK_PART`] it lasts at most so long.
+/// The longest lease of a stock of up to [`LONG_STOCK_PART`], in milliseconds.
 const LONGEST_MS: u64 = 300_000;
-/// The pool counts a lease for so long after its end: the answer was on the way, the use is told with the next call.
+/// How long the pool counts a lease after its end, in milliseconds: the answer was on the way, and the use is told with
+/// the next call.
 const LEASE_GRACE_MS: u64 = 2_000;
 /// The part of what is left that may lie in stocks at a time.
 const STOCK_PART: i64 = 4;
 /// The part that may lie there for long.
 const LONG_STOCK_PART: i64 = 16;
-/// The part of what is left, in quarters, that colos may use together if the pool falls silent: after what is used in so
-/// many milliseconds at the rate of lately, by which time the room's state would tell of it.
+/// The part of what is left, in quarters, that colos may use together if the pool falls silent, less what is used in
+/// [`SPARE_AFTER_MS`] at the current rate: by then the room's state tells of it.
 const SPARE_QUARTERS: i64 = 3;
-/// See [`SPARE_QUARTERS`].
+/// See [`SPARE_QUARTERS`], in milliseconds.
 const SPARE_AFTER_MS: i64 = 10_000;
-/// A refusal holds for so long at least, in milliseconds.
+/// The shortest time for which a refusal holds, in milliseconds.
 const SHORTEST_WAIT_MS: u32 = 100;
-/// A session that was renewed in its last moment is held until the state is newer than that by so much.
+/// A session that was renewed in its last moment is held until the state is newer than that by this time, in milliseconds.
 const HELD_SESSION_MS: u64 = 6_000;
-/// At most so many sessions are held apart.
+/// The most sessions that are held one by one.
 const MAX_HELD_SESSIONS: usize = 10_000;
-/// How long a ticket that was given here is remembered for its visitor.
+/// How long a permit that was given here is remembered for its visitor, in milliseconds.
 const REMEMBERED_MS: u64 = 120_000;
 const REMEMBERED_TICKETS: usize = 10_000;
 
@@ -73,13 +74,13 @@ fn second_of(now: u64) -> u32 {
 struct Lessee {
     epoch: u64,
     sequence: u64,
-    /// Tickets held, as it said.
+    /// Permits held, as it said.
     held: u32,
     /// Until when, by the pool's clock.
     until: u64,
-    /// Tickets used, by minute, as it said.
+    /// Permits used, by minute, as it said.
     used: Vec<(u32, u64)>,
-    /// Given with the last answer, which may not have been heard: the minute, to visitors, for the stock.
+    /// Given with the last answer, which may not have arrived: the minute, to visitors, for the stock.
     unheard: (u32, u32, u32),
     rate: u32,
     called_at: u64,
@@ -108,26 +109,26 @@ pub struct SavedPool {
     pub v: u8,
     lessees: Vec<(String, Lessee)>,
     ended: Vec<(u32, i64)>,
-    /// Tickets used per ten minutes lately.
+    /// Permits used per ten minutes, at the current rate.
     rate: u32,
-    /// Whether it was written after the last ticket.
+    /// Whether it was written after the last permit.
     settled: bool,
     /// See [`Pool::booked`].
     booked: Option<Vec<(u32, i64)>>,
 }
 
-/// The pool: every ticket that is out, and what the room has left.
+/// The pool: every permit that is out, and what the room has left.
 #[derive(Debug, Clone)]
 pub struct Pool {
     state: Option<Clocked>,
     lessees: LiteMap<String, Lessee>,
-    /// Used tickets of no known colo, by minute: given here, of Counters that have gone, assumed after a breakdown.
+    /// Used permits of no known colo, by minute: given here, of Counters that have gone, assumed after a breakdown.
     ended: LiteMap<u32, i64>,
     /// Sums over the colos: held, and used by minute.
     out: i64,
     used: LiteMap<u32, i64>,
-    /// For rooms with `rate_window = "sliding"`: tickets used, by the second in which the pool learnt of it, of the last
-    /// 60 seconds. Until then a ticket counts as out, so each counts for at least 60 seconds after its use.
+    /// For rooms with `rate_window = "sliding"`: permits used, by the second in which the pool learnt of it, of the last
+    /// 60 seconds. Until then a permit counts as out, so each counts for at least 60 seconds after its use.
     booked: Option<LiteMap<u32, i64>>,
     rates: u64,
     active_colos: u64,
@@ -200,7 +201,7 @@ impl Pool {
         }
     }
 
-    /// When the last ticket was given, in milliseconds since the epoch.
+    /// When the last permit was given, in milliseconds since the epoch.
     pub fn changed_at(&self) -> u64 {
         self.changed_at
     }
@@ -229,7 +230,7 @@ impl Pool {
         self.state.is_some()
     }
 
-    /// The room's settings will change at a time, if at any. Whoever leases tickets gives back by then what is left of
+    /// The room's settings will change at a time, if at any. Whoever leases permits gives back by then what is left of
     /// them: in a prequeue nobody enters, and an event may have other limits.
     pub fn changes_at(&mut self, time: Option<u64>) {
         self.changes_at = time;
@@ -299,7 +300,7 @@ impl Pool {
         (minute.saturating_sub(1)..=minute + 1).filter_map(|of| self.used.get(&of)).sum()
     }
 
-    /// Books (or takes back, if negative) tickets that were used at the latest at a time.
+    /// Books (or takes back, if negative) permits that were used at the latest at a time.
     fn book(&mut self, used: i64, at: u64) {
         if used != 0
             && let Some(booked) = &mut self.booked
@@ -309,7 +310,7 @@ impl Pool {
         }
     }
 
-    /// Tickets that were used, or may have been, and that no colo will speak of any more.
+    /// Permits that were used, or may have been, and that no colo will speak of any more.
     fn end(&mut self, minute: u32, used: i64) {
         if used != 0 {
             *self.ended.entry(minute).or_insert(0) += used;
@@ -356,7 +357,7 @@ impl Pool {
             .used
             .iter()
             .filter(|(of, _)| start_of(**of + 1) + ON_THE_WAY_MS > covered)
-            // More than we know of are inside where a colo has helped itself while it could not reach us.
+            // More than we know of are inside where a colo has used its spare permits while it could not reach us.
             .map(|(of, used)| (used - key.admitted_of(*of)).max(0))
             .sum();
         let told_until = state.received_at.saturating_sub(key.age);
@@ -433,7 +434,7 @@ impl Pool {
         let void = if ask.heard < known.sequence { given } else { 0 };
         let told = known.used_lately(minute) - void;
         self.book(-void, known.called_at);
-        // What was given with an answer that was not heard was not given; what was heard is in what it says.
+        // An answer that did not arrive gave nothing; what arrived is in what the Counter says.
         let given_at = known.called_at;
         known.unheard = (minute, 0, 0);
         known.sequence = ask.sequence;
@@ -527,8 +528,8 @@ impl Pool {
     /// may lie in stocks.
     fn stock(&self, ask: &LeaseAsk, left: i64, now: u64) -> (u32, u32, u64) {
         let rates = self.rates.max(u64::from(ask.rate)).max(1) as i64;
-        // What is held already is part of what may lie in stocks. What is left may be gone within that time at the rate
-        // of now: then it must have come back. A small part may lie for longer, for workers with few visitors.
+        // What is held already is part of what may lie in stocks. What is left may be gone within that time at the
+        // current rate: then it must have come back. A small part may lie for longer, for workers with few visitors.
         let all = (left + self.out).max(0);
         let lasts = |part: i64, longest: u64| ((all / part * RATE_MS as i64 / rates) as u64).min(longest);
         let hold_ms = lasts(STOCK_PART, LONG_MS).max(lasts(LONG_STOCK_PART, LONGEST_MS)).max(SHORTEST_MS);
@@ -536,12 +537,12 @@ impl Pool {
         let hold_ms = hold_ms.min(until_change);
         let for_stocks = (rates * hold_ms as i64 / RATE_MS as i64).min(all / STOCK_PART);
         let most = (for_stocks * i64::from(ask.rate) / rates).min(left / STOCK_PART + i64::from(ask.held));
-        // Shares are by the traffic of lately, and it may be that others have been given more: all together hold no more.
+        // Shares go by recent traffic, and others may have been given more: all together hold no more.
         let extra = (most - i64::from(ask.held)).min(for_stocks - self.out).clamp(0, i64::from(ask.want));
         (extra as u32, most.max(0) as u32, hold_ms)
     }
 
-    /// How long it takes until so many more tickets are free, by the expiries of the next refresh and the rate.
+    /// How long it takes until `missing` more permits are free, by the expiries of the next refresh and the rate.
     fn wait_ms(room: &Room, key: &StateKey, missing: i64) -> u32 {
         let refresh = i64::from(room.refresh_interval_seconds);
         let freeing = i64::from(key.expiring_refresh).min(key.most_new(room) * refresh / 60);

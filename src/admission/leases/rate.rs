@@ -1,4 +1,4 @@
-//! How fast something happens lately.
+//! How fast something happens now.
 
 /// The memory of it: with the time constant, what is older counts less and less.
 const TIME_CONSTANT_MS: u64 = 5_000;
@@ -44,7 +44,7 @@ impl Rate {
         self.at = self.at.max(now);
     }
 
-    /// How many events some milliseconds bring at the rate of lately.
+    /// How many events some milliseconds bring, at the current rate.
     pub fn in_ms(&self, milliseconds: u64, now: u64) -> u64 {
         self.decayed(now) * milliseconds / self.constant() / SCALE
     }

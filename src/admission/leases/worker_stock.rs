@@ -1,4 +1,4 @@
-//! Tickets that a worker holds itself, so that a new visitor costs no call at all while the room is far below its
+//! Permits that a worker holds itself, so that a new visitor costs no call at all while the room is far below its
 //! limits.
 
 use serde::{Deserialize, Serialize};
@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 use super::Level;
 use super::rate::Rate;
 
-/// At most so many tickets are on loan to one worker, or what [`LEAST_MS`] need.
+/// The most permits on loan to one worker, unless [`LEAST_MS`] need more.
 const MOST: u64 = 10;
-/// A loan may be large enough for so many milliseconds, so that a busy worker need not ask all the time.
+/// A loan may be large enough for this time, in milliseconds, so that a busy worker need not ask all the time.
 const LEAST_MS: u64 = 250;
-/// Calls for which no visitor waits are at least so far apart, in milliseconds.
+/// The shortest time between calls for which no visitor waits, in milliseconds.
 const REFILL_PACE_MS: u64 = 50;
-/// Visitors are counted over so long, in milliseconds.
+/// The time over which visitors are counted, in milliseconds.
 const ARRIVALS_MS: u64 = 180_000;
 
-/// What a worker says of its tickets with each call to its Counter. It gives up what is left of them: the answer
+/// What a worker says of its permits with each call to its Counter. It gives up what is left of them: the answer
 /// brings new ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LoanAsk {
@@ -23,18 +23,18 @@ pub struct LoanAsk {
     pub worker: u64,
     /// The loan that it had; 0: none.
     pub loan: u64,
-    /// How many tickets of that loan it has used.
+    /// How many permits of that loan it has used.
     pub used: u32,
     /// How many it wants now.
     pub want: u32,
 }
 
-/// Tickets lent to a worker.
+/// Permits lent to a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Lent {
     /// The loan's number; 0: none.
     pub loan: u64,
-    /// How many tickets.
+    /// The size of the loan, in permits.
     pub tickets: u32,
     /// For how many milliseconds they may be used, or might be if some were wanted.
     pub hold_ms: u32,
@@ -42,7 +42,7 @@ pub struct Lent {
     pub level: Level,
 }
 
-/// A worker's own tickets.
+/// A worker's own permits.
 #[derive(Debug, Clone)]
 pub struct WorkerStock {
     loan: u64,
@@ -51,7 +51,7 @@ pub struct WorkerStock {
     until: u64,
     level: Level,
     arrivals: Rate,
-    /// For how long tickets are lent now.
+    /// For how long permits are lent now.
     hold_ms: u32,
     refilling: bool,
     asked_at: u64,
@@ -79,7 +79,7 @@ impl WorkerStock {
         self.arrivals.count(1, now);
     }
 
-    /// Uses one ticket, if there is one that is still good.
+    /// Uses one permit, if there is one that is still good.
     pub fn take(&mut self, now: u64) -> bool {
         let free = self.left > 0 && now < self.until && self.level == Level::Calm;
         if free {
@@ -111,7 +111,7 @@ impl WorkerStock {
         refill
     }
 
-    /// What goes with a call. From now on the old tickets are not used any more.
+    /// What goes with a call. From now on the old permits are not used any more.
     pub fn ask(&mut self, worker: u64, now: u64) -> LoanAsk {
         let ask = LoanAsk { worker, loan: self.loan, used: self.used, want: self.wanted(now) };
         (self.loan, self.left, self.used) = (0, 0, 0);
@@ -125,13 +125,13 @@ impl WorkerStock {
         let Some(Lent { loan, tickets, hold_ms, level }) = lent else { return };
         self.level = level;
         self.hold_ms = hold_ms;
-        // Several calls may be under way. The Counter lends once at a time, so only one of them brings tickets.
+        // Several calls may be under way. The Counter lends once at a time, so only one of them brings permits.
         if loan != 0 && self.loan == 0 {
             (self.loan, self.left, self.until) = (loan, tickets, now + u64::from(hold_ms));
         }
     }
 
-    /// The tickets are for a room that an operator has changed since: they are not used any more.
+    /// The permits are for a room that an operator has changed since: they are not used any more.
     pub fn give_back(&mut self) {
         self.left = 0;
     }
