@@ -8,7 +8,7 @@ use crate::ticket::Ticket;
 /// Width of a slot of the waiting users' last check-ins, in milliseconds.
 pub const WAITING_SLOT_MS: u64 = 5_000;
 
-/// A report may take so long to reach the pool, in milliseconds: with the next push, and the state after it.
+/// The longest time that a report may take to reach the pool, in milliseconds: with the next push, and the state after it.
 const LAST_MOMENT_MS: u64 = 4_000;
 
 /// When a visitor who waits checked in.
@@ -16,8 +16,8 @@ const LAST_MOMENT_MS: u64 = 4_000;
 pub struct Seen {
     /// When, in milliseconds since the epoch.
     pub at: u64,
-    /// How many waiting slots longer than usual the visitor was told to stay away, at most [`Seen::LATEST`]: so much
-    /// longer the visitor is counted.
+    /// How many waiting slots longer than usual the visitor was told to stay away, at most [`Seen::LATEST`]. The
+    /// visitor is counted for as much longer.
     pub later: u8,
 }
 
@@ -46,7 +46,7 @@ impl From<u64> for Seen {
     }
 }
 
-/// A visitor's request as the pipeline counts it. Times are milliseconds since the epoch, by the worker's clock.
+/// A visitor's request as it is counted. Times are milliseconds since the epoch, by the worker's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Wire", into = "Wire")]
 pub enum CheckIn {

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 /// The version of all messages and stored records.
 pub const VERSION: u8 = 1;
 
-/// So many bytes may be missing at the end.
+/// How many bytes may be missing at the end.
 const MISSING: usize = 64;
 
 /// Bytes that are not such a message.

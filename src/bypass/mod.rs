@@ -7,7 +7,7 @@
 //!    says where it stopped and what would help. Types are checked here, so that nothing is left to go wrong later.
 //! 2. [`fields`] names what of a request can be asked for.
 //! 3. [`Request`] is a request as rules see it; the rest of it is read only when a rule asks.
-//! 4. [`is_bypassed`] decides by the rules, and [`concern`] by what kind of request it is.
+//! 4. [`is_bypassed`] decides by the rules, and [`concern`](crate::concern) by what kind of request it is.
 
 mod evaluate;
 mod expression;

@@ -2,7 +2,8 @@
 //!
 //! 1. [`parse_room`] turns one var (`ROOM_SHOP`, a table) into a [`Room`], or into every [`ConfigError`] it has.
 //! 2. [`Rooms::from_vars`] does so for all vars. A broken room is left out and remembered; the others work.
-//! 3. [`Rooms::find`] says which room covers a request, by host and by [`path`](crate::url::path), whatever way the path is spelled.
+//! 3. [`Rooms::find`] says which room covers a request, by host and by path ([`crate::url::path`]), whatever way the path is
+//!    spelled.
 
 mod event;
 mod page;

@@ -17,31 +17,32 @@ use crate::steering::Overrides;
 use crate::time::minute_of;
 use crate::wire::VERSION;
 
-/// Pushes to Global are so far apart while there is traffic.
+/// Time between pushes to Global while there is traffic, in milliseconds.
 const PUSH_MS: u64 = 2_000;
-/// Urgent pushes are at least so far apart.
+/// The shortest time between urgent pushes, in milliseconds.
 const URGENT_MS: u64 = 250;
-/// While people wait, what tells of free slots is pushed at most so often, all colos together, in milliseconds per worker:
+/// The shortest time between pushes that tell of free slots while people wait, in milliseconds per worker of all colos:
 /// Global serves them all.
 const LEFT_MS_PER_WORKER: u64 = 2;
-/// So many pushes in a session when nothing happens but users are active.
+/// Pushes in a session when nothing happens but users are active.
 const SLOW_PUSHES: u64 = 6;
 /// From a check-in to Global when the room is busy: a report every second, a push every two, and the way.
 const LATE_MS: u64 = 3_500;
-/// A data center that sleeps believes its state for so long, in milliseconds, where Global does not tell it what is new.
+/// TTL of the state of a data center that sleeps and is not told of changes, in milliseconds.
 const TRUSTED_MS: u64 = 2_000;
-/// It counts on being told for so much less than Global tells it, in milliseconds: the push that was answered may not be
-/// the last one.
+/// It counts on being told for this much less time than Global tells it, in milliseconds: the push that was answered may
+/// not be the last one.
 const TOLD_MARGIN_MS: u64 = 10_000;
-/// After the last report it goes on pushing for so long, then slows down, and sleeps when nobody is active.
+/// How long it goes on pushing after the last report, in milliseconds. Then it slows down, and sleeps when nobody is
+/// active.
 const AWAKE_MS: u64 = 12_000;
-/// A worker that has not reported for so long is not counted as active.
+/// A worker that has not reported for this time is not counted as active, in milliseconds.
 const WORKER_MS: u64 = 10_000;
-/// At most so many workers are known; the one silent for longest is forgotten for a new one.
+/// The most workers that are known; the one silent for longest is forgotten for a new one.
 pub const MAX_WORKERS: usize = 512;
 /// Tickets remembered against double counting, per generation: 100,000 active users in all, about 7 MB.
 const REMEMBERED_TICKETS: usize = 50_000;
-/// Of a worker's counts so many kinds are believed.
+/// How many kinds of a worker's counts are taken in.
 const MAX_COUNTS: u64 = 64;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -101,13 +102,13 @@ pub struct DataCenter {
     pushed_at: u64,
     /// Global has answered a push of this start.
     counted: bool,
-    /// Until when Global tells it what operators change, if it sleeps.
+    /// Until when Global tells it of operators' changes, if it sleeps.
     told_until: u64,
     dirty: bool,
     haste: Haste,
     /// That of the last push.
     pushed: Haste,
-    /// So many pushes in a row were not answered.
+    /// How many pushes in a row were not answered.
     failures: u32,
     /// The next push must leave by then: sessions that were renewed would seem to end.
     push_by: Option<u64>,
@@ -192,7 +193,7 @@ impl DataCenter {
                 self.dirty |= code == Count::Bypassed.code();
             }
         }
-        // A report that was overtaken has nothing to say.
+        // A report that was overtaken changes nothing.
         let told = |seen: &&OriginCounts| {
             seen.is_sound() && worker.origin.as_ref().is_none_or(|known| !seen.is_before(known))
         };
@@ -258,7 +259,7 @@ impl DataCenter {
         // their sessions would be taken for ended though they go on.
         let recent = self.dirty || now < self.reported_at + AWAKE_MS;
         let interval = if self.failures > 0 {
-            // What was lost is sooner told than what is new, unless nobody listens.
+            // What was lost is told sooner than what is new, unless Global does not answer.
             (URGENT_MS << self.failures.min(8)).min(PUSH_MS)
         } else if self.haste == Haste::Slots && self.level() == Level::Queueing {
             (u64::from(self.all_workers()) * LEFT_MS_PER_WORKER).clamp(URGENT_MS, PUSH_MS)
@@ -279,7 +280,7 @@ impl DataCenter {
         self.census.active_at(room, now) > 0
     }
 
-    /// Whether an operator looks at the room.
+    /// Whether an operator watches the room.
     fn watched(&self) -> bool {
         self.state.as_ref().is_some_and(|state| state.key.watched)
     }
@@ -399,8 +400,8 @@ impl DataCenter {
         self.state.as_ref().map_or(Overrides::none(), |state| &state.key.steering)
     }
 
-    /// Whether to ask Global before a worker is told: a data center that pushes is told what is new, one that has slept for
-    /// long is not.
+    /// Whether to ask Global before a worker is answered: a data center that pushes gets the newest state, one that has slept
+    /// for long does not.
     pub fn must_ask(&self, room: &Room, now: u64) -> bool {
         let sleeps = self.next_push(room, now).is_none();
         let trusted = |state: &Clocked| now < self.told_until.max(state.received_at + TRUSTED_MS);

@@ -1,4 +1,4 @@
-//! A ticket's last steps, against counting one visitor twice.
+//! Check-in deduplication: a ticket's last steps, against counting one visitor twice.
 //!
 //! Every check-in takes a visitor from one moment to a later one: from where the cookie says that it was counted
 //! last. Taken literally, check-ins may come in any order and from any colo, and the sums are right. Only when two
@@ -97,7 +97,7 @@ impl CheckInDedup {
         Some(at.saturating_sub(stretch.to.wrapping_sub(stretch.from).into()))
     }
 
-    /// The trail with one step more, which starts where [`CheckInDedup::follow`] has led; the oldest stretch is forgotten
+    /// The same with one step more, which starts where [`CheckInDedup::follow`] has led; the oldest stretch is forgotten
     /// when there is no room for another.
     #[must_use]
     pub fn with(mut self, from: u64, to: impl Into<Seen>, step: Step) -> Self {

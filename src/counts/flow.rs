@@ -8,20 +8,19 @@ use crate::time::{minute_of, start_of};
 
 /// What is older counts less by this with every minute.
 const KEPT: f64 = 0.9;
-/// A minute is looked at no later than so long after its end, in milliseconds, though a colo has not told of it.
+/// A minute is looked at this long after its end at the latest, in milliseconds, though a colo has not told of it.
 const LATEST_MS: u64 = 60_000;
-/// In a steady minute the active users change by at most one in so many.
+/// In a steady minute the active users change by at most one in this many.
 const STEADY_PART: i64 = 20;
-/// The queue is looked at so often, in milliseconds.
+/// Time between two looks at the queue, in milliseconds.
 const LOOK_MS: u64 = 5_000;
 /// What is older counts less by this with every look at the queue.
 const KEPT_LOOK: f64 = 0.99;
-/// Whoever is so much too late with a check-in, in milliseconds, has given up; reports are not slower.
+/// Whoever is this late with a check-in, in milliseconds, has given up; reports are not slower.
 const LATE_MS: u64 = 5_000;
-/// Until it is measured, waiting users are taken to give up after so many seconds on average: as if so many waiting
-/// seconds had been seen in which one in so many gave up.
+/// Until it is measured, waiting users are taken to give up after this many seconds on average.
 const PATIENCE_SECONDS: f64 = 600.0;
-/// See [`PATIENCE_SECONDS`].
+/// How much [`PATIENCE_SECONDS`] weighs: as if this many seconds of waiting had been measured at that rate.
 const ASSUMED_SECONDS: f64 = 3_000.0;
 
 /// Sums over the last minutes, the latest ones most.
@@ -90,7 +89,7 @@ impl Flow {
             self.waiting_seconds * KEPT_LOOK + waited.max(0) as f64 * since as f64 / 1_000.0;
     }
 
-    /// Users who leave a room of so many active users in ten minutes, as far as is known.
+    /// Users who would leave a room with `active` active users in ten minutes, as far as is known.
     pub fn leaving(&self, active: i64) -> u32 {
         if self.active_minutes < 1.0 {
             return 0;

@@ -19,36 +19,36 @@ use crate::steering::{AuditEntry, Order, Overrides, Refusal, Steering};
 use crate::time::{minute_of, start_of};
 use crate::wire::VERSION;
 
-/// At most so many colos are kept apart: a few times as many as the network has.
+/// The most colos that are kept apart: a few times as many as the network has.
 pub const MAX_COLOS: usize = 1_000;
-/// A colo that has not reported for so long is not counted among those with active workers.
+/// A colo that has not reported for this time is not counted among those with active workers, in milliseconds.
 const ACTIVE_MS: u64 = 10_000;
-/// A colo uses the shares of a state key for so long after it was answered, at the most.
+/// The longest time for which a colo uses the shares of a state key, in milliseconds.
 const SHARES_USED_MS: u64 = 7_000;
 /// From this time into a minute the shares of the next one can be settled: the history minute is reported by then.
 const HISTORY_SETTLED_MS: u64 = 5_000;
-/// A session counts so long after its end: a request of its last seconds may still be on its way here.
+/// How long a session counts after its end, in milliseconds: a request of its last seconds may still be on its way here.
 const EXPIRY_LAG_MS: u64 = 1_000;
 /// The same where the pool is told of last moments directly.
 const POOL_EXPIRY_LAG_MS: u64 = 250;
-/// A colo whose announced report is late by so much is cut off.
+/// A colo whose announced report is late by this time is cut off, in milliseconds.
 const CUT_OFF_MS: u64 = 1_500;
-/// A colo that comes back after it was cut off for so long is taken to have told everything as long after that, in
-/// milliseconds.
+/// A colo that comes back after it was cut off for this time, in milliseconds, is taken to have told everything when as
+/// much time has passed again.
 const BACK_MS: u64 = 5_000;
-/// A session that may have been renewed in a colo that is cut off is held so long after its end, in milliseconds.
+/// How long a session that may have been renewed in a colo that is cut off is held after its end, in milliseconds.
 const HELD_MS: u64 = 30_000;
-/// A check-in takes so long to get here when the room is busy: report, push, and the way.
+/// How long a check-in takes to get here when the room is busy, in milliseconds: report, push, and the way.
 const USUALLY_LATE_MS: u64 = 3_500;
-/// A report that was announced may be on its way for so long.
+/// How long a report that was announced may be on its way, in milliseconds.
 const ON_THE_WAY_MS: u64 = 500;
 /// Minutes of admissions that the pool is told.
 const RECENT_MINUTES: u32 = 4;
-/// A report says everything up to so long before it came.
+/// A report says everything up to this time before it came, in milliseconds.
 const REPORTED_MS: u64 = 3_000;
-/// While people wait, a minute is divided among colos only where each gets so many numbers on average.
+/// While people wait, a minute is divided among colos only where each gets this many numbers on average.
 const FEW_NUMBERS: u64 = 20;
-/// The state key foresees expiries for so long.
+/// How far ahead the state key foresees expiries, in milliseconds.
 const FORESEEN_MS: u64 = 12_000;
 
 /// What Global keeps in storage besides the colos' reports.
@@ -73,7 +73,7 @@ pub(super) struct Colo {
     back: Option<(u64, u64)>,
     /// The version of what operators have changed that is in force there, as far as it has said.
     steering: u32,
-    /// Whether it knows that an operator looks.
+    /// Whether it knows that an operator watches.
     watched: bool,
 }
 
@@ -118,7 +118,7 @@ pub struct Global {
     /// Colos whose stored reports are to be deleted.
     forgotten: Vec<String>,
     meta_stored: bool,
-    /// What passed through the room lately.
+    /// What passed through the room in the last minute.
     evidence: Evidence,
     pub(super) origin: OriginMemory,
     origin_stored: bool,
@@ -176,7 +176,7 @@ impl Global {
             let colo = report.colo.clone();
             report.census.forget(room, now);
             report.tallies.forget(room, false, now);
-            // What was stored long ago, or is one too many, has nothing to say any more.
+            // What was stored long ago, or is one too many, does not count any more.
             if report.census.is_empty() && report.tallies.is_empty() || global.colos.len() >= MAX_COLOS {
                 global.forgotten.push(colo);
                 continue;
@@ -229,7 +229,7 @@ impl Global {
         &self.overrides
     }
 
-    /// Whether an operator looks. Then all colos report soon, however calm the room is.
+    /// Whether an operator watches. Then all colos report soon, however calm the room is.
     pub fn watch(&mut self, watched: bool) {
         // Asked with every push: it costs nothing while nothing changes.
         if std::mem::replace(&mut self.watched, watched) && !watched {
@@ -239,7 +239,7 @@ impl Global {
         }
     }
 
-    /// Colos that have yet to hear what operators have changed, though they may sleep, or that one looks: those that live,
+    /// Colos that have yet to be told of operators' changes, though they may sleep, or that one watches: those that are awake,
     /// and those that may wake up with users who are still active.
     pub fn colos_to_tell(&self, room: &Room, now: u64) -> Vec<String> {
         let lives_ms = 2 * room.session_ms();
@@ -275,7 +275,8 @@ impl Global {
         }
     }
 
-    /// Takes in what a health check says. Returns whether that is news, which must be in storage before it is answered.
+    /// Takes in what a health check says. Returns whether that changes anything. A change must be in storage before it is
+    /// answered.
     pub fn origin_health(&mut self, room: &Room, told: &OriginHealth, now: u64) -> bool {
         let news = self.origin.hold.told(room, &told.check, told.healthy, told.at);
         let held = self.origin.hold.look(room, &self.evidence, now);
@@ -303,7 +304,7 @@ impl Global {
         }
     }
 
-    /// What is known of the origin, for those who look for news.
+    /// What is known of the origin, for notifications.
     pub fn origin_observation(&self, room: &Room) -> notifications::Origin {
         let hold = &self.origin.hold;
         let unhealthy = hold.unhealthy_checks(room).map(|(check, since)| (check.to_owned(), since));
@@ -491,7 +492,7 @@ impl Global {
             expiring.pop();
         }
         let counted = merged.active_at(room, counted_at);
-        // The limit has been kept: no more can be inside, whoever has not been heard of.
+        // The limit has been kept: no more can be inside, whichever colo is silent.
         let unheard = self.cut_off(room, now).min((i64::from(room.total_active_users) - counted).max(0));
         let active = counted + unheard;
         let foreseen = |ms: u64| (counted - merged.active_at(room, counted_at + ms)).max(0) as u32;
@@ -590,7 +591,7 @@ impl Global {
                 let ended = census.ended_unseen(room, from, counted_at, &self.merged);
                 let leaving = i64::from(self.flow.leaving(census.active_at(room, told_until)));
                 let left = leaving * counted_at.saturating_sub(from) as i64 / 600_000;
-                // By chance it may be so many fewer.
+                // By chance it may be this many fewer.
                 let left = (left - 3 * left.isqrt()).max(0);
                 (ended - left).max(0)
             })

@@ -10,16 +10,16 @@ use crate::history::Change;
 use crate::room::Room;
 use crate::time::{minute_of, start_of};
 
-/// At most so many minute-buckets wait apart; one more is counted with its younger neighbour, or with the youngest.
+/// The most buckets that are kept apart; one more is counted with its younger neighbour, or with the youngest.
 pub const MAX_BUCKETS: usize = 512;
 /// How long expired slots are kept: the end of the last minute is still asked for in this one.
 const KEPT_EXPIRED_MS: u64 = 70_000;
-/// What happened in a colo is told everywhere after so long, in milliseconds, if it is told at all.
+/// Time after which what happened in a colo is known everywhere, in milliseconds, if it is told at all.
 const TOLD_AFTER_MS: u64 = 15_000;
 /// Minutes of admissions and history that are kept, besides those of a session.
 const KEPT_MINUTES: u32 = 3;
 
-/// Counts of active users, waiting users and admissions. Censuses can be added up and taken off each other.
+/// Counts of active users, waiting users and admissions. They can be added up and taken off each other.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counts {
     /// Width of a slot of `active`, in milliseconds.
@@ -43,13 +43,13 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// An empty census of a room.
+    /// Empty counts of a room.
     pub fn new(room: &Room) -> Self {
         Self { slot_ms: room.slot_ms(), ..Self::default() }
     }
 
-    /// Counts a check-in. Where the ticket's trail leads on from the moment that its cookie names, the check-in
-    /// starts from there, so that parallel requests and retries with one cookie count once.
+    /// Counts a check-in. Where steps are remembered that lead on from the moment that its cookie names, the check-in
+    /// starts from their end, so that parallel requests and retries with one cookie count once.
     pub fn apply(&mut self, check_in: &CheckIn, trails: &mut Remembered<CheckInDedup>) -> Change {
         match *check_in {
             CheckIn::Wait { id, bucket, from, at } => {
@@ -177,7 +177,7 @@ impl Counts {
         time / self.slot_ms.max(1)
     }
 
-    /// Adds (`sign` 1) or takes off (`sign` -1) another census.
+    /// Adds (`sign` 1) or takes off (`sign` -1) other counts.
     pub fn merge(&mut self, other: &Self, sign: i64) {
         let rescaled;
         let active = if other.slot_ms == self.slot_ms {
@@ -200,7 +200,7 @@ impl Counts {
         }
     }
 
-    /// Takes off an older census of the same colo and adds its newer one.
+    /// Takes off the older counts of a colo and adds its newer ones.
     pub fn replace(&mut self, old: &Self, new: &Self) {
         if old.slot_ms != self.slot_ms || new.slot_ms != self.slot_ms {
             self.merge(old, -1);
@@ -247,7 +247,7 @@ impl Counts {
     }
 
     /// Active users at a time: those whose last request is younger than the session duration. A slot counts until
-    /// its end has expired. In a census of all colos a slot below zero is one whose users were seen again elsewhere,
+    /// its end has expired. In the counts of all colos a slot below zero is one whose users were seen again elsewhere,
     /// and of whom the first colo has not told. If it has not done so for long it never will: it counts as empty.
     pub fn active_at(&self, room: &Room, time: u64) -> i64 {
         let told = time.saturating_sub(TOLD_AFTER_MS) / self.slot_ms.max(1);
@@ -258,7 +258,7 @@ impl Counts {
     }
 
     /// Of this colo's users whose sessions have ended between two times, as it seems: those who are not known to have
-    /// been seen since. `all` is the census of all colos.
+    /// been seen since. `all` are the counts of all colos.
     pub fn ended_unseen(&self, room: &Room, from: u64, to: u64, all: &Self) -> i64 {
         let alive = self.first_alive(room, to);
         self.active

@@ -5,7 +5,7 @@
 //!   repeated or late report changes nothing.
 //! - The data center applies them to its [`Counts`] and sends the whole of it to [`Global`] about every two seconds.
 //!   Reports are absolute: the last one counts, a lost or doubled one changes nothing.
-//! - Global adds the colos' censuses up and answers with the [`StateKey`](crate::admission::StateKey).
+//! - Global adds the colos' counts up and answers with the [`StateKey`](crate::admission::StateKey).
 //!
 //! Nothing here reads a clock, draws random numbers or does I/O.
 
@@ -34,18 +34,18 @@ pub use crate::room::SLOTS_PER_SESSION;
 pub use crate::slots::SlotCounts;
 use crate::ticket::Ticket;
 
-/// While a room is far below its limits, a worker reports so long after a check-in, in milliseconds. The platform lets
+/// While a room is far below its limits, a worker reports this long after a check-in, in milliseconds. The platform lets
 /// a Worker go on for 30 seconds after its response.
 pub const CALM_REPORT_MS: u64 = 27_000;
 
-/// A data center that has reported so lately is told what operators change, though it sleeps, in milliseconds.
+/// A data center that has reported within this time is told of operators' changes, though it sleeps, in milliseconds.
 const TOLD_MS: u64 = 600_000;
 
-/// That a session is renewed in its last moment is said to the pool so often, until it was heard.
+/// How often the pool is told that a session was renewed in its last moment, until it answers.
 pub const HOLD_TRIES: u32 = 3;
 
-/// A session that is renewed so shortly before its end is reported at once: the ordinary way of a report could take
-/// longer than what was left of it, and somebody else would be let in for it.
+/// A session that is renewed less than this before its end is reported at once, in milliseconds: an ordinary report could
+/// take longer than what was left of it, and somebody else would be let in for it.
 pub const LATE_RENEWAL_MS: u64 = 5_000;
 
 impl Room {

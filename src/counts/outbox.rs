@@ -10,23 +10,23 @@ use crate::history::Count;
 use crate::room::Room;
 use crate::wire::VERSION;
 
-/// Reports leave at most so often, but for urgent ones, in milliseconds.
+/// The shortest time between reports, but for urgent ones, in milliseconds.
 const REPORT_MS: u64 = 1_000;
-/// While people wait, those of users who have left leave at most so often, in milliseconds.
+/// The same for reports of users who have left while people wait, in milliseconds.
 const LEFT_MS: u64 = 250;
-/// A report that was announced and has not left after so long is taken over by another request.
+/// A report that was announced and has not left after this time is taken over by another request, in milliseconds.
 const OVERDUE_MS: u64 = 3_000;
-/// An urgent report that was not answered goes again after so long, in milliseconds.
+/// Retry interval of an urgent report, in milliseconds.
 const URGENT_AGAIN_MS: u64 = 300;
-/// A timer may ring so much too early, in milliseconds: a newer state key sets the clock back.
+/// How much too early a timer may ring, in milliseconds: a newer state key sets the clock back.
 const EARLY_MS: u64 = 500;
-/// What a busy data center has counted and not stored so long after the report, in milliseconds, is asked for once
+/// What a busy data center has counted and not stored this long after the report, in milliseconds, is asked for once
 /// more: it may have restarted since, and a worker without visitors would never notice.
 const CONFIRM_MS: u64 = 3_000;
-/// A worker keeps at most so many check-ins that are not in storage; about 1 MB. Beyond it the oldest are dropped: by
+/// The most check-ins that a worker keeps until they are in storage; about 1 MB. Beyond it the oldest are dropped: by
 /// then the data center has not answered for minutes, and what is lost heals within a session duration.
 const CAPACITY: usize = 20_000;
-/// A report carries at most so many check-ins.
+/// The most check-ins of one report.
 const REPORT_CAPACITY: usize = 5_000;
 
 /// What one worker has to report for one room.
@@ -115,7 +115,7 @@ impl Outbox {
         self.due = Some(self.due.map_or(due, |earlier| earlier.min(due)));
     }
 
-    /// An operator looks: what has been noted is reported as soon as in a busy room.
+    /// An operator watches: what has been noted is reported as soon as in a busy room.
     pub fn hurry(&mut self, now: u64) {
         let due = (self.reported_at + REPORT_MS).max(now);
         self.due = self.due.map(|later| later.min(due));

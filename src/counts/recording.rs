@@ -6,7 +6,7 @@ use crate::history::{Count, Ending, KEPT_MINUTES, Minute, Part, Record, Recorder
 use crate::room::Room;
 use crate::time::{minute_of, start_of};
 
-/// A minute is recorded so long after its end at the soonest, in milliseconds: a calm worker takes as long to report.
+/// The shortest time from a minute's end until it is recorded, in milliseconds: a calm worker takes as long to report.
 const SOONEST_MS: u64 = CALM_REPORT_MS + 4_000;
 /// A colo that is later than it said is waited for no longer than this, in milliseconds.
 const LATEST_MS: u64 = 60_000;
@@ -26,7 +26,7 @@ impl Global {
         self.recorder.recall(last);
     }
 
-    /// Somebody has called, with a report or for the state key; or Anywhere, which was called so often since by Counters.
+    /// Somebody has called, with a report or for the state key; or Anywhere, which Counters have called `leases` times since.
     pub fn called(&mut self, leases: u64, now: u64) {
         self.recorder.tallies.add(minute_of(now), Count::GlobalCalls, 1);
         self.recorder.tallies.add(minute_of(now), Count::AnywhereCalls, leases);

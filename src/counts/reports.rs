@@ -25,7 +25,7 @@ pub struct WorkerReport {
     /// Some check-ins must be known everywhere at once: sessions renewed in their last seconds.
     #[serde(default)]
     pub urgent: bool,
-    /// What the worker has seen of the origin since it started; `None`: no news.
+    /// What the worker has seen of the origin since it started; `None`: nothing new.
     #[serde(default)]
     pub origin: Option<OriginCounts>,
     /// What the worker has counted since it started, by [`Count`](crate::history::Count). Each number only grows.
@@ -61,10 +61,10 @@ pub struct ColoReport {
     pub census: Counts,
     /// What the colo's Counter has given, if it was asked.
     pub given: Option<Given>,
-    /// Workers that reported lately.
+    /// Workers that reported in the last seconds.
     pub workers: u32,
-    /// Another report follows within so many milliseconds: when it does not come, that is a fault, not silence. 0: the
-    /// next one comes with the next news.
+    /// Another report follows within this time, in milliseconds: when it does not come, that is a fault, not silence. 0: the
+    /// next one comes with the next change.
     #[serde(default)]
     pub next_in: u64,
     /// What happened longer ago than this, in milliseconds, is in some report.

@@ -39,7 +39,7 @@ pub struct RoomStatus {
     /// What happened longer ago than this is counted for certain, in milliseconds: in a calm room that nobody looks at,
     /// workers report seldom.
     pub late_ms: u64,
-    /// Whether an operator looks, so that workers report soon.
+    /// Whether an operator watches, so that workers report soon.
     pub watched: bool,
     /// As deployed.
     pub total_active_users: u32,
@@ -55,7 +55,7 @@ pub struct RoomStatus {
     pub new_users_this_minute: i64,
     /// New users of the minute before.
     pub new_users_last_minute: i64,
-    /// New users per minute, at the rate of lately.
+    /// New users per minute, at the current rate.
     pub entering_per_minute: f64,
     /// Nobody new enters.
     pub queue_all: bool,
@@ -83,11 +83,11 @@ pub struct RoomStatus {
     pub next_event_prequeue_start_time: Option<String>,
     /// The room's events.
     pub events: Vec<EventView>,
-    /// What passed through the room to its origin lately.
+    /// What passed through the room to its origin in the last minute.
     pub origin: OriginView,
     /// Who waits, oldest first.
     pub buckets: Vec<BucketView>,
-    /// Each colo that has something to say.
+    /// Each colo that has reported.
     pub colos: Vec<ColoView>,
     /// What operators have changed.
     pub steering: SteeringSummary,

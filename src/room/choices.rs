@@ -80,7 +80,8 @@ pub enum OnUnhealthy {
 }
 
 /// How far the limits of a room follow its origin's health (`limits = "adaptive"`). The most is in
-/// [`Room::total_active_users`] and [`Room::new_users_per_minute`].
+/// [`Room::total_active_users`](super::Room::total_active_users) and
+/// [`Room::new_users_per_minute`](super::Room::new_users_per_minute).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AdaptiveRange {
     /// The least that `total_active_users` shrinks to, at least 1.
