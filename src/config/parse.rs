@@ -25,7 +25,7 @@ const HOST_LABEL_MAX: usize = 63;
 const PATH_MAX: usize = 1024;
 const SUFFIX_MAX: usize = 32;
 const CURVE_FACTOR: RangeInclusive<f64> = 0.1..=10.0;
-/// Requests of one worker at the origin; a worker has at most so many connections and more memory than these need.
+/// Requests of one worker at the origin; a worker has no more connections, and more memory than these need.
 const WINDOW: RangeInclusive<u32> = 1..=10_000;
 const SLOW_MS: RangeInclusive<u32> = 10..=60_000;
 const CHECKS_MAX: usize = 10;
@@ -33,7 +33,7 @@ const CHECK_NAME_MAX: usize = 100;
 const SITEKEY_MAX: usize = 100;
 /// The longest time between two check-ins, in seconds.
 const REFRESH_MAX: u32 = 300;
-/// Far from the front a refresh is by default so many times as long as usual.
+/// How many times as long as usual a refresh is far from the front, by default.
 const REFRESH_STRETCH: u32 = 3;
 const SESSION_MINUTES: RangeInclusive<u32> = 1..=30;
 const REFRESH_SECONDS: RangeInclusive<u32> = 5..=60;
@@ -108,7 +108,7 @@ pub enum Part {
     Check,
     /// An event of a room, `[vars.EVENT_<NAME>]`.
     Event,
-    /// Who is told what is new, `[vars.WEBHOOK_<NAME>]`.
+    /// Who is told what happens, `[vars.WEBHOOK_<NAME>]`.
     Webhook,
 }
 

@@ -1,4 +1,4 @@
-//! Webhooks: who is told what is new in which rooms.
+//! Webhooks: who is told what happens in which rooms.
 
 use litemap::LiteMap;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::room::{NewsKind as Kind, Webhook, WebhookFormat};
 use crate::text::nearest;
 use crate::url::Url;
 
-/// The most webhooks a deployment may have: each news is stored for each of them.
+/// The most webhooks a deployment may have: each notification is stored for each of them.
 pub const MAX_WEBHOOKS: usize = 16;
 const ROOMS_MAX: usize = 64;
 /// The longest wait to be told of, in minutes: a place in line is kept for a day.
@@ -75,7 +75,7 @@ pub fn is_secret(name: &str) -> bool {
     name == "WEBHOOK_SECRET" || name.starts_with("WEBHOOK_SECRET_") || name.starts_with("WEBHOOK_URL_")
 }
 
-/// One webhook, with what is wrong and does not keep it from working; `before`: so many there are already.
+/// One webhook, with what is wrong and does not keep it from working; `before`: how many there are already.
 fn parse_webhook(
     var_name: &str,
     value: &Value,
@@ -176,7 +176,7 @@ fn names(table: &mut Table<'_>, field: &str, most: usize, fix: &str) -> Option<V
     names
 }
 
-/// The kinds of news that are asked for; where they are not named all, those about waits only with `wait_minutes`.
+/// The kinds of notifications that are asked for; where they are not named all, those about waits only with `wait_minutes`.
 fn kinds(table: &mut Table<'_>, wait_minutes: Option<u32>) -> Vec<Kind> {
     const OF_WAITS: [Kind; 2] = [Kind::WaitAbove, Kind::WaitBelow];
     let field = "news";

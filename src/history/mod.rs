@@ -20,9 +20,9 @@ pub use record::{ENDED, Minute, Part, Record, Totals, WAITS};
 pub use recorder::{Ending, KEPT_MINUTES, Recorder, Sample};
 pub use tallies::{Change, Count, Tallies};
 
-/// Records of minutes are kept for so many minutes: 30 days.
+/// How long records of minutes are kept, in minutes: 30 days.
 pub const MINUTES_KEPT: u32 = 30 * 24 * 60;
 /// What is kept by colo, in minutes: a day.
 pub const PARTS_KEPT: u32 = 24 * 60;
-/// Records of hours are kept for so many hours: a year.
+/// How long records of hours are kept, in hours: a year.
 pub const HOURS_KEPT: u32 = 366 * 24;

@@ -19,13 +19,13 @@ pub const HISTORY: &str = "/history";
 /// Global: what was counted since the room's first day, as JSON. Empty → [`OperatorAnswer`](crate::protocol::messages::OperatorAnswer).
 pub const TOTALS: &str = "/totals";
 
-/// At most so many rows are told at once.
+/// The most rows of one answer.
 const MOST_ROWS: u64 = 3_000;
-/// Without `from`: the last so many milliseconds.
+/// The range without `from`, in milliseconds until now.
 const USUAL_MS: u64 = 3_600_000;
 const HOUR_MS: u64 = 3_600_000;
 const MINUTES_OF_HOUR: u32 = 60;
-/// A colo's code is not longer.
+/// The longest code of a colo, in bytes.
 const LONGEST_COLO: usize = 8;
 
 /// The fields of a room, in their order.

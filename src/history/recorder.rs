@@ -9,10 +9,10 @@ use crate::slots::SlotCounts;
 use crate::time::minute_of;
 use crate::wire::VERSION;
 
-/// A minute that was not recorded for so long, in minutes, is not any more: nobody knows how it was.
+/// A minute that is this old and not recorded is given up, in minutes: nobody knows how it was.
 pub const KEPT_MINUTES: u32 = 30;
 
-/// When a minute is recorded, whoever entered is known of so many minutes before it, and of those after it.
+/// When a minute is recorded, entries are known of this many minutes before it, and of those after it.
 const NEAR_MINUTES: u32 = 5;
 
 /// What was seen of a room in a minute.
@@ -74,7 +74,7 @@ impl Recorder {
         }
     }
 
-    /// Notes how many were active at the end of a minute, as far as is known so soon.
+    /// Notes how many were active at the end of a minute, as far as is known by then.
     pub fn note_active(&mut self, minute: u32, active: i64, now: u64) {
         let entered = self.tallies.entered(minute.saturating_sub(NEAR_MINUTES), minute_of(now) + 1);
         self.active.insert(minute, active - entered);
@@ -120,8 +120,8 @@ impl Recorder {
         self.tallies.news(last.map_or(&nothing, |last| &last.recorded), until)
     }
 
-    /// The record of a minute that follows the last one, and what is to be kept with it, but for the colos' parts. What came too late for its own minute
-    /// is counted in the next one that is recorded: nothing is lost, and nothing counted twice.
+    /// The record of a minute that follows the last one, and what is to be kept with it, but for the colos' parts. What came
+    /// too late for its own minute is counted in the next one that is recorded: nothing is lost, and nothing counted twice.
     pub fn record(
         &self,
         last: Option<&Minute>,
@@ -138,7 +138,7 @@ impl Recorder {
         let come = waiting_before as i64 + count(Count::Joins) + count(Count::Returns);
         let leavers = (come - count(Count::Waited) - waiting as i64).max(0);
         tallies.add(Count::Leavers.code(), leavers);
-        // Whoever was seen last so long before this minute's end will not come any more.
+        // Whoever was seen last a session before this minute's end will not come any more.
         let visits_until = minute.saturating_sub(room.session_duration);
         let visits_before = last.map_or(visits_until.saturating_sub(1), |last| last.visits_until);
         // Of those who are not seen again nobody knows how long they stayed.

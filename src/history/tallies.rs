@@ -11,11 +11,11 @@ use crate::time::{MINUTE_MS, minute_of, start_of};
 
 /// Times by the minutes of which something is counted, and what.
 const CODES: u64 = 256;
-/// A data center tells of so many minutes, besides those of a session where that matters: a report takes no longer.
+/// How many minutes a data center tells of, besides those of a session where that matters: a report takes no longer.
 const TOLD_MINUTES: u32 = 10;
-/// Of so many while Global does not answer.
+/// The same while Global does not answer.
 const KEPT_MINUTES: u32 = 30;
-/// A visitor's first check-in may be so much later than the minute that the ticket was made in, in milliseconds.
+/// The longest time from the minute of a ticket to its visitor's first check-in, in milliseconds.
 const LATE_ARRIVAL_MS: u64 = 10_000;
 
 /// What is counted. The numbers are on the wire and in storage: they stay, and new ones follow, up to 63.
@@ -87,8 +87,8 @@ pub enum Change {
         minute: u32,
         /// Whether there was a number.
         numbered: bool,
-        /// Whoever had waited: since when at the latest, as far as the trail goes back, in which bucket, and the last check-in
-        /// that was counted.
+        /// Whoever had waited: since when at the latest, as far as deduplication remembers, in which bucket, and the last
+        /// check-in that was counted.
         waited: Option<(u64, u32, Option<Seen>)>,
     },
     /// An active user was seen.
@@ -121,7 +121,7 @@ pub enum Change {
 pub struct Tallies {
     /// By minute, then by [`Count`], or the class of a time: see [`WAITS`] and [`ENDED`].
     events: SlotCounts,
-    /// Users by the minute of their last request, then by the class of the time from entering until then. Like a census: a
+    /// Users by the minute of their last request, then by the class of the time from entering until then. A
     /// user moves on with each request, and may move from another colo's counts. Whoever has not moved on for a session has
     /// ended the visit there.
     visits: SlotCounts,
@@ -272,7 +272,7 @@ fn is_waiting(room: &Room, from: Option<Seen>, at: u64) -> bool {
     from.is_some_and(|from| from.slot() >= Seen::from(at.saturating_sub(room.waiting_ms())).slot())
 }
 
-/// When somebody came who was first seen at `since`, as far as the trail goes back. It does not always: after a restart
+/// When somebody came who was first seen at `since`, as far as deduplication remembers. It does not always: after a restart
 /// of the data center or in another colo the bucket's minute must do, or rather its middle.
 fn arrival(room: &Room, since: u64, bucket: u32) -> u64 {
     let start = start_of(bucket);

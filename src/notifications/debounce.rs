@@ -20,7 +20,7 @@ pub enum Turn {
     Ended(u64),
 }
 
-/// After how long a spell begins and ends, in milliseconds.
+/// How long something must be so before it begins, and how long not before it ends, in milliseconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience {
     pub begins_ms: u64,
@@ -51,7 +51,7 @@ impl Debounce {
         self.since.take().map(Turn::Ended)
     }
 
-    /// How it is is not known now: what has not been so for long enough begins anew.
+    /// It is not known how it is now: what has not been so for long enough begins anew.
     pub fn look_away(&mut self) {
         self.turning = None;
     }

@@ -1,4 +1,4 @@
-//! The message of news to a webhook: its signature, and when it is sent again.
+//! The message of a notification to a webhook: its signature, and when it is sent again.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -9,14 +9,14 @@ use sha2::Sha256;
 const SECRET_PREFIX: &str = "whsec_";
 /// How long a secret may be, in bytes.
 const SECRET_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
-/// So many secrets sign one message, for a change of secrets without a gap.
+/// The most secrets that sign one message, for a change of secrets without a gap.
 const MAX_SECRETS: usize = 3;
 /// The wait after the first attempt that failed, and the longest, in milliseconds.
 const FIRST_WAIT_MS: u64 = 5_000;
 const LONGEST_WAIT_MS: u64 = 3_600_000;
-/// What cannot be delivered for so long is given up, in milliseconds.
+/// What cannot be delivered for this time is given up, in milliseconds.
 pub const GIVE_UP_MS: u64 = 86_400_000;
-/// To a receiver that wants nothing any more (410) nothing is sent for so long, in milliseconds.
+/// How long nothing is sent to a receiver that wants nothing any more (410), in milliseconds.
 pub const GONE_MS: u64 = 86_400_000;
 
 /// The secrets that a webhook's messages are signed with.
@@ -70,7 +70,7 @@ pub fn verdict(status: u16) -> Verdict {
     }
 }
 
-/// How long to wait after so many attempts in a row that failed, in milliseconds. `retry_after`: how long the receiver
+/// The retry interval after `tries` attempts in a row that failed, in milliseconds. `retry_after`: how long the receiver
 /// wants to be left alone, in seconds. `random` is from 0 (inclusive) to 1: many rooms may have one receiver, and they
 /// should not all come back at once.
 pub fn wait_ms(tries: u32, retry_after: u64, random: f64) -> u64 {

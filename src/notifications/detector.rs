@@ -1,4 +1,4 @@
-//! What is new since the look before.
+//! Which notifications there are since the look before.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -16,7 +16,8 @@ const QUEUE: Patience = Patience { begins_ms: 0, ends_ms: 90_000 };
 const WAIT: Patience = Patience { begins_ms: 10_000, ends_ms: 30_000 };
 /// A wait is below its threshold when it is shorter than this part of it.
 const BELOW: f64 = 0.8;
-/// A check has tried several times before it speaks; one that changes its mind in no time is believed the bad news.
+/// A check has tried several times before it speaks. One that changes its mind at once is believed when it says
+/// "unhealthy".
 const CHECK: Patience = Patience { begins_ms: 0, ends_ms: 30_000 };
 /// What passes through the room is looked at anew every 15 seconds while nothing does.
 const DOWN: Patience = Patience { begins_ms: 0, ends_ms: 60_000 };
@@ -24,13 +25,13 @@ const DOWN: Patience = Patience { begins_ms: 0, ends_ms: 60_000 };
 const FALLBACK: Patience = Patience { begins_ms: 0, ends_ms: 120_000 };
 /// Reports of sessions that have ended are under way for a moment.
 const EXCEEDED: Patience = Patience { begins_ms: 5_000, ends_ms: 60_000 };
-/// A change of a limit by so large a part of what is configured is news.
+/// A limit that has moved by this part of what is configured is told.
 const LARGE_CHANGE: f64 = 0.2;
-/// A smaller limit is in force everywhere, and all who came before are counted, after so long, in milliseconds.
+/// Time after which a smaller limit is in force everywhere, and all who came before are counted, in milliseconds.
 const SHRINKS_MS: u64 = 30_000;
-/// Limits that follow the origin, and limits that are exceeded, are news once in so long, in milliseconds.
+/// The shortest time between notifications of limits that follow the origin or are exceeded, in milliseconds.
 const RARELY_MS: u64 = 60_000;
-/// The part of a limit that is no news, by what the slot strategy promises.
+/// The part of a limit by which it may be exceeded untold, by what the slot strategy promises.
 const MARGIN: f64 = 0.01;
 /// The same for strategies without an exact promise.
 const WIDE_MARGIN: f64 = 0.1;
@@ -48,11 +49,11 @@ struct Told {
     in_force: Limits,
     configured: Limits,
     steering: u64,
-    /// When they were news, in milliseconds since the epoch; 0: never.
+    /// When they were told, in milliseconds since the epoch; 0: never.
     at: u64,
 }
 
-/// How many more than a limit are no news, and what was.
+/// How far a limit may be exceeded untold, and what was told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 struct Excess {
     /// The active users that have been allowed: a limit that shrinks sends nobody away.
@@ -91,7 +92,8 @@ pub struct Detector {
 }
 
 impl Detector {
-    /// Looks. What is new, in the order in which it is to be told, and whether what must survive a restart has changed.
+    /// Compares with the look before. Returns the notifications in the order in which they are to be told, and whether what
+    /// must survive a restart has changed.
     pub fn look(&mut self, look: &Observation<'_>) -> (Vec<Notification>, bool) {
         let before = self.kept();
         // Time does not run backwards, whatever clocks do.
@@ -128,7 +130,7 @@ impl Detector {
         turns.chain(lasts.then_some(self.looked_at + RARELY_MS)).min()
     }
 
-    /// What a restart must not lose; the rest of it is only said along with the next news.
+    /// What a restart must not lose; the rest of it is only said along with the next notification.
     fn kept(&self) -> Self {
         Self {
             looked_at: 0,
@@ -215,7 +217,7 @@ impl Detector {
             return;
         };
         if told.steering != look.steering || !same_event {
-            // That is news of its own.
+            // That is a notification of its own.
             self.told = Some(Told { at: told.at, ..now });
             return;
         }
@@ -363,8 +365,8 @@ impl Found<'_> {
     }
 }
 
-/// The news that somebody has steered the room: what the audit log says of it, at least one entry. `version` is that of
-/// the steering with these changes.
+/// The notification that somebody has steered the room: what the audit log says of it, at least one entry. `version` is
+/// that of the steering with these changes.
 pub fn steered(room: &Room, log: &[AuditEntry], version: u32) -> Notification {
     let (by, at) = log.first().map_or(("", 0), |entry| (entry.by.as_str(), entry.at));
     let mut data = Map::new();
@@ -394,7 +396,7 @@ fn is_large(room: &Room, before: Limits, now: Limits) -> bool {
     )
 }
 
-/// So many users more than a limit are no news.
+/// How many users more than a limit are not told.
 fn margin(room: &Room, limit: i64) -> i64 {
     let part = match room.slot_strategy {
         SlotStrategy::Leases | SlotStrategy::Counters => MARGIN,

@@ -1,8 +1,8 @@
-//! What is new in a room, and how it is told to whoever runs it.
+//! What happens in a room that its operators want to know, and how they are told.
 //!
 //! 1. A [`Observation`] is what Global knows at one moment.
-//! 2. The [`Detector`] says what is [`Notification`] since the look before: a queue begins, an event starts, the origin is down. What
-//!    goes to and fro is told once.
+//! 2. The [`Detector`] makes a [`Notification`] of each change since the look before: a queue begins, an event starts, the
+//!    origin is down. What goes to and fro is told once.
 //! 3. [`delivery`] makes the message of it, signed as the [Standard Webhooks](https://www.standardwebhooks.com)
 //!    specification says, and tells when it is to be sent again.
 //!
@@ -22,14 +22,14 @@ use serde_json::{Map, Value};
 pub use crate::room::NewsKind as Kind;
 use crate::room::Room;
 
-/// Something new.
+/// Something that happened in a room.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Notification {
-    /// The same for the same news, whoever finds it: room, kind, what it is about, and the moment.
+    /// The same for one notification, whoever finds it: room, kind, what it is about, and the moment.
     pub id: String,
     /// When it happened, in milliseconds since the epoch.
     pub at: u64,
-    /// What kind of news it is.
+    /// Its kind.
     pub kind: Kind,
     /// For people, in one or two plain sentences. `edge/news.js` has the words; without it this is empty.
     pub text: String,
@@ -38,7 +38,7 @@ pub struct Notification {
 }
 
 impl Notification {
-    /// `about`: which of several it is about that may have the same news in the same moment; may be empty.
+    /// `about`: which of several it is about that may have the same notification in the same moment; may be empty.
     fn new(room: &Room, kind: Kind, about: &str, at: u64, mut data: Map<String, Value>) -> Self {
         data.insert("room".to_owned(), room.name.as_str().into());
         data.insert("url".to_owned(), dashboard(room).into());

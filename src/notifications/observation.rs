@@ -18,7 +18,7 @@ pub struct Origin {
     pub unhealthy: Vec<(String, u64)>,
 }
 
-/// What Global knows when it looks for news.
+/// What Global knows when it looks for notifications.
 #[derive(Debug, Clone)]
 pub struct Observation<'a> {
     /// When, in milliseconds since the epoch.
@@ -43,11 +43,11 @@ pub struct Observation<'a> {
     pub wait_seconds: Option<u64>,
     /// What is known of the origin.
     pub origin: Origin,
-    /// Visitors who were let in without an object's answer, lately.
+    /// Visitors who were let in without an object's answer, in the last minutes.
     pub fallbacks: u64,
     /// The version of what operators have changed at run time.
     pub steering: u64,
-    /// Waits that somebody wants to hear of, in minutes.
+    /// Waits that somebody wants to be told of, in minutes.
     pub thresholds: &'a [u32],
 }
 
@@ -92,7 +92,7 @@ impl<'a> Observation<'a> {
         self.origin.limits.unwrap_or_else(|| self.room.limits())
     }
 
-    /// The figures that go with all news.
+    /// The figures that go with all notifications.
     pub(super) fn figures(&self) -> Map<String, Value> {
         let limits = self.limits();
         let mut figures = Map::new();

@@ -152,7 +152,7 @@ const PHASES: &[&str] = &["upcoming", "prequeueing", "active", "over", "suspende
 /// Whole numbers are exact up to here.
 const MOST_WHOLE: f64 = 9e15;
 
-/// Every so many classes of times make one bucket: as fine as anybody looks, and not more series than needed.
+/// How many classes of times make one bucket: as fine as anybody looks, and not more series than needed.
 const CLASSES_PER_BUCKET: usize = 4;
 
 /// The text. `problems`: how many sentences the deployment has about what is wrong with it.

@@ -12,7 +12,7 @@ use crate::ticket::{KeyRing, find_cookie};
 
 /// The cookie's name.
 pub const SESSION_COOKIE: &str = "__anteroom_operator";
-/// A session ends so long after the sign-in, in milliseconds.
+/// How long a session lasts from the sign-in, in milliseconds.
 pub const SESSION_MS: u64 = 12 * 3_600_000;
 
 /// The first byte of what is sealed; tickets have 1 and 2.

@@ -21,7 +21,7 @@ pub const MAX_BODY: usize = 1 << 20;
 
 /// Counter and Anywhere: take numbers. [`Take`] → [`Taken`].
 pub const TAKE: &str = "/take";
-/// Anywhere: lease tickets. [`Lease`] → [`LeaseAnswer`].
+/// Anywhere: lease permits. [`Lease`] → [`LeaseAnswer`].
 pub const LEASE: &str = "/lease";
 /// Anywhere: sessions that were renewed in their last moment. [`HoldSessions`] → empty.
 pub const HOLD: &str = "/hold";
@@ -40,17 +40,18 @@ pub const ORIGIN_HEALTH: &str = "/origin-health";
 /// Global: what it knows of the origin. Empty → [`OriginStatus`].
 pub const ORIGIN: &str = "/origin";
 
-/// `DataCenter`: something that cannot wait for its next push: an operator has changed the room, or looks at it.
+/// `DataCenter`: something that cannot wait for its next push: an operator has changed the room, or watches it.
 /// [`StateAnswer`] → empty.
 pub const REFRESH: &str = "/hear";
 
-/// Global: the room's status; somebody looks, unless the query is [`UNWATCHED`]. [`OperatorAsk`] → [`OperatorAnswer`], as the routes below.
+/// Global: the room's status. An operator watches, unless the query is [`UNWATCHED`]. [`OperatorAsk`] → [`OperatorAnswer`],
+/// as the routes below.
 pub const LOOK: &str = "/look";
-/// A program asks that comes all day: the room need not hurry for it.
+/// The query of a program that asks all day: it does not count as watching.
 pub const UNWATCHED: &str = "unwatched";
 /// Global: what operators have changed, and to change it: the body is an [`Order`](crate::steering::Order), or empty.
 pub const STEER: &str = "/steer";
-/// Global: what is new in the room, and how it stands with the webhooks.
+/// Global: the room's notifications, and the state of its webhooks.
 pub const NEWS: &str = "/news";
 /// Global: the log of what operators have changed.
 pub const AUDIT: &str = "/audit";
@@ -100,7 +101,7 @@ pub struct Take {
     pub v: u8,
     /// One entry per visitor.
     pub asks: Vec<NumberAsk>,
-    /// Under `leases`, of a Counter: what the worker says of its own tickets.
+    /// Under `leases`, of a Counter: what the worker says of its own permits.
     pub loan: Option<LoanAsk>,
     /// Where the owner wants one place per address, of a Counter: the address of each who asks, as a key; 0: none.
     #[serde(default)]
@@ -117,7 +118,7 @@ pub struct Taken {
     pub v: u8,
     /// One outcome per ask.
     pub outcomes: Vec<Outcome>,
-    /// Under `leases`, of a Counter: tickets for the worker itself.
+    /// Under `leases`, of a Counter: permits for the worker itself.
     pub lent: Option<Lent>,
     /// Per ask: the ticket id of somebody else who has the address's turn; 0: nobody has. Empty: addresses do not matter.
     #[serde(default)]

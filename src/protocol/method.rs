@@ -151,7 +151,7 @@ methods! {
     DataCenterReport = DataCenter "/report", WorkerReport => WorkerAnswer;
     /// A worker asks for the state key.
     DataCenterState = DataCenter "/state", StateRequest => StateAnswer;
-    /// Something that cannot wait for the next push: an operator has changed the room, or looks at it.
+    /// Something that cannot wait for the next push: an operator has changed the room, or watches it.
     DataCenterRefresh = DataCenter "/hear", StateAnswer => ();
     /// A data center's report.
     GlobalPush = Global "/push", ColoReport => StateAnswer;
@@ -161,7 +161,7 @@ methods! {
     GlobalOriginHealth = Global "/origin-health", OriginHealth => ();
     /// What the room knows of its origin.
     GlobalOrigin = Global "/origin", () => OriginStatus;
-    /// The room's status. Somebody looks, unless the query is [`UNWATCHED`](super::messages::UNWATCHED).
+    /// The room's status. An operator watches, unless the query is [`UNWATCHED`](super::messages::UNWATCHED).
     GlobalLook = Global "/look", OperatorAsk => OperatorAnswer;
     /// What operators have changed; or, with a body, to change it.
     GlobalSteer = Global "/steer", OperatorAsk => OperatorAnswer;

@@ -57,7 +57,7 @@ pub enum SlotStrategy {
     AdaptedWorkerSlots,
     /// 2023: numbers from the colo's Counter, then from Anywhere.
     Counters,
-    /// Tickets leased by the colo's Counter from one pool, Anywhere.
+    /// Permits leased by the colo's Counter from one pool, Anywhere.
     Leases,
 }
 

@@ -52,9 +52,9 @@ pub struct Room {
     pub additional_routes: Arc<[Route]>,
     /// Whether its paths are the same in capitals and small letters.
     pub path_case_insensitive: bool,
-    /// How many users may be active at once, at least 1; at most so many where the limits adapt.
+    /// How many users may be active at once, at least 1; where the limits adapt, the most.
     pub total_active_users: u32,
-    /// How many new users may enter in a minute, at least 1; at most so many where the limits adapt.
+    /// How many new users may enter in a minute, at least 1; where the limits adapt, the most.
     pub new_users_per_minute: u32,
     /// How far the limits follow the origin's health; `None`: they are fixed.
     pub adaptive: Option<AdaptiveRange>,
@@ -163,13 +163,13 @@ impl Room {
         u64::from(self.refresh_interval_seconds) * 1_000
     }
 
-    /// Whoever waits checks in again within so long after the last check-in, in milliseconds, unless the browser has put
-    /// the page to sleep: a refresh, a tenth more, and the way of the report.
+    /// The time within which whoever waits checks in again, in milliseconds, unless the browser has put the page to sleep: a
+    /// refresh, a tenth more, and the way of the report.
     pub fn present_ms(&self) -> u64 {
         self.refresh_ms() * 5 / 4
     }
 
-    /// A waiting user is counted so long after the last check-in, in milliseconds: two and a half refreshes.
+    /// How long a waiting user is counted after the last check-in, in milliseconds: two and a half refreshes.
     pub fn waiting_ms(&self) -> u64 {
         self.refresh_ms() * 5 / 2
     }

@@ -1,8 +1,8 @@
-//! Webhooks: who is told what is new in which rooms.
+//! Webhooks: who is told what happens in which rooms.
 
 use serde::Serialize;
 
-/// What kind of news it is.
+/// The kind of a notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NewsKind {
     /// Somebody waits because there is no slot.
@@ -108,7 +108,7 @@ pub struct Webhook {
     pub url: Option<String>,
     /// Of which rooms; empty: of all.
     pub rooms: Vec<String>,
-    /// What kinds of news.
+    /// What kinds of notifications.
     pub news: Vec<NewsKind>,
     /// A wait to be told of, in minutes.
     pub wait_minutes: Option<u32>,
