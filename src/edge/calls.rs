@@ -53,7 +53,7 @@ pub async fn wake(
 }
 
 /// The part of a call that does not depend on the message, compiled once: it is a large part of the Worker otherwise.
-fn post(
+pub fn post(
     env: Env,
     binding: &'static str,
     (name, hint): (String, &'static str),
@@ -125,13 +125,18 @@ pub fn failure(message: String) -> Error {
     Error::RustError(message)
 }
 
-/// Reads the message that an object was sent; longer ones than the bound are refused.
-pub async fn message<A: DeserializeOwned>(request: &mut Request) -> Result<A> {
+/// The bytes that an object was sent; more than the bound are refused.
+pub async fn body_of(request: &mut Request) -> Result<Vec<u8>> {
     let bytes = request.bytes().await?;
     if bytes.len() > MAX_BODY {
         return Err(failure(format!("a message may be {MAX_BODY} bytes long, this one has {}", bytes.len())));
     }
-    wire::decode(&bytes).map_err(unreadable)
+    Ok(bytes)
+}
+
+/// Reads the message that an object was sent.
+pub async fn message<A: DeserializeOwned>(request: &mut Request) -> Result<A> {
+    wire::decode(&body_of(request).await?).map_err(unreadable)
 }
 
 /// An object's answer.

@@ -8,13 +8,13 @@ mod counter;
 mod data_center;
 mod global;
 mod health;
-mod ledger_store;
+mod shell;
 mod sql;
 
 use std::rc::Rc;
 
 use js_sys::futures::JsFuture;
-use js_sys::{Array, Function, Object, Promise, Reflect, Uint8Array};
+use js_sys::{Array, Function, Promise, Reflect, Uint8Array};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use wasm_bindgen::{JsCast, JsValue};
@@ -28,12 +28,11 @@ use crate::protocol::messages::room_and_colo;
 use crate::protocol::wire;
 use crate::steering::Overrides;
 
-/// The room that an object belongs to, as it is now, and, for a colo's object, the colo.
+/// The room that an object belongs to, as it is now.
 struct Home {
     room: Room,
     /// When an event changes it next.
     changes_at: Option<u64>,
-    colo: String,
     settings: Rc<Settings>,
 }
 
@@ -55,7 +54,7 @@ impl Home {
             .id()
             .name()
             .ok_or_else(|| Error::RustError("this object was not called by name".to_owned()))?;
-        let (room, colo) = room_and_colo(&name);
+        let (room, _) = room_and_colo(&name);
         let settings = Settings::of(env);
         let room = settings
             .rooms
@@ -72,7 +71,7 @@ impl Home {
         let time = if changing.events.is_empty() { 0 } else { now() };
         let room = changing.at(time).0.clone();
         let changes_at = changing.next_change(time);
-        Ok(Self { room, changes_at, colo: colo.to_owned(), settings: Rc::clone(&settings) })
+        Ok(Self { room, changes_at, settings: Rc::clone(&settings) })
     }
 }
 
@@ -97,18 +96,11 @@ fn stored_value<T: DeserializeOwned>(stored: &JsValue) -> Option<T> {
 
 /// Stores under a key, before anything else leaves the object.
 async fn store<T: Serialize>(storage: &Storage, key: &str, value: &T) -> Result<()> {
-    put(storage, key, &wire::encode(value).map_err(unreadable)?, &Object::new()).await
+    put(storage, key, &wire::encode(value).map_err(unreadable)?).await
 }
 
-/// Stores bytes under a key without holding back answers that leave meanwhile: for what visitors wait for.
-async fn store_in_background(storage: &Storage, key: &str, bytes: &[u8]) -> Result<()> {
-    let options = Object::new();
-    Reflect::set(&options, &JsValue::from_str("allowUnconfirmed"), &JsValue::TRUE)?;
-    put(storage, key, bytes, &options).await
-}
-
-async fn put(storage: &Storage, key: &str, bytes: &[u8], options: &Object) -> Result<()> {
-    let arguments = [JsValue::from_str(key), Uint8Array::from(bytes).into(), options.into()];
+async fn put(storage: &Storage, key: &str, bytes: &[u8]) -> Result<()> {
+    let arguments = [JsValue::from_str(key), Uint8Array::from(bytes).into()];
     storage_call(storage, "put", &arguments).await?;
     Ok(())
 }

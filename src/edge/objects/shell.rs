@@ -1,0 +1,253 @@
+//! Carries a machine's effects out on the platform: the part of every object of a room that knows Workers.
+//!
+//! The clock is read once per input, so that a recorded history can be put through the machine again.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use futures_channel::oneshot;
+use js_sys::futures::JsFuture;
+use js_sys::{Array, Function, Object as JsObject, Promise, Reflect, Uint8Array};
+use litemap::LiteMap;
+use wasm_bindgen::{JsCast, JsValue};
+use worker::{Env, Request as HttpRequest, Response, Result, State, Storage};
+
+use crate::config::Room;
+use crate::edge::calls::{body_of, failure, post, unreadable};
+use crate::edge::clock::{now, pause, start_id};
+use crate::edge::platform::log_error;
+use crate::edge::settings::Settings;
+use crate::machines::{Call, Context, Effect, Input, ObjectMachine, Stored};
+use crate::protocol::messages::room_and_colo;
+use crate::protocol::{Answer, Object, Request};
+
+/// Makes a machine of the room, the colo, what is stored, a random number and the time.
+pub type Restore = fn(&Rc<Room>, &str, &Stored, u64, u64) -> Box<dyn ObjectMachine>;
+
+/// What is sent back to whoever asked: bytes, or a status and a reason.
+type Reply = std::result::Result<Vec<u8>, (u16, &'static str)>;
+
+/// An object of a room on the platform. It is one for all classes, by a pointer to the machine: four copies of it would be
+/// a large part of the Worker.
+pub struct Shell(Rc<Inner>);
+
+struct Inner {
+    state: State,
+    env: Env,
+    object: Object,
+    home: std::result::Result<Home, String>,
+    machine: RefCell<Option<Box<dyn ObjectMachine>>>,
+    asked: Cell<u64>,
+    replies: RefCell<LiteMap<u64, oneshot::Sender<Reply>>>,
+    alarm: RefCell<Option<oneshot::Sender<()>>>,
+    /// When the machine is told that its time has come.
+    timer: Cell<Option<u64>>,
+}
+
+/// Which room and colo an object is for.
+struct Home {
+    room: Rc<Room>,
+    colo: String,
+    deadline_ms: u64,
+}
+
+impl Home {
+    fn of(state: &State, env: &Env) -> std::result::Result<Self, String> {
+        let name: String = state.id().name().ok_or("this object was not called by name")?;
+        let (room, colo) = room_and_colo(&name);
+        let settings = Settings::of(env);
+        let room = settings.rooms.get(room).ok_or_else(|| format!("no valid room is called {room}"))?;
+        let deadline_ms = settings.object_deadline_ms;
+        Ok(Self { room: Rc::new(room.clone()), colo: colo.to_owned(), deadline_ms })
+    }
+}
+
+impl Shell {
+    /// An object at its start: its machine begins with what is stored.
+    pub fn new(state: State, env: Env, object: Object, restore: Restore) -> Self {
+        let home = Home::of(&state, &env);
+        let inner = Rc::new(Inner {
+            state,
+            env,
+            object,
+            home,
+            machine: RefCell::new(None),
+            asked: Cell::new(0),
+            replies: RefCell::new(LiteMap::new()),
+            alarm: RefCell::new(None),
+            timer: Cell::new(None),
+        });
+        let starting = Rc::clone(&inner);
+        let _init = inner.state.block_concurrency_while(async move {
+            if let Ok(home) = &starting.home {
+                let stored = load(&starting.state.storage()).await?;
+                let machine = restore(&home.room, &home.colo, &stored, start_id()?, now());
+                *starting.machine.borrow_mut() = Some(machine);
+            }
+            Ok(())
+        });
+        Self(inner)
+    }
+
+    /// Answers a message.
+    ///
+    /// # Errors
+    /// When the message cannot be read, or the object belongs to no room.
+    pub async fn fetch(&self, mut request: HttpRequest) -> Result<Response> {
+        if let Err(error) = &self.0.home {
+            return Err(failure(error.clone()));
+        }
+        let route = request.path();
+        let body = body_of(&mut request).await?;
+        let Some(request) = Request::decode(self.0.object, &route, &body) else {
+            return Response::error(format!("there is no route {route}"), 404);
+        };
+        let request = request.map_err(unreadable)?;
+        let from = self.0.asked.get() + 1;
+        self.0.asked.set(from);
+        let (sender, reply) = oneshot::channel();
+        self.0.replies.borrow_mut().insert(from, sender);
+        self.0.tell(Input::Asked { from, request });
+        match reply.await {
+            Ok(Ok(bytes)) => Response::from_bytes(bytes),
+            Ok(Err((status, reason))) => Response::error(reason, status),
+            Err(_) => Response::error("not ready", 503),
+        }
+    }
+
+    /// The alarm rings. Returns when all that it began is done.
+    ///
+    /// # Errors
+    /// When the platform refuses to build the response.
+    pub async fn alarm(&self) -> Result<Response> {
+        // A room that is no longer configured has nobody to tell.
+        if self.0.home.is_ok() {
+            let (sender, done) = oneshot::channel();
+            self.0.alarm.replace(Some(sender));
+            self.0.tell(Input::Alarm);
+            let _ = done.await;
+        }
+        Response::empty()
+    }
+}
+
+impl Inner {
+    /// Tells the machine something, and does what it says.
+    fn tell(self: &Rc<Self>, input: Input) {
+        let Ok(home) = &self.home else { return };
+        let mut effects = Vec::new();
+        let now = now();
+        let timer = {
+            let mut machine = self.machine.borrow_mut();
+            let Some(machine) = machine.as_mut() else { return };
+            let context = Context { room: &home.room, colo: &home.colo, deadline_ms: home.deadline_ms, now };
+            machine.handle(&context, input, &mut effects);
+            machine.next_timer()
+        };
+        for effect in effects {
+            self.carry_out(effect);
+        }
+        if let Some(at) = timer {
+            self.wake_at(at, now);
+        }
+    }
+
+    fn carry_out(self: &Rc<Self>, effect: Effect) {
+        match effect {
+            Effect::Reply { to, answer } => self.reply(to, answer.encode().map_err(|_| (500, "unwritable"))),
+            Effect::Refuse { to, status, reason } => self.reply(to, Err((status, reason))),
+            Effect::Call(call) => self.call(call),
+            Effect::Store { key, bytes, background } => {
+                let options = JsObject::new();
+                if background {
+                    let _ = Reflect::set(&options, &JsValue::from_str("allowUnconfirmed"), &JsValue::TRUE);
+                }
+                let bytes = Uint8Array::from(bytes.as_slice());
+                self.storage("put", &[JsValue::from_str(&key), bytes.into(), options.into()]);
+            }
+            Effect::Delete { key } => self.storage("delete", &[JsValue::from_str(&key)]),
+            Effect::SetAlarm { at } => self.storage("setAlarm", &[JsValue::from_f64(at as f64)]),
+            Effect::ClearAlarm => self.storage("deleteAlarm", &[]),
+            Effect::AlarmDone => {
+                if let Some(sender) = self.alarm.take() {
+                    let _ = sender.send(());
+                }
+            }
+        }
+    }
+
+    fn reply(&self, to: u64, reply: Reply) {
+        // Whoever asked may be gone.
+        if let Some(sender) = self.replies.borrow_mut().remove(&to) {
+            let _ = sender.send(reply);
+        }
+    }
+
+    /// Calls another object. It goes on though the visitor for whom it is made has gone.
+    fn call(self: &Rc<Self>, call: Call) {
+        let here = Rc::clone(self);
+        let (object, route) = (call.object(), call.request.route());
+        self.state.wait_until(async move {
+            let answer = match call.request.encode() {
+                Ok(body) => {
+                    let name = (call.name, "");
+                    post(here.env.clone(), object.binding(), name, route, body, call.deadline_ms).await
+                }
+                Err(error) => Err(unreadable(error)),
+            };
+            let answer = answer.and_then(|body| Answer::decode(object, route, &body).map_err(unreadable));
+            let answer = answer.map_err(|error| log_error(&error.to_string())).ok();
+            here.tell(Input::Answered { call: call.number, answer });
+        });
+    }
+
+    /// Starts a storage operation now, in its place among the others. What leaves the object afterwards waits for it by
+    /// itself: the platform's output gate.
+    fn storage(&self, name: &'static str, arguments: &[JsValue]) {
+        match start_storage(&self.state.storage(), name, arguments) {
+            Ok(promise) => self.state.wait_until(async move {
+                if let Err(error) = JsFuture::from(promise).await {
+                    log_error(&format!("storage {name}: {error:?}"));
+                }
+            }),
+            Err(error) => log_error(&format!("storage {name}: {error}")),
+        }
+    }
+
+    fn wake_at(self: &Rc<Self>, at: u64, now: u64) {
+        if self.timer.get().is_some_and(|timer| timer <= at) {
+            return;
+        }
+        self.timer.set(Some(at));
+        let here = Rc::clone(self);
+        let wait = at.saturating_sub(now);
+        self.state.wait_until(async move {
+            pause(wait).await;
+            // An earlier one may have taken its place.
+            if here.timer.get() == Some(at) {
+                here.timer.set(None);
+                here.tell(Input::Timer);
+            }
+        });
+    }
+}
+
+/// All records of an object.
+async fn load(storage: &Storage) -> Result<Stored> {
+    let mut stored = Stored::new();
+    let promise = start_storage(storage, "list", &[])?;
+    let map: js_sys::Map = JsFuture::from(promise).await?.dyn_into()?;
+    map.for_each(&mut |value, key| {
+        if let (Some(key), Some(bytes)) = (key.as_string(), value.dyn_ref::<Uint8Array>()) {
+            stored.insert(key, bytes.to_vec());
+        }
+    });
+    Ok(stored)
+}
+
+/// A call that the platform's crate offers for values of its own kind only.
+fn start_storage(storage: &Storage, name: &str, arguments: &[JsValue]) -> Result<Promise> {
+    let function: Function = Reflect::get(storage.as_raw(), &JsValue::from_str(name))?.dyn_into()?;
+    let arguments: Array = arguments.iter().collect();
+    Ok(function.apply(storage.as_raw(), &arguments)?.dyn_into()?)
+}
