@@ -83,6 +83,16 @@ impl<A: Clone, R: Clone> Batcher<A, R> {
         self.answers.remove(&place).map(|(_, answer)| answer)
     }
 
+    /// When a place has something to do though no answer comes, in milliseconds since the epoch: to lead, or to replace a
+    /// leader that has vanished.
+    pub fn next_turn(&self, place: u64) -> u64 {
+        if self.waiting.iter().any(|(waiting, _)| *waiting == place) {
+            return self.last_call + PACE_MS;
+        }
+        let call = self.calls.values().find(|(_, batch)| batch.iter().any(|(other, _)| *other == place));
+        call.map_or(u64::MAX, |(since, _)| since + self.replace_after_ms)
+    }
+
     /// Whether a place still waits for a call to be made.
     pub fn waits(&self, place: u64) -> bool {
         self.waiting.iter().any(|(waiting, _)| *waiting == place)

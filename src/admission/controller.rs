@@ -131,6 +131,11 @@ impl AdmissionController {
         self.refreshing && now < self.refresh_begun_at + patience_ms
     }
 
+    /// When a question that is under way is not waited for any longer, in milliseconds since the epoch.
+    pub fn refresh_ends(&self, patience_ms: u64) -> u64 {
+        self.refresh_begun_at + patience_ms
+    }
+
     /// The same for active users: what may have changed concerns them little.
     pub fn begin_background_refresh(&mut self, now: u64) -> bool {
         let old = self.state.as_ref().is_none_or(|state| now >= state.received_at + BACKGROUND_REFRESH_MS);

@@ -14,6 +14,7 @@ mod anywhere;
 mod counter;
 mod current_room;
 mod data_center;
+pub mod worker;
 mod write_behind;
 
 use std::collections::BTreeMap;

@@ -1,0 +1,333 @@
+//! One worker (an isolate) and the requests in it.
+//!
+//! [`Worker`] is what a worker remembers of one room in one colo; [`Visit`] and [`Task`] are what goes on in it: a request of
+//! somebody who is not in, and what is done after a response. Each is a machine of its own, since in a Worker no request may
+//! await another's promise: it calls for itself, and looks by timers of its own whether others have brought what it waits for.
+
+mod task;
+mod visit;
+
+use std::rc::Rc;
+
+pub use task::Task;
+pub use visit::{Outcome, Verification, Visit, Visitor, Waiting, best};
+
+use super::{COLD_START_FACTOR, Call, CurrentRoom};
+use crate::admission::{
+    Addresses, AdmissionController, Batcher, Clocked, DrawKey, Level, NumberAsk, Outcome as Judgement,
+    StateKey, Whom, minute_of,
+};
+use crate::check_in::CheckIn;
+use crate::counts::Outbox;
+use crate::history::Count;
+use crate::origin::OriginMonitor;
+use crate::protocol::messages::{StateRequest, Take, Taken, VERSION, colo_object};
+use crate::protocol::{Answer, Request};
+use crate::room::{Room, SlotStrategy};
+use crate::ticket::Ticket;
+use crate::turnstile::Verdict;
+
+/// A cache that does not answer within this time is passed over, in milliseconds.
+pub const CACHE_DEADLINE_MS: u64 = 50;
+/// How long a state key may stay in the colo's cache, in milliseconds.
+pub const CACHE_TTL_MS: u64 = 10_000;
+/// A report may take so long; visitors do not wait for it, in milliseconds.
+const REPORT_DEADLINE_MS: u64 = 5_000;
+
+/// What is known of the outside when a worker's machine is told something.
+#[derive(Debug)]
+pub struct WorkerContext<'a> {
+    /// The key of lots.
+    pub draw_key: &'a DrawKey,
+    /// What this worker knows of the room's origin.
+    pub origin: &'a mut OriginMonitor,
+    /// The time by this worker's own clock, in milliseconds since the epoch.
+    pub now: u64,
+}
+
+/// What a request or task is told.
+#[derive(Debug, Clone)]
+pub enum WorkerInput {
+    /// It begins.
+    Begin,
+    /// A call has ended.
+    Answered {
+        /// The call's number.
+        call: u64,
+        /// The answer; `None`: the call failed, or took longer than its timeout.
+        answer: Option<Answer>,
+    },
+    /// What the colo's cache holds, if it has answered within [`CACHE_DEADLINE_MS`].
+    Cached(Option<Box<Clocked>>),
+    /// What Turnstile's service says of the visitor's token.
+    Verified(Verdict),
+    /// Some time has passed.
+    Time,
+}
+
+/// What a request or task does.
+#[derive(Debug)]
+pub enum WorkerEffect {
+    /// Calls an object. What comes of it is told as [`WorkerInput::Answered`].
+    Call(Call),
+    /// Looks into the colo's cache for a state key.
+    ReadCache,
+    /// Puts a state key into the colo's cache, for [`CACHE_TTL_MS`].
+    WriteCache(Box<StateKey>),
+    /// Asks Turnstile's service about the token that came with the request.
+    Verify,
+    /// Waits for what another request of this worker may bring at any moment: to be told [`WorkerInput::Time`] at this time
+    /// at the latest, in milliseconds since the epoch, and every [`POLL_MS`] where nobody can tell sooner.
+    Await {
+        /// When at the latest.
+        until: u64,
+    },
+    /// Waits for a time: to be told [`WorkerInput::Time`] then, in milliseconds since the epoch.
+    Sleep {
+        /// When.
+        until: u64,
+    },
+    /// Begins a task, which goes on after the response.
+    Start(Task),
+    /// A visit is judged, and over.
+    Done(Box<Outcome>),
+    /// A task is over.
+    End,
+}
+
+/// A request that waits for a colleague's call looks for its answer so often, in milliseconds.
+pub const POLL_MS: u64 = 4;
+
+/// Who asks, and from which address; 0: it does not matter.
+type NumberBatcher = Batcher<(NumberAsk, u64), Judgement>;
+
+/// What one worker remembers of one room in one colo.
+#[derive(Debug)]
+pub struct Worker {
+    deployed: Rc<Room>,
+    colo: String,
+    deadline_ms: u64,
+    controller: AdmissionController,
+    outbox: Outbox,
+    counter_batch: NumberBatcher,
+    anywhere_batch: NumberBatcher,
+    addresses: Addresses,
+    rooms: CurrentRoom,
+}
+
+impl Worker {
+    /// A worker that knows nothing. `id` is random; `room` is the room as it is deployed, with its events; `deadline_ms`:
+    /// timeout of calls on the visitor's path.
+    pub fn new(id: u64, room: Rc<Room>, colo: String, deadline_ms: u64) -> Self {
+        let replace_after = COLD_START_FACTOR * deadline_ms + 100;
+        Self {
+            deployed: room,
+            colo,
+            deadline_ms,
+            controller: AdmissionController::default(),
+            outbox: Outbox::new(id),
+            counter_batch: Batcher::new(replace_after),
+            anywhere_batch: Batcher::new(replace_after),
+            addresses: Addresses::default(),
+            rooms: CurrentRoom::default(),
+        }
+    }
+
+    /// What it knows of the room's state, and how it judges by it.
+    pub fn controller(&self) -> &AdmissionController {
+        &self.controller
+    }
+
+    /// What it has to report.
+    pub fn outbox(&self) -> &Outbox {
+        &self.outbox
+    }
+
+    /// The room as it is deployed.
+    pub fn deployed(&self) -> &Rc<Room> {
+        &self.deployed
+    }
+
+    /// The room with its events, as operators have it as far as this worker knows.
+    pub fn room(&mut self) -> Rc<Room> {
+        self.rooms.with(&self.deployed, self.controller.overrides())
+    }
+
+    /// The time to go by, in milliseconds since the epoch: this worker's clock, corrected where it is far off.
+    pub fn time(&self, now: u64) -> u64 {
+        self.controller.time(now)
+    }
+
+    /// Whether it is time to ask the data center for updates.
+    pub fn is_refresh_due(&self, now: u64) -> bool {
+        self.controller.is_refresh_due(now)
+    }
+
+    /// An active user's request. Returns the ticket moved on, where this request moves it.
+    pub fn pass(
+        &mut self,
+        room: &Room,
+        ticket: Ticket,
+        now: u64,
+        effects: &mut Vec<WorkerEffect>,
+    ) -> Option<Ticket> {
+        let at = self.time(now);
+        if !room.moves_on(&ticket, at) {
+            return None;
+        }
+        let (id, from, entered) = (ticket.id, ticket.last_check_in, ticket.accepted_at);
+        self.note(room, CheckIn::Move { id, from, at, entered }, false, now, effects);
+        self.refresh_in_background(true, now, effects);
+        Some(ticket.checked_in(at))
+    }
+
+    /// Notes a check-in and sees to its report after the response. `rehearsal`: the visitor is one of a rehearsal.
+    pub fn note(
+        &mut self,
+        room: &Room,
+        check_in: CheckIn,
+        rehearsal: bool,
+        now: u64,
+        effects: &mut Vec<WorkerEffect>,
+    ) {
+        match check_in {
+            CheckIn::Enter { .. } if rehearsal => self.outbox.count(Count::RehearsalNewUsers),
+            CheckIn::Wait { from: None, .. } if rehearsal => self.outbox.count(Count::RehearsalJoins),
+            _ => {}
+        }
+        let level = self.controller.level();
+        // An operator looks: nothing is reported as slowly as in a calm room.
+        let level = if level == Level::Calm && self.controller.watched() { Level::Busy } else { level };
+        self.outbox.note(room, check_in, level, self.time(now));
+        self.announce(now, effects);
+        if check_in.is_last_moment(room) {
+            effects.push(WorkerEffect::Start(Task::hold()));
+        }
+    }
+
+    /// The origin is in trouble: sees to a report soon, though nobody checks in.
+    pub fn note_trouble(&mut self, now: u64, effects: &mut Vec<WorkerEffect>) {
+        self.outbox.note_trouble(self.time(now));
+        self.announce(now, effects);
+    }
+
+    /// A request has gone past the room.
+    pub fn note_bypassed(&mut self, now: u64, effects: &mut Vec<WorkerEffect>) {
+        self.outbox.note_bypassed(now);
+        self.announce(now, effects);
+    }
+
+    /// Sees to the next report, if there is something to report and nobody else does.
+    fn announce(&mut self, now: u64, effects: &mut Vec<WorkerEffect>) {
+        if let Some(wait) = self.outbox.announce(self.time(now)) {
+            effects.push(WorkerEffect::Start(Task::report(wait)));
+        }
+    }
+
+    /// Asks the data center for updates after the response, if it is time to. `inside`: the visitor is in, so there is no
+    /// haste.
+    pub fn refresh_in_background(&mut self, inside: bool, now: u64, effects: &mut Vec<WorkerEffect>) {
+        let begins = if inside {
+            self.controller.begin_background_refresh(now)
+        } else {
+            self.controller.begin_refresh(now)
+        };
+        if begins {
+            effects.push(WorkerEffect::Start(Task::refresh()));
+        }
+    }
+
+    /// Takes in a state key.
+    fn learn(&mut self, state: Clocked, now: u64) {
+        self.controller.learn(state);
+        if self.controller.watched() {
+            self.outbox.hurry(now);
+        }
+    }
+
+    /// Takes in the data center's answer to a question for the state key, and keeps it for the colo's other workers too.
+    /// Returns whether it has answered.
+    fn learn_answer(&mut self, answer: Option<Answer>, now: u64, effects: &mut Vec<WorkerEffect>) -> bool {
+        let Some(Answer::DataCenterState(answer)) = answer else { return false };
+        if let Some(key) = answer.state {
+            self.learn(Clocked { key: key.clone(), received_at: now }, now);
+            effects.push(WorkerEffect::WriteCache(Box::new(key)));
+        }
+        true
+    }
+
+    /// Whether it is somebody else's turn at a newcomer's address, as far as this worker knows.
+    fn is_taken(&self, address: u64, id: u64, now: u64) -> bool {
+        self.addresses.holder(address, id, self.time(now)) != 0
+    }
+
+    fn batch(&mut self, whom: Whom) -> &mut NumberBatcher {
+        match whom {
+            Whom::Counter => &mut self.counter_batch,
+            Whom::Anywhere => &mut self.anywhere_batch,
+        }
+    }
+
+    /// The question for the state key.
+    fn state_call(&self, number: u64, deadline_ms: u64, now: u64) -> WorkerEffect {
+        let asked =
+            StateRequest { v: VERSION, minute: minute_of(now), given: None, colo: String::new(), leases: 0 };
+        WorkerEffect::Call(Call {
+            number,
+            name: colo_object(&self.deployed.name, &self.colo),
+            request: Request::DataCenterState(Box::new(asked)),
+            deadline_ms,
+        })
+    }
+
+    /// A call to Counter or Anywhere for visitors. With one to the Counter go this worker's own permits.
+    fn take_call(
+        &mut self,
+        number: u64,
+        whom: Whom,
+        asks: Vec<(NumberAsk, u64)>,
+        deadline_ms: u64,
+        now: u64,
+    ) -> WorkerEffect {
+        let lends = whom == Whom::Counter && self.deployed.slot_strategy == SlotStrategy::Leases;
+        let time = self.time(now);
+        let loan = lends.then(|| self.controller.loan_ask(self.outbox.worker(), time));
+        let (asks, addresses) = asks.into_iter().unzip();
+        let addresses = if self.deployed.one_place_per_address { addresses } else { Vec::new() };
+        let steering = self.controller.overrides().clone();
+        let take = Box::new(Take { v: VERSION, asks, loan, addresses, steering });
+        let (count, name, request) = match whom {
+            Whom::Counter => (
+                Count::CounterCalls,
+                colo_object(&self.deployed.name, &self.colo),
+                Request::CounterTake(take),
+            ),
+            Whom::Anywhere => (Count::AnywhereCalls, self.deployed.name.clone(), Request::AnywhereTake(take)),
+        };
+        self.outbox.count(count);
+        WorkerEffect::Call(Call { number, name, request, deadline_ms })
+    }
+
+    /// Takes in what came of such a call. `addresses`: those that it named. Returns the judgements in the order of its asks.
+    fn taken(
+        &mut self,
+        whom: Whom,
+        addresses: &[u64],
+        answer: Option<Answer>,
+        now: u64,
+    ) -> Option<Vec<Judgement>> {
+        let taken: Option<Taken> = match answer {
+            Some(Answer::CounterTake(taken) | Answer::AnywhereTake(taken)) => Some(*taken),
+            _ => None,
+        };
+        let time = self.time(now);
+        if whom == Whom::Counter && self.deployed.slot_strategy == SlotStrategy::Leases {
+            self.controller.lent(taken.as_ref().and_then(|taken| taken.lent), time);
+        }
+        let taken = taken?;
+        for (address, holder) in addresses.iter().zip(taken.holders).filter(|(_, holder)| *holder != 0) {
+            self.addresses.learn(*address, holder, time);
+        }
+        Some(taken.outcomes)
+    }
+}

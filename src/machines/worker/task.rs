@@ -1,0 +1,157 @@
+//! What a worker does after a response.
+
+use super::{REPORT_DEADLINE_MS, Worker, WorkerContext, WorkerEffect, WorkerInput};
+use crate::admission::{Clocked, Whom};
+use crate::history::Count;
+use crate::machines::Call;
+use crate::protocol::messages::{HoldSessions, VERSION, WorkerReport, colo_object};
+use crate::protocol::{Answer, Request};
+
+/// A report is tried so often by one request: every second, while the platform lets it go on.
+const REPORT_TRIES: u32 = 25;
+/// Two reports of one task are at least so far apart, in milliseconds.
+const LEAST_WAIT_MS: u64 = 50;
+/// That a session is renewed in its last moment is said to the pool so often, until it was heard.
+const HOLD_TRIES: u32 = 3;
+
+/// Something that goes on after a response. See [the module](super).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Task {
+    work: Work,
+    tries: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Work {
+    /// Reports after some milliseconds, and again until everything noted meanwhile has been reported.
+    Report { wait: u64 },
+    /// Takes permits of this worker's own.
+    Refill,
+    /// Tells the pool of a session renewed in its last moment.
+    Hold,
+    /// Asks the data center for updates.
+    Refresh,
+}
+
+impl Task {
+    pub(super) fn report(wait: u64) -> Self {
+        Self { work: Work::Report { wait }, tries: 0 }
+    }
+
+    pub(super) fn refill() -> Self {
+        Self { work: Work::Refill, tries: 0 }
+    }
+
+    pub(super) fn hold() -> Self {
+        Self { work: Work::Hold, tries: 0 }
+    }
+
+    pub(super) fn refresh() -> Self {
+        Self { work: Work::Refresh, tries: 0 }
+    }
+
+    /// Takes in what it is told, and says what to do.
+    pub fn handle(
+        &mut self,
+        worker: &mut Worker,
+        context: &mut WorkerContext<'_>,
+        input: WorkerInput,
+        effects: &mut Vec<WorkerEffect>,
+    ) {
+        let now = context.now;
+        match (self.work, input) {
+            (Work::Report { wait }, WorkerInput::Begin) if wait > 0 => {
+                effects.push(WorkerEffect::Sleep { until: now + wait });
+            }
+            (Work::Report { .. }, WorkerInput::Begin | WorkerInput::Time) => {
+                self.send_report(worker, context, effects);
+            }
+            (Work::Report { .. }, WorkerInput::Answered { answer, .. }) => {
+                if let Some(Answer::DataCenterReport(answer)) = answer {
+                    worker.outbox.answered(&answer);
+                    if let Some(key) = answer.state {
+                        worker.learn(Clocked { key: key.clone(), received_at: now }, now);
+                        effects.push(WorkerEffect::WriteCache(Box::new(key)));
+                    }
+                }
+                self.go_on_reporting(worker, LEAST_WAIT_MS, now, effects);
+            }
+            (Work::Refill, WorkerInput::Begin) => {
+                let deadline_ms = worker.deadline_ms;
+                effects.push(worker.take_call(0, Whom::Counter, Vec::new(), deadline_ms, now));
+            }
+            (Work::Refill, WorkerInput::Answered { answer, .. }) => {
+                worker.taken(Whom::Counter, &[], answer, now);
+                effects.push(WorkerEffect::End);
+            }
+            (Work::Hold, WorkerInput::Answered { answer: Some(_), .. }) => effects.push(WorkerEffect::End),
+            (Work::Hold, WorkerInput::Begin | WorkerInput::Answered { .. }) => {
+                self.send_hold(worker, effects);
+            }
+            (Work::Refresh, WorkerInput::Begin) => {
+                effects.push(worker.state_call(0, REPORT_DEADLINE_MS, now));
+            }
+            (Work::Refresh, WorkerInput::Answered { answer, .. }) => {
+                let answered = worker.learn_answer(answer, now, effects);
+                worker.controller.end_refresh(answered, now);
+                // What was noted for later is due now, if an operator has begun to look.
+                self.go_on_reporting(worker, 0, now, effects);
+            }
+            _ => {}
+        }
+    }
+
+    fn send_report(
+        &mut self,
+        worker: &mut Worker,
+        context: &mut WorkerContext<'_>,
+        effects: &mut Vec<WorkerEffect>,
+    ) {
+        let time = worker.time(context.now);
+        // Else an earlier report has taken it all along. A failed one is repeated by this request for as long as it may
+        // live, then by the next visitor's.
+        if self.tries >= REPORT_TRIES || !worker.outbox.is_due(time) {
+            effects.push(WorkerEffect::End);
+            return;
+        }
+        self.tries += 1;
+        let report = WorkerReport { origin: context.origin.report(), ..worker.outbox.report(time) };
+        effects.push(WorkerEffect::Call(Call {
+            number: 0,
+            name: colo_object(&worker.deployed.name, &worker.colo),
+            request: Request::DataCenterReport(Box::new(report)),
+            deadline_ms: REPORT_DEADLINE_MS,
+        }));
+    }
+
+    fn go_on_reporting(
+        &mut self,
+        worker: &mut Worker,
+        least_wait: u64,
+        now: u64,
+        effects: &mut Vec<WorkerEffect>,
+    ) {
+        let time = worker.time(now);
+        if let Some(wait) = worker.outbox.announce(time) {
+            self.work = Work::Report { wait };
+            effects.push(WorkerEffect::Sleep { until: now + wait.max(least_wait) });
+        } else {
+            effects.push(WorkerEffect::End);
+        }
+    }
+
+    fn send_hold(&mut self, worker: &mut Worker, effects: &mut Vec<WorkerEffect>) {
+        if self.tries >= HOLD_TRIES {
+            effects.push(WorkerEffect::End);
+            return;
+        }
+        self.tries += 1;
+        worker.outbox.count(Count::AnywhereCalls);
+        effects.push(WorkerEffect::Call(Call {
+            number: u64::from(self.tries),
+            name: worker.deployed.name.clone(),
+            request: Request::AnywhereHold(Box::new(HoldSessions { v: VERSION, sessions: 1 })),
+            deadline_ms: worker.deadline_ms,
+        }));
+    }
+}

@@ -1,0 +1,647 @@
+//! A request of a visitor who is not in.
+//!
+//! What is in the cache is looked at; the data center is asked for updates, if that is due; the visitor is judged, by
+//! asking the Counter or the pool where that is needed; and whoever has to wait is told by a state key that is not too
+//! old. Questions and judgement wait side by side: a new visitor waits for the slower one, not for both.
+
+use std::rc::Rc;
+
+use super::{Task, Worker, WorkerContext, WorkerEffect, WorkerInput};
+use crate::admission::{
+    Draw, NumberAsk, Outcome as Judgement, Step, Turn, Whom, estimated_wait_seconds, likely_ahead,
+    next_check_in_seconds, next_draw_seconds, queue_bucket, random_wait_seconds,
+};
+use crate::answer::{self, Estimate};
+use crate::check_in::{CheckIn, Seen};
+use crate::machines::COLD_START_FACTOR;
+use crate::protocol::Answer;
+use crate::room::{Phase, QueueingMethod, Room};
+use crate::ticket::{Human, Standing, Ticket, standing};
+use crate::turnstile::Verdict;
+
+/// What the question for updates is called among a visit's calls.
+const REFRESH_CALL: u64 = 0;
+
+/// Who comes, and what the request brings.
+#[derive(Debug, Clone, Default)]
+pub struct Visitor {
+    /// The tickets that open: browsers may send several.
+    pub tickets: Vec<Ticket>,
+    /// Random: the id of a new ticket.
+    pub id: u64,
+    /// Random, from 0 to 1: spreads the next check-in.
+    pub random: f64,
+    /// The address, as a key, where the owner wants one place per address; else 0.
+    pub address: u64,
+    /// Whether the visitor has to be shown to be a person.
+    pub verification: Verification,
+    /// The visitor is one of a rehearsal.
+    pub rehearsal: bool,
+}
+
+/// Whether Turnstile has a say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Verification {
+    /// The room has none.
+    #[default]
+    None,
+    /// Whoever is not known to be a person is not counted. `brought`: the request brings a token to verify.
+    Required {
+        /// Whether there is a token.
+        brought: bool,
+    },
+    /// The service is away: nobody has to show anything. `brought` as above.
+    Away {
+        /// Whether there is a token.
+        brought: bool,
+    },
+}
+
+/// What comes of a visit.
+#[derive(Debug)]
+pub enum Outcome {
+    /// The room is switched off: to the origin, and no room is concerned.
+    Suspended,
+    /// The visitor is in: to the origin. `changed`: the ticket was moved on.
+    Admitted {
+        /// The ticket.
+        ticket: Ticket,
+        /// Whether the visitor has to be given it.
+        changed: bool,
+        /// Has entered just now.
+        enters: bool,
+    },
+    /// The visitor is turned away.
+    Refused,
+    /// The visitor waits.
+    Waiting(Waiting),
+}
+
+/// What somebody who waits is told.
+#[derive(Debug)]
+pub struct Waiting {
+    /// The ticket to give, with this check-in.
+    pub ticket: Ticket,
+    /// Has brought a ticket.
+    pub known: bool,
+    /// How long it will take.
+    pub estimate: Estimate,
+    /// People ahead, where that may be told.
+    pub people_ahead: Option<u64>,
+    /// In how many seconds to come again.
+    pub refresh_seconds: u32,
+    /// The origin is unhealthy, and nobody enters.
+    pub held: bool,
+    /// The lot, where the order is random.
+    pub draw: Option<Draw>,
+}
+
+/// How a visitor was judged.
+#[derive(Debug, Clone, Copy)]
+struct Judged {
+    ticket: Ticket,
+    standing: Standing,
+    /// The ticket was brought along.
+    known: bool,
+    /// Is counted among those who wait.
+    counted: bool,
+    draw: Option<Draw>,
+    step: Step,
+}
+
+/// What the judgement waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// The cache, before anything else.
+    Cache,
+    /// Turnstile's word.
+    Verification,
+    /// Numbers or permits.
+    Batch { whom: Whom, ask: NumberAsk, place: u64, give_up_at: u64, call: Option<u64> },
+    /// Nothing: it is done.
+    Judged,
+    /// The cache, and then the data center, for a state key to tell by.
+    TellsByCache,
+    /// See above.
+    TellsByCall,
+    /// Everything is said.
+    Over,
+}
+
+/// How a visit comes to know of updates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Refresh {
+    /// It knows, or does not have to.
+    Done,
+    /// It has asked the data center.
+    Asks,
+    /// Another request asks just now.
+    Waits,
+}
+
+/// A request's way. See [the module](self).
+#[derive(Debug)]
+pub struct Visit {
+    visitor: Visitor,
+    /// The room with its events.
+    room: Rc<Room>,
+    stage: Stage,
+    refresh: Refresh,
+    judged: Option<Judged>,
+    /// Has been judged by updates too.
+    again: bool,
+    /// Has asked for a place, and for the turn of the address.
+    claims: bool,
+    calls: u64,
+    /// This visit calls for a batch: the batch's number, and its addresses.
+    lead: Option<(u64, Vec<u64>)>,
+}
+
+impl Visit {
+    /// A visit of a room, with its events as operators have it as far as is known.
+    pub fn new(visitor: Visitor, room: Rc<Room>) -> Self {
+        Self {
+            visitor,
+            room,
+            stage: Stage::Cache,
+            refresh: Refresh::Done,
+            judged: None,
+            again: false,
+            claims: false,
+            calls: REFRESH_CALL,
+            lead: None,
+        }
+    }
+
+    /// The room with its events by which the visitor was judged.
+    pub fn room(&self) -> &Rc<Room> {
+        &self.room
+    }
+
+    /// Takes in what it is told, and says what to do. After [`WorkerEffect::Done`] there is nothing more to tell it.
+    pub fn handle(
+        &mut self,
+        worker: &mut Worker,
+        context: &mut WorkerContext<'_>,
+        input: WorkerInput,
+        effects: &mut Vec<WorkerEffect>,
+    ) {
+        let now = context.now;
+        match (self.stage, input) {
+            (Stage::Cache, WorkerInput::Begin) => {
+                let closed = self.room.at(worker.time(now)).0.is_closed();
+                if !closed && worker.controller.begin_cache_read(now) {
+                    effects.push(WorkerEffect::ReadCache);
+                } else {
+                    self.start(worker, context, effects);
+                }
+            }
+            (Stage::Cache, WorkerInput::Cached(found)) => {
+                if let Some(found) = found {
+                    worker.learn(*found, now);
+                }
+                self.start(worker, context, effects);
+            }
+            (Stage::TellsByCache, WorkerInput::Cached(found)) => {
+                if let Some(found) = found {
+                    worker.learn(*found, now);
+                }
+                self.tell_by_call(worker, context, effects);
+            }
+            (Stage::Verification, WorkerInput::Verified(verdict)) => {
+                self.verified(worker, context, &verdict, effects);
+            }
+            (Stage::TellsByCall, WorkerInput::Answered { answer, .. }) => {
+                worker.learn_answer(answer, now, effects);
+                self.tell(worker, context, effects);
+            }
+            (_, WorkerInput::Answered { call: REFRESH_CALL, answer }) => {
+                let answered = worker.learn_answer(answer, now, effects);
+                worker.controller.end_refresh(answered, now);
+                self.refresh = Refresh::Done;
+                self.finish(worker, context, effects);
+            }
+            (Stage::Batch { whom, call: Some(own), .. }, WorkerInput::Answered { call, answer })
+                if own == call =>
+            {
+                self.lay_down(worker, whom, answer, now);
+                self.look(worker, context, effects);
+            }
+            (_, WorkerInput::Time) => {
+                if self.refresh == Refresh::Waits && !worker.controller.is_refreshing(worker.deadline_ms, now)
+                {
+                    self.refresh = Refresh::Done;
+                    self.finish(worker, context, effects);
+                }
+                if matches!(self.stage, Stage::Batch { call: None, .. }) {
+                    self.look(worker, context, effects);
+                }
+            }
+            _ => {}
+        }
+        self.wait(worker, now, effects);
+    }
+
+    /// Says until when to wait, if this visit waits for what others bring.
+    fn wait(&self, worker: &mut Worker, now: u64, effects: &mut Vec<WorkerEffect>) {
+        let batch = match self.stage {
+            Stage::Batch { whom, place, give_up_at, call: None, .. } => {
+                Some(worker.batch(whom).next_turn(place).min(give_up_at))
+            }
+            _ => None,
+        };
+        let refresh =
+            (self.refresh == Refresh::Waits).then(|| worker.controller.refresh_ends(worker.deadline_ms));
+        if let Some(until) = batch.into_iter().chain(refresh).min() {
+            effects.push(WorkerEffect::Await { until: until.max(now + 1) });
+        }
+    }
+
+    /// What the cache has is known: asks for updates if that is due, and judges.
+    fn start(
+        &mut self,
+        worker: &mut Worker,
+        context: &mut WorkerContext<'_>,
+        effects: &mut Vec<WorkerEffect>,
+    ) {
+        let now = context.now;
+        self.renew(worker);
+        if self.room.suspended {
+            return self.done(Outcome::Suspended, effects);
+        }
+        if worker.controller.begin_refresh(now) {
+            // Where nothing is known the data center may have to be made first.
+            let factor = if worker.controller.state().is_some() { 1 } else { COLD_START_FACTOR };
+            effects.push(worker.state_call(REFRESH_CALL, factor * worker.deadline_ms, now));
+            self.refresh = Refresh::Asks;
+        } else if worker.controller.is_refreshing(worker.deadline_ms, now) {
+            self.refresh = Refresh::Waits;
+        }
+        self.judge(worker, context, effects);
+    }
+
+    /// Takes up what operators have changed meanwhile. Returns whether there was something.
+    fn renew(&mut self, worker: &mut Worker) -> bool {
+        let room = worker.room();
+        let changed = !Rc::ptr_eq(&room, &self.room);
+        self.room = room;
+        changed
+    }
+
+    fn done(&mut self, outcome: Outcome, effects: &mut Vec<WorkerEffect>) {
+        self.stage = Stage::Over;
+        self.refresh = Refresh::Done;
+        effects.push(WorkerEffect::Done(Box::new(outcome)));
+    }
+
+    /// The bucket in which a ticket stands in the queue.
+    fn bucket(&self, context: &WorkerContext<'_>, ticket: &Ticket) -> u32 {
+        queue_bucket(&self.room, context.draw_key, ticket.bucket, ticket.id)
+    }
+
+    /// Whether somebody who waits is counted, and may enter in turn: Turnstile may have to say so first.
+    fn is_counted(&self, room: &Room, ticket: &Ticket) -> bool {
+        room.trusts(ticket.human)
+            || match self.visitor.verification {
+                Verification::None => true,
+                Verification::Required { .. } => false,
+                Verification::Away { .. } => ticket.human == Human::Unknown,
+            }
+    }
+
+    /// Where the visitor stands, and, unless that is inside, what else is known before anybody is asked.
+    fn judge(
+        &mut self,
+        worker: &mut Worker,
+        context: &mut WorkerContext<'_>,
+        effects: &mut Vec<WorkerEffect>,
+    ) {
+        let whole = Rc::clone(&self.room);
+        let time = worker.time(context.now);
+        let room = whole.at(time).0;
+        let standing = best(&self.visitor.tickets, room, time);
+        let before = self.judged.map(|judged| judged.ticket);
+        let (ticket, known) = match standing {
+            // By the colo's own clock the visitor is in after all.
+            Standing::Active(ticket) => {
+                let (draw, step) = (None, Step::Pass);
+                self.judged = Some(Judged { ticket, standing, known: true, counted: false, draw, step });
+                self.stage = Stage::Judged;
+                return self.finish(worker, context, effects);
+            }
+            Standing::Waiting(ticket) => (ticket, true),
+            Standing::New => (Ticket::new(self.visitor.id, time), false),
+        };
+        let draw = worker.controller.draw(room, context.draw_key, &standing, time);
+        let counted = known && self.is_counted(room, &ticket) && !ticket.uncounted;
+        let mut judged = Judged { ticket, standing, known, counted, draw, step: Step::Wait };
+        let brought = matches!(
+            self.visitor.verification,
+            Verification::Required { brought: true } | Verification::Away { brought: true }
+        );
+        if let Some(before) = before {
+            // Nobody is tested twice.
+            judged.ticket.human = before.human;
+        } else if brought {
+            self.judged = Some(judged);
+            self.stage = Stage::Verification;
+            effects.push(WorkerEffect::Verify);
+            return;
+        }
+        self.judged = Some(judged);
+        self.ask(worker, context, effects);
+    }
+
+    fn verified(
+        &mut self,
+        worker: &mut Worker,
+        context: &mut WorkerContext<'_>,
+        verdict: &Verdict,
+        effects: &mut Vec<WorkerEffect>,
+    ) {
+        if let Some(judged) = &mut self.judged {
+            judged.ticket.human = verdict.human(judged.ticket.human);
+        }
+        self.ask(worker, context, effects);
+    }
+
+    /// The first step of somebody who is not in.
+    fn ask(&mut self, worker: &mut Worker, context: &mut WorkerContext<'_>, effects: &mut Vec<WorkerEffect>) {
+        let Some(judged) = self.judged else { return };
+        let whole = Rc::clone(&self.room);
+        let time = worker.time(context.now);
+        let room = whole.at(time).0;
+        let mut has_room = || room.origin_guard.is_none() || context.origin.has_room(context.now);
+        let step = if room.turns_away() {
+            Step::Refuse
+        } else if judged.known && !self.is_counted(room, &judged.ticket)
+            || judged.draw.is_some_and(|draw| !draw.wins)
+            || !has_room()
+        {
+            // Not for robots; or it was no winning number; or the origin has enough to do with those who are in.
+            Step::Wait
+        } else {
+            self.claims = true;
+            if worker.addresses.claim(self.address(room), judged.ticket.id, time) == 0 {
+                worker.controller.judge(room, &self.standing(context), judged.ticket.id, time)
+            } else {
+                Step::Wait
+            }
+        };
+        self.step(worker, context, step, effects);
+    }
+
+    /// The standing, with the bucket in which the visitor stands in the queue.
+    fn standing(&self, context: &WorkerContext<'_>) -> Standing {
+        match self.judged.map(|judged| judged.standing) {
+            Some(Standing::Waiting(ticket)) => {
+                Standing::Waiting(Ticket { bucket: self.bucket(context, &ticket), ..ticket })
+            }
+            Some(standing) => standing,
+            None => Standing::New,
+        }
+    }
+
+    /// The address that a newcomer claims; 0: none.
+    fn address(&self, room: &Room) -> u64 {
+        let known = self.judged.is_some_and(|judged| judged.known);
+        if room.one_place_per_address && !known { self.visitor.address } else { 0 }
+    }
+
+    /// Does a step: asks whom it says, or goes on with what it decides.
+    fn step(
+        &mut self,
+        worker: &mut Worker,
+        context: &mut WorkerContext<'_>,
+        step: Step,
+        effects: &mut Vec<WorkerEffect>,
+    ) {
+        if let Step::Ask(whom, ask) = step {
+            let now = context.now;
+            let room = Rc::clone(&self.room);
+            let address = self.address(room.at(worker.time(now)).0);
+            let factor = if worker.controller.state().is_some() { 1 } else { COLD_START_FACTOR };
+            let Some(place) = worker.batch(whom).join((ask, address)) else {
+                return self.answered(worker, context, (whom, ask), None, effects);
+            };
+            let give_up_at = now + 2 * factor * worker.deadline_ms;
+            self.stage = Stage::Batch { whom, ask, place, give_up_at, call: None };
+            return self.look(worker, context, effects);
+        }
+        let whole = Rc::clone(&self.room);
+        let time = worker.time(context.now);
+        let address = self.address(whole.at(time).0);
+        let claims = self.claims;
+        if let Some(judged) = &mut self.judged {
+            judged.step = step;
+            if claims {
+                // Whoever brings the ticket back is counted, whatever the address.
+                judged.ticket.uncounted = worker.addresses.holder(address, judged.ticket.id, time) != 0;
+            }
+        }
+        self.stage = Stage::Judged;
+        self.finish(worker, context, effects);
+    }
+
+    /// Looks whether its answer is there, or whether it has to call for all who wait.
+    fn look(
+        &mut self,
+        worker: &mut Worker,
+        context: &mut WorkerContext<'_>,
+        effects: &mut Vec<WorkerEffect>,
+    ) {
+        let now = context.now;
+        let Stage::Batch { whom, ask, place, give_up_at, .. } = self.stage else { return };
+        match worker.batch(whom).turn(place, now) {
+            Turn::Done(outcome) => self.answered(worker, context, (whom, ask), outcome, effects),
+            Turn::Lead(batch, asks) => {
+                let asks: Vec<(NumberAsk, u64)> = asks.into_iter().map(|(_, ask)| ask).collect();
+                self.lead = Some((batch, asks.iter().map(|(_, address)| *address).collect()));
+                let factor = if worker.controller.state().is_some() { 1 } else { COLD_START_FACTOR };
+                self.calls += 1;
+                effects.push(worker.take_call(self.calls, whom, asks, factor * worker.deadline_ms, now));
+                self.stage = Stage::Batch { whom, ask, place, give_up_at, call: Some(self.calls) };
+            }
+            Turn::Later if now >= give_up_at => {
+                self.answered(worker, context, (whom, ask), None, effects);
+            }
+            Turn::Later => {
+                self.stage = Stage::Batch { whom, ask, place, give_up_at, call: None };
+            }
+        }
+    }
+
+    /// The call of a batch has ended: lays the answers down for all.
+    fn lay_down(&mut self, worker: &mut Worker, whom: Whom, answer: Option<Answer>, now: u64) {
+        let Some((batch, addresses)) = self.lead.take() else { return };
+        let outcomes = worker.taken(whom, &addresses, answer, now);
+        worker.batch(whom).finish(batch, outcomes, now);
+    }
+
+    /// Goes on with the answer to an ask.
+    fn answered(
+        &mut self,
+        worker: &mut Worker,
+        context: &mut WorkerContext<'_>,
+        asked: (Whom, NumberAsk),
+        outcome: Option<Judgement>,
+        effects: &mut Vec<WorkerEffect>,
+    ) {
+        let whole = Rc::clone(&self.room);
+        let time = worker.time(context.now);
+        let room = whole.at(time).0;
+        let step = if worker.is_taken(self.address(room), self.visitor.id, context.now) {
+            Step::Wait
+        } else {
+            let standing = self.standing(context);
+            worker.controller.answered(room, &standing, asked, outcome, time)
+        };
+        self.step(worker, context, step, effects);
+    }
+
+    /// Acts, once the judgement is there and updates are known.
+    fn finish(
+        &mut self,
+        worker: &mut Worker,
+        context: &mut WorkerContext<'_>,
+        effects: &mut Vec<WorkerEffect>,
+    ) {
+        if self.stage != Stage::Judged || self.refresh != Refresh::Done {
+            return;
+        }
+        if !self.again && self.renew(worker) {
+            self.again = true;
+            if self.room.suspended {
+                return self.done(Outcome::Suspended, effects);
+            }
+            // Once more, by what an operator has changed just now.
+            return self.judge(worker, context, effects);
+        }
+        let Some(judged) = self.judged else { return };
+        let whole = Rc::clone(&self.room);
+        let now = context.now;
+        let time = worker.time(now);
+        let room = whole.at(time).0;
+        if worker.controller.refill(room, time) {
+            effects.push(WorkerEffect::Start(Task::refill()));
+        }
+        let ticket = judged.ticket;
+        match judged.step {
+            Step::Pass => {
+                let moved = worker.pass(room, ticket, now, effects);
+                let changed = moved.is_some();
+                let ticket = moved.unwrap_or(ticket);
+                self.done(Outcome::Admitted { ticket, changed, enters: false }, effects);
+            }
+            Step::Enter { minute, numbered } => {
+                let from = judged.counted.then(|| Seen::of(&ticket, room));
+                let bucket = self.bucket(context, &ticket);
+                let enter = CheckIn::Enter { id: ticket.id, bucket, from, at: time, minute, numbered };
+                worker.note(room, enter, self.visitor.rehearsal, now, effects);
+                let ticket = ticket.admitted(time);
+                self.done(Outcome::Admitted { ticket, changed: true, enters: true }, effects);
+            }
+            Step::Refuse => self.done(Outcome::Refused, effects),
+            Step::Wait | Step::Ask(..) => {
+                self.stage = Stage::TellsByCache;
+                if worker.controller.begin_cache_read(now) {
+                    effects.push(WorkerEffect::ReadCache);
+                } else {
+                    self.tell_by_call(worker, context, effects);
+                }
+            }
+        }
+    }
+
+    /// Asks the data center for a state key to tell by, if this worker's is too old.
+    fn tell_by_call(
+        &mut self,
+        worker: &mut Worker,
+        context: &mut WorkerContext<'_>,
+        effects: &mut Vec<WorkerEffect>,
+    ) {
+        let whole = Rc::clone(&self.room);
+        if worker.controller.begin_state_call(whole.at(worker.time(context.now)).0, context.now) {
+            self.stage = Stage::TellsByCall;
+            self.calls += 1;
+            effects.push(worker.state_call(self.calls, worker.deadline_ms, context.now));
+        } else {
+            self.tell(worker, context, effects);
+        }
+    }
+
+    /// Tells whoever waits what is known, and counts the check-in.
+    fn tell(
+        &mut self,
+        worker: &mut Worker,
+        context: &mut WorkerContext<'_>,
+        effects: &mut Vec<WorkerEffect>,
+    ) {
+        let Some(judged) = self.judged else { return };
+        let (ticket, now) = (judged.ticket, context.now);
+        let whole = Rc::clone(&self.room);
+        let time = worker.time(now);
+        let (room, phase) = whole.at(time);
+        let bucket = self.bucket(context, &ticket);
+        let state = worker.controller.state_to_tell(now);
+        let global_time = state.map_or(time, |state| state.global_time(now));
+        let key = state.map(|state| &state.key);
+        let random_order = room.queueing_method == QueueingMethod::Random;
+        let random = self.visitor.random;
+        let refresh_seconds = if random_order {
+            next_draw_seconds(room, ticket.id, time, random)
+        } else {
+            next_check_in_seconds(room, key, bucket, judged.known, global_time, random)
+        };
+        // Nobody is ahead of anybody where the order is random, and nobody is told a lot before the lottery is over.
+        let is_secret = random_order || matches!(phase, Phase::Prequeue { event, .. } if event.shuffle);
+        let people_ahead = key.filter(|_| !is_secret).map(|key| likely_ahead(key, bucket).max(0) as u64);
+        let estimate = match key {
+            Some(key) if random_order => random_wait_seconds(room, key, global_time).map(Estimate::spread),
+            Some(key) => estimated_wait_seconds(room, key, bucket, global_time)
+                .map(|seconds| Estimate::Known { seconds }),
+            None => None,
+        };
+        let held = key.is_some_and(|key| key.held);
+        let told = Ticket { refresh_seconds: refresh_seconds as u16, ..ticket };
+        let waiting = moved_on(told.checked_in(time), people_ahead);
+        if self.is_counted(room, &ticket) && !ticket.uncounted {
+            let from = judged.counted.then(|| Seen::of(&ticket, room));
+            let check_in = CheckIn::Wait { id: ticket.id, bucket, from, at: Seen::of(&waiting, room) };
+            worker.note(room, check_in, self.visitor.rehearsal, now, effects);
+        }
+        let told = Waiting {
+            ticket: waiting,
+            known: judged.known,
+            estimate: estimate.unwrap_or(Estimate::Unknown),
+            people_ahead,
+            refresh_seconds,
+            held,
+            draw: judged.draw,
+        };
+        self.done(Outcome::Waiting(told), effects);
+    }
+}
+
+/// Where the visitor stands: of several tickets the one that says most counts.
+pub fn best(tickets: &[Ticket], room: &Room, time: u64) -> Standing {
+    let mut best = Standing::New;
+    for ticket in tickets {
+        match standing(Some(*ticket), time, &room.terms()) {
+            active @ Standing::Active(_) => return active,
+            waiting @ Standing::Waiting(_) if best == Standing::New => best = waiting,
+            _ => {}
+        }
+    }
+    best
+}
+
+/// The ticket with how far its visitor has come. Those who came in the same minute are not all known at first, so the
+/// most that were ever ahead count as the whole way.
+fn moved_on(ticket: Ticket, people_ahead: Option<u64>) -> Ticket {
+    let Some(ahead) = people_ahead else { return ticket };
+    let ahead = u32::try_from(ahead).unwrap_or(u32::MAX - 1);
+    let most = ticket.ahead_at_first.unwrap_or_default().max(ahead);
+    let progress = answer::progress(ahead.into(), most.into(), ticket.progress);
+    Ticket { ahead_at_first: Some(most), progress, ..ticket }
+}
