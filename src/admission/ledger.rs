@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{HINT_MS, Remembered, minute_of};
+use crate::wire::VERSION;
 
 /// How long a given number is remembered for its ticket, so that a retry is not counted again.
 const REMEMBERED_MS: u64 = 120_000;
@@ -116,6 +117,13 @@ pub struct SavedLedger {
     pub settled: bool,
     /// The most numbers given within four seconds, in recent windows.
     pub peak: u64,
+}
+
+impl SavedLedger {
+    /// What to start from where a record is there and cannot be read: nothing more is given in this minute.
+    pub fn lost(now: u64) -> Self {
+        Self { v: VERSION, minute: minute_of(now), given: None, previous: None, settled: false, peak: 0 }
+    }
 }
 
 impl Ledger {

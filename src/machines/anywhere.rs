@@ -2,10 +2,11 @@
 
 use super::write_behind::WriteBehind;
 use super::{COLD_START_FACTOR, Call, Context, CurrentRoom, Effect, Input, NO_ROUTE, ObjectMachine, Stored};
-use crate::admission::{self, NumberAsk, Outcome, Pool, Renewal, StateKey, minute_of};
+use crate::admission::{self, NumberAsk, Outcome, Pool, Renewal, SavedLedger, SavedPool, StateKey, minute_of};
 use crate::config::{Room, SlotStrategy};
 use crate::protocol::messages::{Given, StateRequest, Taken, VERSION};
-use crate::protocol::{Answer, Request, wire};
+use crate::protocol::records::{self, Found};
+use crate::protocol::{Answer, Request};
 use crate::steering::Overrides;
 
 /// Storage keys of what was given. A record of the other kind, from before a change of the strategy, is not read.
@@ -76,12 +77,12 @@ impl Giver {
         match self {
             Self::Permits(pool) => {
                 let settled = writes.due(pool.changed_at(), now)?;
-                Some((POOL_KEY, wire::encode(&pool.save(settled)).ok()?))
+                Some((POOL_KEY, records::write(&pool.save(settled)).ok()?))
             }
             Self::Numbers(anywhere) => {
                 let ledger = anywhere.ledger(now);
                 let settled = writes.due(ledger.changed_at(), now)?;
-                Some((LEDGER_KEY, wire::encode(&ledger.save(settled)).ok()?))
+                Some((LEDGER_KEY, records::write(&ledger.save(settled)).ok()?))
             }
         }
     }
@@ -108,20 +109,28 @@ pub struct Anywhere {
     /// How often Counters have called, as far as Global does not know.
     leases: u64,
     writes: WriteBehind,
+    /// What is stored was not written by newer code.
+    may_write: bool,
 }
 
 impl Anywhere {
     /// The pool at its start. After a breakdown it goes on with an over-estimate of what it gave.
     pub fn restore(room: &Room, stored: &Stored, now: u64) -> Self {
+        let may_write;
         let giver = if room.slot_strategy == SlotStrategy::Leases {
-            let saved = stored.get(POOL_KEY).and_then(|bytes| wire::decode(bytes).ok());
+            let found = Found::new(stored.get(POOL_KEY));
+            may_write = found.may_be_replaced();
+            let saved = found.record_or(|| SavedPool::lost(room.at(now).0, now));
             Giver::Permits(Box::new(Pool::restore(saved, now)))
         } else {
-            let saved = stored.get(LEDGER_KEY).and_then(|bytes| wire::decode(bytes).ok());
+            let found = Found::new(stored.get(LEDGER_KEY));
+            may_write = found.may_be_replaced();
+            let saved = found.record_or(|| SavedLedger::lost(now));
             Giver::Numbers(Box::new(admission::Anywhere::restore(saved, now)))
         };
         Self {
             giver,
+            may_write,
             rooms: CurrentRoom::default(),
             waiting: Vec::new(),
             renewing: None,
@@ -256,7 +265,9 @@ impl ObjectMachine for Anywhere {
             Input::Alarm => effects.push(Effect::AlarmDone),
         }
         self.give_up(context, effects);
-        if let Some((key, bytes)) = self.giver.record(&mut self.writes, context.now) {
+        if let Some((key, bytes)) = self.giver.record(&mut self.writes, context.now)
+            && self.may_write
+        {
             effects.push(Effect::Store { key: key.to_owned(), bytes, background: true });
         }
     }

@@ -5,10 +5,11 @@ use std::iter::repeat;
 
 use super::write_behind::WriteBehind;
 use super::{COLD_START_FACTOR, Call, Context, CurrentRoom, Effect, Input, NO_ROUTE, ObjectMachine, Stored};
-use crate::admission::{self, Addresses, HINT_MS, LeaseCounter, LoanAsk, NumberAsk, Outcome};
+use crate::admission::{self, Addresses, HINT_MS, LeaseCounter, LoanAsk, NumberAsk, Outcome, SavedLedger};
 use crate::config::SlotStrategy;
 use crate::protocol::messages::{Given, Lease, Take, Taken, VERSION};
-use crate::protocol::{Answer, Request, wire};
+use crate::protocol::records::{self, Found};
+use crate::protocol::{Answer, Request};
 use crate::steering::Overrides;
 
 /// The storage key of the numbers given.
@@ -42,14 +43,17 @@ pub struct Counter {
     pool_call: Option<u64>,
     pool_call_due: Option<u64>,
     writes: WriteBehind,
+    /// What is stored was not written by newer code.
+    may_write: bool,
 }
 
 impl Counter {
     /// A Counter at its start. `epoch` is random: it tells this start from others.
     pub fn restore(stored: &Stored, epoch: u64, now: u64) -> Self {
-        let saved = stored.get(LEDGER).and_then(|bytes| wire::decode(bytes).ok());
+        let found = Found::new(stored.get(LEDGER));
         Self {
-            numbers: admission::Counter::restore(saved, now),
+            may_write: found.may_be_replaced(),
+            numbers: admission::Counter::restore(found.record_or(|| SavedLedger::lost(now)), now),
             permits: LeaseCounter::new(epoch),
             addresses: Addresses::default(),
             overrides: Overrides::default(),
@@ -170,7 +174,8 @@ impl Counter {
         }
         let ledger = self.numbers.ledger(now);
         if let Some(settled) = self.writes.due(ledger.changed_at(), now)
-            && let Ok(bytes) = wire::encode(&ledger.save(settled))
+            && self.may_write
+            && let Ok(bytes) = records::write(&ledger.save(settled))
         {
             effects.push(Effect::Store { key: LEDGER.to_owned(), bytes, background: true });
         }

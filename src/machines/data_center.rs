@@ -5,7 +5,8 @@ use crate::admission::{StateKey, minute_of};
 use crate::config::{Room, SlotStrategy};
 use crate::counts::{self, SavedDataCenter};
 use crate::protocol::messages::{Given, StateAnswer, StateRequest, VERSION, WorkerReport, colo_object};
-use crate::protocol::{Answer, Request, wire};
+use crate::protocol::records::{self, Found};
+use crate::protocol::{Answer, Request};
 
 /// The storage key.
 const SAVED: &str = "data_center";
@@ -35,6 +36,8 @@ enum Push {
 #[derive(Debug)]
 pub struct DataCenter {
     counts: counts::DataCenter,
+    /// What is stored was not written by newer code. Else workers keep what they report: nothing of it is in storage.
+    may_write: bool,
     rooms: CurrentRoom,
     /// When the alarm rings, as far as this instance knows.
     alarm_at: Option<u64>,
@@ -50,9 +53,10 @@ pub struct DataCenter {
 impl DataCenter {
     /// A data center at its start. `instance` is random: it tells this start from others.
     pub fn restore(room: &Room, colo: &str, stored: &Stored, instance: u64, now: u64) -> Self {
-        let saved: Option<SavedDataCenter> = stored.get(SAVED).and_then(|bytes| wire::decode(bytes).ok());
+        let found: Found<SavedDataCenter> = Found::new(stored.get(SAVED));
         Self {
-            counts: counts::DataCenter::restore(room.at(now).0, colo, instance, saved, now),
+            may_write: found.may_be_replaced(),
+            counts: counts::DataCenter::restore(room.at(now).0, colo, instance, found.record, now),
             rooms: CurrentRoom::default(),
             alarm_at: None,
             push: None,
@@ -127,7 +131,9 @@ impl DataCenter {
     /// Stores the counts.
     fn store(&mut self, room: &Room, now: u64, effects: &mut Vec<Effect>) -> SavedDataCenter {
         let saved = self.counts.save(room, now);
-        if let Ok(bytes) = wire::encode(&saved) {
+        if self.may_write
+            && let Ok(bytes) = records::write(&saved)
+        {
             effects.push(Effect::Store { key: SAVED.to_owned(), bytes, background: false });
             self.counts.saved(&saved);
         }

@@ -2,6 +2,7 @@
 
 pub mod messages;
 mod method;
+pub mod records;
 
 pub use crate::wire;
 pub use method::{

@@ -27,6 +27,7 @@ mod news;
 mod operator;
 mod origin;
 mod places;
+mod records;
 mod rehearsal;
 mod routes;
 mod steering;

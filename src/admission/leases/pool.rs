@@ -12,6 +12,7 @@ use super::rate::Rate;
 use super::{Group, LeaseAnswer, LeaseAsk, Level, RATE_MS, minute_of_entry};
 use crate::room::{RateWindow, Room};
 use crate::steering::Overrides;
+use crate::wire::VERSION;
 
 /// After a breakdown it assumes that permits were given for this time at the latest rate, in milliseconds.
 const ASSUMED_MS: i64 = 4_000;
@@ -140,6 +141,15 @@ pub struct Pool {
     held_sessions: VecDeque<u64>,
     /// When the room's settings change: no lease lasts longer.
     changes_at: Option<u64>,
+}
+
+impl SavedPool {
+    /// What to start from where a record is there and cannot be read: all that the room allows in this minute may have
+    /// been given.
+    pub fn lost(room: &Room, now: u64) -> Self {
+        let given = i64::from(room.new_users_per_minute);
+        Self { v: VERSION, ended: vec![(minute_of(now), given)], settled: true, ..Self::default() }
+    }
 }
 
 impl Pool {
