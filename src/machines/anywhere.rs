@@ -2,11 +2,12 @@
 
 use super::write_behind::WriteBehind;
 use super::{COLD_START_FACTOR, Call, Context, CurrentRoom, Effect, Input, NO_ROUTE, ObjectMachine, Stored};
-use crate::admission::{self, NumberAsk, Outcome, Pool, Renewal, SavedLedger, SavedPool, StateKey, minute_of};
+use crate::admission::{
+    self, NumberAsk, Outcome, Pool, Renewal, SavedLedger, SavedPool, StateKey, minute_of,
+};
 use crate::config::{Room, SlotStrategy};
 use crate::protocol::messages::{Given, StateRequest, Taken, VERSION};
-use crate::protocol::records::{self, Found};
-use crate::protocol::{Answer, Request};
+use crate::protocol::{Answer, Request, records};
 use crate::steering::Overrides;
 
 /// Storage keys of what was given. A record of the other kind, from before a change of the strategy, is not read.
@@ -118,12 +119,12 @@ impl Anywhere {
     pub fn restore(room: &Room, stored: &Stored, now: u64) -> Self {
         let may_write;
         let giver = if room.slot_strategy == SlotStrategy::Leases {
-            let found = Found::new(stored.get(POOL_KEY));
+            let found = records::found(stored, POOL_KEY);
             may_write = found.may_be_replaced();
             let saved = found.record_or(|| SavedPool::lost(room.at(now).0, now));
             Giver::Permits(Box::new(Pool::restore(saved, now)))
         } else {
-            let found = Found::new(stored.get(LEDGER_KEY));
+            let found = records::found(stored, LEDGER_KEY);
             may_write = found.may_be_replaced();
             let saved = found.record_or(|| SavedLedger::lost(now));
             Giver::Numbers(Box::new(admission::Anywhere::restore(saved, now)))

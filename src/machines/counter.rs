@@ -8,8 +8,7 @@ use super::{COLD_START_FACTOR, Call, Context, CurrentRoom, Effect, Input, NO_ROU
 use crate::admission::{self, Addresses, HINT_MS, LeaseCounter, LoanAsk, NumberAsk, Outcome, SavedLedger};
 use crate::config::SlotStrategy;
 use crate::protocol::messages::{Given, Lease, Take, Taken, VERSION};
-use crate::protocol::records::{self, Found};
-use crate::protocol::{Answer, Request};
+use crate::protocol::{Answer, Request, records};
 use crate::steering::Overrides;
 
 /// The storage key of the numbers given.
@@ -50,7 +49,7 @@ pub struct Counter {
 impl Counter {
     /// A Counter at its start. `epoch` is random: it tells this start from others.
     pub fn restore(stored: &Stored, epoch: u64, now: u64) -> Self {
-        let found = Found::new(stored.get(LEDGER));
+        let found = records::found(stored, LEDGER);
         Self {
             may_write: found.may_be_replaced(),
             numbers: admission::Counter::restore(found.record_or(|| SavedLedger::lost(now)), now),

@@ -5,8 +5,7 @@ use crate::admission::{StateKey, minute_of};
 use crate::config::{Room, SlotStrategy};
 use crate::counts::{self, SavedDataCenter};
 use crate::protocol::messages::{Given, StateAnswer, StateRequest, VERSION, WorkerReport, colo_object};
-use crate::protocol::records::{self, Found};
-use crate::protocol::{Answer, Request};
+use crate::protocol::{Answer, Request, records};
 
 /// The storage key.
 const SAVED: &str = "data_center";
@@ -53,7 +52,7 @@ pub struct DataCenter {
 impl DataCenter {
     /// A data center at its start. `instance` is random: it tells this start from others.
     pub fn restore(room: &Room, colo: &str, stored: &Stored, instance: u64, now: u64) -> Self {
-        let found: Found<SavedDataCenter> = Found::new(stored.get(SAVED));
+        let found: records::Found<SavedDataCenter> = records::found(stored, SAVED);
         Self {
             may_write: found.may_be_replaced(),
             counts: counts::DataCenter::restore(room.at(now).0, colo, instance, found.record, now),

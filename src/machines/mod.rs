@@ -26,6 +26,7 @@ pub use current_room::CurrentRoom;
 pub use data_center::DataCenter;
 
 use crate::config::Room;
+use crate::protocol::records::{RecordError, problem};
 use crate::protocol::{Answer, Object, Request};
 
 /// A room that wakes up gets so many times the usual timeout: its objects have to be made first, and nothing is known by
@@ -146,6 +147,11 @@ pub trait ObjectMachine {
 
 /// What an object finds in its storage at its start: records by their keys, as bytes.
 pub type Stored = BTreeMap<String, Vec<u8>>;
+
+/// What of it this code does not read, for the log.
+pub fn problems(stored: &Stored) -> impl Iterator<Item = RecordError> {
+    stored.iter().filter_map(|(key, bytes)| problem(key, bytes))
+}
 
 /// The reason of a refusal: no such route.
 const NO_ROUTE: &str = "there is no such route";

@@ -4,6 +4,7 @@
 //! without a new version, as messages do ([`wire`]). Any other change is a new version with a [`Step`] from the one
 //! before; `docs/stored-records.md` says how to make one.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
@@ -122,7 +123,7 @@ fn split(frame: Frame, bytes: &[u8]) -> (u8, &[u8]) {
     }
 }
 
-/// What an object finds under a key at its start.
+/// What is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found<T> {
     /// The record; `None`: there is none, or it is not read.
@@ -132,9 +133,9 @@ pub struct Found<T> {
 }
 
 impl<T: Record> Found<T> {
-    /// Reads what is stored under a key, if anything is.
-    pub fn new(stored: Option<&Vec<u8>>) -> Self {
-        match stored.map(|bytes| read(bytes)).transpose() {
+    /// Reads what is stored, if anything is.
+    pub fn new(stored: Option<&[u8]>) -> Self {
+        match stored.map(read).transpose() {
             Ok(record) => Self { record, error: None },
             Err(error) => Self { record: None, error: Some(error) },
         }
@@ -151,6 +152,11 @@ impl<T: Record> Found<T> {
     }
 }
 
+/// Reads what an object finds under a key at its start.
+pub fn found<T: Record>(stored: &BTreeMap<String, Vec<u8>>, key: &str) -> Found<T> {
+    Found::new(stored.get(key).map(Vec::as_slice))
+}
+
 /// Gives the stored types their names and frames, and says what to make of a record by its key.
 macro_rules! records {
     ($($name:literal = $record:ty, $frame:ident;)+) => {
@@ -159,7 +165,7 @@ macro_rules! records {
             const FRAME: Frame = Frame::$frame;
         })+
 
-        /// Why what an object finds under a key at its start is not read, for the log.
+        /// Why what an object finds under a key is not read, for the log.
         pub fn problem(key: &str, bytes: &[u8]) -> Option<RecordError> {
             $(if key.starts_with($name) {
                 return read::<$record>(bytes).err();

@@ -127,7 +127,7 @@ fn what_newer_code_has_stored_is_refused() {
     let refused = RecordError::Newer { record: "ledger", version: 3, known: 1 };
     assert_eq!(records::read::<SavedLedger>(&bytes), Err(refused));
     assert_eq!(records::problem("ledger", &bytes), Some(refused));
-    let found = Found::<SavedLedger>::new(Some(&bytes));
+    let found = Found::<SavedLedger>::new(Some(&bytes[..]));
     assert!(!found.may_be_replaced() && found.record.is_none());
 
     let later: LaterUntold = records::read(&stored_by_0_1_0()["untold"]).unwrap();
@@ -137,7 +137,7 @@ fn what_newer_code_has_stored_is_refused() {
     // 0.1.0 does not know versions: to it, these bytes are no such record.
     assert!(decode::<Vec<ProbeResult>>(&bytes).is_err());
 
-    let broken = Found::<ColoReport>::new(Some(&vec![1, 0xff]));
+    let broken = Found::<ColoReport>::new(Some(&[1, 0xff]));
     assert_eq!(broken.error, Some(RecordError::Unreadable { record: "colo/" }));
     assert!(broken.may_be_replaced(), "nobody can read it any more");
 }
@@ -185,8 +185,7 @@ fn what_newer_code_has_stored_is_never_overwritten_and_no_limit_is_broken_by_it(
         Stored::from([(key.to_owned(), [&[9], &bytes[1..]].concat())])
     };
     let numbers = Rc::new(Room { slot_strategy: SlotStrategy::Counters, ..room(100, 50, 1) });
-    let ask =
-        NumberAsk { id: 7, bucket: 28_000_000, waits: false, minute: 28_000_000, limit: 50, owned: 50 };
+    let ask = NumberAsk { id: 7, bucket: 28_000_000, waits: false, minute: 28_000_000, limit: 50, owned: 50 };
     let take = || Take {
         v: VERSION,
         asks: vec![ask],
@@ -195,11 +194,8 @@ fn what_newer_code_has_stored_is_never_overwritten_and_no_limit_is_broken_by_it(
         steering: anteroom::steering::Overrides::default(),
     };
     let asked = || Input::Asked { from: 1, request: Request::CounterTake(Box::new(take())) };
-    let mut counter = Running {
-        machine: Counter::restore(&newer("ledger"), 7, NOW),
-        room: Rc::clone(&numbers),
-        now: NOW,
-    };
+    let mut counter =
+        Running { machine: Counter::restore(&newer("ledger"), 7, NOW), room: Rc::clone(&numbers), now: NOW };
     let effects = counter.run(asked());
     assert_eq!(stores(&effects), 0);
     let Some(Effect::Reply { answer: Answer::CounterTake(taken), .. }) = effects.first() else {
@@ -214,11 +210,8 @@ fn what_newer_code_has_stored_is_never_overwritten_and_no_limit_is_broken_by_it(
 
     let permits = Rc::new(room(100, 50, 1));
     for (key, room) in [("pool", &permits), ("ledger", &numbers)] {
-        let mut anywhere = Running {
-            machine: Anywhere::restore(room, &newer(key), NOW),
-            room: Rc::clone(room),
-            now: NOW,
-        };
+        let mut anywhere =
+            Running { machine: Anywhere::restore(room, &newer(key), NOW), room: Rc::clone(room), now: NOW };
         let asked = Input::Asked { from: 1, request: Request::AnywhereTake(Box::new(take())) };
         let mut effects = anywhere.run(asked);
         let Some(Effect::Call(call)) = effects.first() else { panic!("{effects:?}") };

@@ -17,7 +17,7 @@ use crate::edge::calls::{body_of, failure, post, unreadable};
 use crate::edge::clock::{now, pause, start_id};
 use crate::edge::platform::log_error;
 use crate::edge::settings::Settings;
-use crate::machines::{Call, Context, Effect, Input, ObjectMachine, Stored};
+use crate::machines::{Call, Context, Effect, Input, ObjectMachine, Stored, problems};
 use crate::protocol::messages::room_and_colo;
 use crate::protocol::{Answer, Object, Request};
 
@@ -81,6 +81,9 @@ impl Shell {
         let _init = inner.state.block_concurrency_while(async move {
             if let Ok(home) = &starting.home {
                 let stored = load(&starting.state.storage()).await?;
+                for problem in problems(&stored) {
+                    log_error(&format!("{}: {problem}", starting.state.id().name().unwrap_or_default()));
+                }
                 let machine = restore(&home.room, &home.colo, &stored, start_id()?, now());
                 *starting.machine.borrow_mut() = Some(machine);
             }

@@ -20,13 +20,13 @@ use crate::health::agree::Agreement;
 use crate::health::analytics::{Range, SLOTS_MS, Sum, Tally, kept_ms, slot};
 use crate::health::check::Check;
 use crate::health::history::Known;
-use crate::health::messages::{Ask, NOTIFY, Notify, RECORD, Record, Stored, Told, VERSION, VIEW};
+use crate::health::messages::{self, Ask, NOTIFY, Notify, RECORD, Stored, Told, VERSION, VIEW};
 use crate::health::observer::{Post, TEND, WAKE};
 use crate::health::page;
 use crate::health::view::{ChangeView, CheckRow, CheckView, ResultView, Status, SumRow, View};
 use crate::health::{ProbeResult, Reason, Source, StateChange};
 use crate::protocol::messages::{ORIGIN_HEALTH, OriginHealth};
-use crate::protocol::wire;
+use crate::protocol::records::{self, Found, Record};
 
 /// The observers that are not heard of are woken so often, in milliseconds.
 const TEND_MS: u64 = 30_000;
@@ -108,7 +108,7 @@ impl Keeper {
                 answer(&Stored { v: VERSION })
             }
             RECORD => {
-                let Record { results, .. } = message(&mut request).await?;
+                let messages::Record { results, .. } = message(&mut request).await?;
                 self.wake().await?;
                 self.record(&results)?;
                 self.tell_rooms().await?;
@@ -166,7 +166,7 @@ impl Keeper {
                         .await
                     {
                         Ok(()) => self.run(
-                            "INSERT OR REPLACE INTO told VALUES (?, ?, ?, ?)",
+                            "INSERT OR REPLACE INTO told (room, id, healthy, since) VALUES (?, ?, ?, ?)",
                             vec![room.name.as_str().into(), id.into(), number(healthy), number(since)],
                         )?,
                         Err(error) => {
@@ -208,7 +208,8 @@ impl Keeper {
         self.add_check(id, name, &change.expected_codes)?;
         let reason = change.reason.text();
         let event = self.rows(
-            "INSERT OR IGNORE INTO events VALUES (?, ?, ?, ?, ?, ?) RETURNING at",
+            "INSERT OR IGNORE INTO events (id, at, healthy, reason, expected, actual) VALUES (?, ?, ?, ?, ?, ?) \
+             RETURNING at",
             vec![
                 id.into(),
                 number(change.at),
@@ -263,7 +264,7 @@ impl Keeper {
             return Ok(());
         }
         self.run(
-            "INSERT INTO checks VALUES (?, ?, NULL, '', 0, 0, ?, NULL, ?, 0)",
+            "INSERT INTO checks (id, name, reason, since, at, expected, heard) VALUES (?, ?, '', 0, 0, ?, ?)",
             vec![id.into(), name.into(), expected_codes.into(), number(now())],
         )?;
         let silent = self.rows(
@@ -300,19 +301,26 @@ impl Keeper {
 
     /// Draws the conclusion from what an observer saw.
     fn hear(&self, check: &Check, result: &ProbeResult) -> Result<()> {
-        let mut agreement = self.agreement(check)?;
+        let found = self.agreement(check)?;
+        let may_write = found.may_be_replaced();
+        let mut agreement = found.record.unwrap_or_default();
         let change = agreement.hear(check, result, now());
-        let detail = wire::encode(&agreement).map_err(unreadable)?;
-        let id = Source::Check.check_id(&check.name);
-        self.run("INSERT OR REPLACE INTO agreements VALUES (?, ?)", vec![id.into(), detail.into()])?;
+        if may_write {
+            let detail = records::write(&agreement).map_err(unreadable)?;
+            let id = Source::Check.check_id(&check.name);
+            self.run(
+                "INSERT OR REPLACE INTO agreements (id, detail) VALUES (?, ?)",
+                vec![id.into(), detail.into()],
+            )?;
+        }
         change.map_or(Ok(()), |change| self.change(&check.name, &change))
     }
 
     /// What the observers of a check say.
-    fn agreement(&self, check: &Check) -> Result<Agreement> {
+    fn agreement(&self, check: &Check) -> Result<Found<Agreement>> {
         let id = Source::Check.check_id(&check.name);
         let rows = self.rows("SELECT detail FROM agreements WHERE id = ?", vec![id.into()])?;
-        Ok(rows.first().and_then(|row| wire::decode(row.bytes(0)).ok()).unwrap_or_default())
+        Ok(found(rows.first(), 0))
     }
 
     /// Rings the alarm now if there is an observer to be woken. Nobody waits for that.
@@ -333,7 +341,7 @@ impl Keeper {
         let (settings, time) = (Settings::of(&self.env), now());
         let mut silent = Vec::new();
         for check in settings.checks.iter() {
-            let agreement = self.agreement(check)?;
+            let agreement = self.agreement(check)?.record.unwrap_or_default();
             for post in Post::all(check) {
                 if !agreement.hears(&post, time) {
                     silent.push((post.name(), post.region.hint));
@@ -350,7 +358,7 @@ impl Keeper {
             return Ok(false);
         }
         self.add_check(&id, &result.check, &result.expected_codes)?;
-        let detail = wire::encode(result).map_err(unreadable)?;
+        let detail = records::write(result).map_err(unreadable)?;
         let added = self.rows(
             "INSERT OR IGNORE INTO results (id, region, observer, at, detail) SELECT ?1, ?2, ?3, ?4, ?5 \
              FROM checks WHERE id = ?1 AND floor <= ?4 RETURNING at",
@@ -377,11 +385,19 @@ impl Keeper {
             )?;
             let row = stored.first();
             let (healthy, total) = row.map_or((0, 0), |row| (row.number(0), row.number(1)));
-            let mut sum: Sum = row.and_then(|row| wire::decode(row.bytes(2)).ok()).unwrap_or_default();
+            let found = found::<Sum>(row, 2);
+            if !found.may_be_replaced() {
+                continue;
+            }
+            let mut sum = found.record.unwrap_or_default();
             sum.add(result);
-            let detail = wire::encode(&sum).map_err(unreadable)?;
+            let detail = records::write(&sum).map_err(unreadable)?;
             let counts = vec![number(healthy + u64::from(result.healthy)), number(total + 1), detail.into()];
-            self.run("INSERT OR REPLACE INTO sums VALUES (?, ?, ?, ?, ?, ?, ?)", [key(), counts].concat())?;
+            self.run(
+                "INSERT OR REPLACE INTO sums (id, size, start, region, healthy, total, detail) \
+                 VALUES (?, ?, ?, ?, ?, ?, ?)",
+                [key(), counts].concat(),
+            )?;
         }
         Ok(true)
     }
@@ -501,7 +517,7 @@ impl Keeper {
             start: row.number(0),
             region: row.text(1).to_owned(),
             tally: Tally { healthy: row.number(2), total: row.number(3) },
-            sum: wire::decode(row.bytes(4)).unwrap_or_default(),
+            sum: found(Some(row), 4).record.unwrap_or_default(),
         };
         Ok(rows.iter().map(sum).collect())
     }
@@ -538,7 +554,7 @@ impl Keeper {
                 "SELECT detail FROM results WHERE id = ? AND at >= ? ORDER BY at DESC LIMIT ?",
                 vec![check.text(0).into(), number(from), number(SHOWN)],
             )?;
-            shown.extend(rows.iter().filter_map(|row| wire::decode::<ProbeResult>(row.bytes(0)).ok()));
+            shown.extend(rows.iter().filter_map(|row| found::<ProbeResult>(Some(row), 0).record));
         }
         shown.sort_by_key(|result| std::cmp::Reverse(result.at));
         shown.truncate(SHOWN as usize);
@@ -610,6 +626,11 @@ impl Keeper {
     fn rows(&self, query: &str, values: Vec<Sql>) -> Result<Vec<Row>> {
         self.sql.rows(query, values)
     }
+}
+
+/// What is stored in a column.
+fn found<T: Record>(row: Option<&Row>, column: usize) -> Found<T> {
+    Found::new(row.map(|row| row.bytes(column)))
 }
 
 /// A status code.

@@ -19,7 +19,7 @@ use crate::health::look::{Look, Plan};
 use crate::health::messages::{KEEPER, RECORD, Record, Stored, VERSION};
 use crate::health::observer::{Post, WAKE, remember};
 use crate::health::{ProbeResult, Reason, Waterfall};
-use crate::protocol::wire;
+use crate::protocol::records::{self, Found};
 use crate::ticket::Ticket;
 
 /// The keeper may take so long, in milliseconds: it may be on another continent.
@@ -89,38 +89,42 @@ impl Observer {
         // Set again first: whatever happens to this look, another one follows.
         storage.set_alarm(Duration::from_millis(post.next_in(now()))).await?;
         let result = look(post, &settings).await;
-        let mut results = self.untold()?;
+        let untold = self.untold()?;
+        let may_write = untold.may_be_replaced();
+        let mut results = untold.record.unwrap_or_default();
         let had_untold = !results.is_empty();
         remember(&mut results, result);
         let record = Record { v: VERSION, results };
         match call::<_, Stored>(&self.env, HEALTH, KEEPER, RECORD, &record, KEEPER_DEADLINE_MS).await {
-            Ok(_) if had_untold => self.keep_untold(&[])?,
+            Ok(_) if had_untold => self.keep_untold(&Vec::new())?,
             Ok(_) => {}
             Err(error) => {
                 log_error(&format!("{}: {error}", self.name));
-                self.keep_untold(&record.results)?;
+                if may_write {
+                    self.keep_untold(&record.results)?;
+                }
             }
         }
         Response::empty()
     }
 
     /// What the keeper could not be told. It is stored, since an object's memory does not last until the next alarm.
-    fn untold(&self) -> Result<Vec<ProbeResult>> {
+    fn untold(&self) -> Result<Found<Vec<ProbeResult>>> {
         let sql = self.state.storage().sql();
         sql.exec(
             "CREATE TABLE IF NOT EXISTS untold (one INTEGER PRIMARY KEY, results BLOB NOT NULL)",
             vec![],
         )?;
         let row = sql.exec("SELECT results FROM untold", vec![])?.raw().next().transpose()?;
-        Ok(match row.as_deref() {
-            Some([Sql::Blob(bytes), ..]) => wire::decode(bytes).unwrap_or_default(),
-            _ => Vec::new(),
-        })
+        Ok(Found::new(match row.as_deref() {
+            Some([Sql::Blob(bytes), ..]) => Some(bytes),
+            _ => None,
+        }))
     }
 
-    fn keep_untold(&self, results: &[ProbeResult]) -> Result<()> {
-        let bytes = wire::encode(&results).map_err(unreadable)?;
-        let query = "INSERT OR REPLACE INTO untold VALUES (1, ?)";
+    fn keep_untold(&self, results: &Vec<ProbeResult>) -> Result<()> {
+        let bytes = records::write(results).map_err(unreadable)?;
+        let query = "INSERT OR REPLACE INTO untold (one, results) VALUES (1, ?)";
         self.state.storage().sql().exec(query, vec![bytes.into()]).map(|_| ())
     }
 }
