@@ -1,8 +1,6 @@
 //! Validates the rooms, checks and webhooks of a wrangler.toml and says what each will do.
 
-// All fields of a room stand in one `json!`.
-#![recursion_limit = "256"]
-
+mod fields;
 mod project;
 mod sentences;
 
@@ -19,7 +17,7 @@ use crate::project::Project;
 /// A room is one table of vars; its name is what follows ROOM_, in lower case. Run this before every deploy: a room
 /// with an error is switched off at run time, and its visitors go to the origin without waiting.
 #[derive(Debug, Parser)]
-#[command(name = "anteroom-check", version, after_long_help = HELP)]
+#[command(name = "anteroom-check", version, after_long_help = help())]
 struct Arguments {
     /// The configuration to validate
     #[arg(long, value_name = "FILE", default_value = "wrangler.toml")]
@@ -35,72 +33,19 @@ struct Arguments {
     /// Print one JSON object instead of sentences, for programs
     #[arg(long)]
     json: bool,
+
+    /// Print the table of a room's fields, as docs/configuration.md has it, and validate nothing
+    #[arg(long)]
+    fields: bool,
 }
 
-const HELP: &str = r#"A room in wrangler.toml:
+/// The second part of `--help`.
+fn help() -> String {
+    let (fields, of_events) = (fields::help(), fields::help_of_events());
+    format!("A room in wrangler.toml:\n\n  [vars.ROOM_SHOP]\n{fields}\n{EVENTS}{of_events}\n{OTHERS}")
+}
 
-  [vars.ROOM_SHOP]
-  description = "the summer tour"   a note, not used
-  host = "shop.example.com"         left out: every host
-  path = "/sale"                    and everything below it; "/" if left out
-  additional_routes = [{ host = "outlet.example.com", path = "/sale" }]
-                                    covered by the same queue; needs cookie_suffix
-  path_case_insensitive = false     true: /SALE is /sale
-  total_active_users = 1000         users at once, 1 to 2147483647; required
-  new_users_per_minute = 200        1 to 2147483647; required
-  limits = "fixed"                  or "adaptive": they follow the origin; a limit is then a range,
-                                    total_active_users = { min = 200, max = 1000 }
-  origin_slow_ms = 800              of adaptive: slower than this is too slow; left out: 3 times as long as usual
-  rate_window = "minute"            or "sliding": in any 60 seconds, of leases
-  session_duration = 5              minutes a user stays active, 1 to 30
-  disable_session_renewal = false   true: after entering, not after the last request
-  queueing_method = "fifo"          oldest first; "random": drawn among all who wait; "passthrough": everybody
-                                    enters; "reject": nobody enters or waits
-  queue_all = false                 true: nobody new enters
-  suspended = false                 true: the room is off
-  slot_strategy = "leases"          or "counters", "adapted_worker_slots", "worker_slots"
-  curve_factor = 1.0                of adapted_worker_slots, 0.1 to 10
-  on_error = "admit"                or "queue": new users when nothing answers
-  origin_guard = { strategy = "position", min = 2, max = 1000, timeout = 10, admitted = "retry" }
-                                    requests of a worker at the origin; strategy: position, newest_first, basic,
-                                    static; admitted: retry, pass; also at_once and hold_ms
-  health_checks = ["origin"]        checks that speak for the room's origin
-  on_unhealthy = "ignore"           or "hold": new users wait while the origin is unhealthy
-  bypass_rules = ["ip.src in {192.0.2.0/24}"]
-                                    requests that go past the room, docs/bypass.md; also as tables,
-                                    { expression = "...", description = "our office", enabled = true }
-  count = "all"                     or "navigations": only requests for pages take a slot or wait
-  exempt_extensions = ["css", "js"] paths that neither enter nor wait
-  cookie_suffix = "shop"            the cookie is then __anteroom_shop
-  cookie_attributes = { samesite = "auto", secure = "auto" }
-                                    samesite: auto, lax, none, strict; secure: auto, always, never
-                                    partitioned: true with samesite = "none", unless it is set to false
-                                    domain = "example.com": for all of its hosts; needed by routes on several
-  queueing_status_code = 200        of the waiting page: 200, 202 or 429
-  enabled_origin_commands = ["revoke"]
-                                    the origin's answer header Anteroom-Command: revoke ends a session
-  turnstile_sitekey = "0x4AAAA..."  Cloudflare's Turnstile for those who wait; left out: none. Its secret is the
-                                    secret TURNSTILE_SECRET_SHOP, or TURNSTILE_SECRET for all rooms
-  turnstile_mode = "invisible"      or "off", "visible_non_interactive", "visible_managed"
-  turnstile_action = "log"          or "infinite_queue": who does not pass never enters, and is not counted
-  refresh_interval_seconds = 20     between two refreshes of the waiting page, 5 to 60
-  refresh_interval_max_seconds = 60 far from the front, up to 300; left out: 3 times as long as usual
-  place_kept_seconds = 50           after the last refresh, 10 to 3600
-  one_place_per_address = false     true: of those who come from one address without a ticket, one may enter at once
-                                    per minute and data center
-  bind_ticket = "none"              or "address", "user_agent", "both": elsewhere it is no ticket
-  custom_page_html = "sale"         the waiting page is static/pages/sale.html, a Mustache template
-  default_template_language = "en-US"
-                                    of the waiting page: one of 39, docs/pages.md
-  visitor_languages = true          false: the visitor's own languages do not matter
-  json_response_enabled = false     true: JSON for exactly Accept: application/json
-  json_response = "auto"            JSON for whoever prefers it; "off": never
-  message = ""                      to everybody who waits, at most 500 characters
-  show_position = true              false: not told how many are ahead
-  show_wait = true                  false: not told how long it takes
-  show_progress = true              false: no progress bar
-
-An event, for which a room is another one for a while; what is left out of the second part is as in the room:
+const EVENTS: &str = r#"An event, for which a room is another one for a while; what is left out of the second part is as in the room:
 
   [vars.EVENT_SALE]
   room = "shop"                     for [vars.ROOM_SHOP]; required
@@ -113,13 +58,9 @@ An event, for which a room is another one for a while; what is left out of the s
   suspended = false                 true: the event is ignored
   description = ""
 
-  total_active_users = 500          from the start; only with new_users_per_minute
-  new_users_per_minute = 100
-  session_duration = 2
-  queueing_method = "random"        from the prequeue on, like the rest
-  custom_page_html, disable_session_renewal, turnstile_mode, turnstile_action
+"#;
 
-A check of the origin's health:
+const OTHERS: &str = r#"A check of the origin's health:
 
   [vars.CHECK_ORIGIN]
   url = "https://origin.example.com/health"
@@ -165,6 +106,10 @@ Examples:
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    if arguments.fields {
+        let _ = write!(std::io::stdout().lock(), "{}", fields::markdown());
+        return ExitCode::SUCCESS;
+    }
     let project = Project::read(&arguments.config, arguments.env.as_deref());
     // A closed pipe ends the output; the exit status still says what was found.
     let _ = if arguments.json { print_json(&project) } else { print_sentences(&project) };

@@ -4,12 +4,13 @@ use std::fmt::Write as _;
 
 use anteroom::bypass::BypassRule;
 use anteroom::config::{
-    BindTicket, Count, Event, OnError, OnUnhealthy, OriginGuard, PageSettings, QueueingMethod, RateWindow,
-    Room, SameSite, Secure, SlotStrategy, TurnstileAction, TurnstileMode, Webhook, WebhookFormat, WhenFull,
+    BindTicket, Count, Event, FIELDS, OnError, OnUnhealthy, OriginGuard, PageSettings, QueueingMethod,
+    RateWindow, Room, SameSite, Secure, SlotStrategy, TurnstileAction, Webhook, WebhookFormat, WhenFull,
     rfc3339,
 };
 use anteroom::health::check::{Check, OBSERVERS, SEARCHED_BODY, Target};
 use anteroom::origin::GuardStrategy;
+use serde_json::{Map, Value as Json, json};
 
 /// One headline and the sentences below it.
 pub fn of_room(room: &Room) -> Vec<String> {
@@ -38,9 +39,35 @@ pub fn of_room(room: &Room) -> Vec<String> {
     sentences.push(of_method(room));
     sentences.extend(of_places(room));
     sentences.extend(of_page(&room.page));
-    let strategy = match room.slot_strategy {
+    sentences.push(of_strategy(room));
+    let new_users = match room.on_error {
+        OnError::Admit => "are let in (on_error = \"admit\")",
+        OnError::Queue => "wait (on_error = \"queue\")",
+    };
+    sentences.push(format!("When neither the objects nor a cached state answer, new users {new_users}."));
+    if let Some(turnstile) = &room.turnstile {
+        let what = match turnstile.action {
+            TurnstileAction::Log => "and who fails is logged",
+            TurnstileAction::InfiniteQueue => "and only who passes is counted and let in",
+        };
+        sentences.push(format!(
+            "Those who wait are tested by Turnstile (site key {}), {what}.",
+            turnstile.sitekey
+        ));
+    }
+    sentences.push(of_cookie(room));
+    if room.revoke {
+        sentences
+            .push("The origin may end a session by its answer's header Anteroom-Command: revoke.".to_owned());
+    }
+    sentences
+}
+
+/// How slots are handed out.
+fn of_strategy(room: &Room) -> String {
+    match room.slot_strategy {
         SlotStrategy::Leases => {
-            "Slots are tickets that data centers lease from one pool, Anywhere (leases).".to_owned()
+            "Slots are permits that data centers lease from one pool, Anywhere (leases).".to_owned()
         }
         SlotStrategy::Counters => {
             "Slots are counted by the data center's Counter, then by Anywhere (counters).".to_owned()
@@ -52,47 +79,32 @@ pub fn of_room(room: &Room) -> Vec<String> {
             "Slots are divided among the workers times utilisation^{} (adapted_worker_slots).",
             room.curve_factor
         ),
-    };
-    sentences.push(strategy);
-    let new_users = match room.on_error {
-        OnError::Admit => "are let in (on_error = \"admit\")",
-        OnError::Queue => "wait (on_error = \"queue\")",
-    };
-    sentences.push(format!("When neither the objects nor a cached state answer, new users {new_users}."));
-    let samesite = match room.cookie_attributes.samesite {
+    }
+}
+
+/// Where the place is kept.
+fn of_cookie(room: &Room) -> String {
+    let attributes = &room.cookie_attributes;
+    let samesite = match attributes.samesite {
         SameSite::Auto | SameSite::Lax => "SameSite=Lax",
         SameSite::None => "SameSite=None",
         SameSite::Strict => "SameSite=Strict",
     };
-    let secure = match (room.cookie_attributes.samesite, room.cookie_attributes.secure) {
+    let secure = match (attributes.samesite, attributes.secure) {
         (SameSite::None, _) | (_, Secure::Always) => "always Secure",
         (_, Secure::Auto) => "Secure over HTTPS",
         (_, Secure::Never) => "never Secure",
     };
-    let (name, path) = (room.cookie_name(), room.cookie_path());
-    if let Some(turnstile) = &room.turnstile {
-        let what = match turnstile.action {
-            TurnstileAction::Log => "and who fails is logged",
-            TurnstileAction::InfiniteQueue => "and only who passes is counted and let in",
-        };
-        sentences.push(format!(
-            "Those who wait are tested by Turnstile (site key {}), {what}.",
-            turnstile.sitekey
-        ));
-    }
     let domain = match room.cookie_domain.as_str() {
         "" => String::new(),
         domain => format!(", Domain={domain}"),
     };
-    let partitioned = if room.cookie_attributes.partitioned { ", Partitioned" } else { "" };
-    sentences.push(format!(
-        "The place is kept in the cookie {name} (Path={path}{domain}, {samesite}, {secure}{partitioned})."
-    ));
-    if room.revoke {
-        sentences
-            .push("The origin may end a session by its answer's header Anteroom-Command: revoke.".to_owned());
-    }
-    sentences
+    let partitioned = if attributes.partitioned { ", Partitioned" } else { "" };
+    format!(
+        "The place is kept in the cookie {} (Path={}{domain}, {samesite}, {secure}{partitioned}).",
+        room.cookie_name(),
+        room.cookie_path()
+    )
 }
 
 /// When an event is and what it changes, in one paragraph.
@@ -117,8 +129,8 @@ pub fn of_event(room: &Room, event: &Event) -> String {
     text
 }
 
-fn event_as_json(event: &Event) -> serde_json::Value {
-    serde_json::json!({
+fn event_as_json(event: &Event) -> Json {
+    json!({
         "name": event.name,
         "event_start_time": rfc3339(event.start),
         "event_end_time": rfc3339(event.end),
@@ -322,18 +334,9 @@ fn of_guard(guard: &OriginGuard) -> String {
     format!(
         "Each worker sends its requests to the origin guarded ({}): {window}, each given up after {}. Beyond it new users \
          wait, and {full}.",
-        strategy_name(settings.strategy),
+        settings.strategy.name(),
         count(settings.timeout_ms / 1_000, "second", "seconds"),
     )
-}
-
-fn strategy_name(strategy: GuardStrategy) -> &'static str {
-    match strategy {
-        GuardStrategy::Static => "static",
-        GuardStrategy::Basic => "basic",
-        GuardStrategy::Position => "position",
-        GuardStrategy::NewestFirst => "newest_first",
-    }
 }
 
 /// What a check will do: one headline and the sentences below it.
@@ -393,12 +396,12 @@ pub fn of_check(check: &Check) -> Vec<String> {
 }
 
 /// The check's settings under the names of its fields, and its sentences.
-pub fn check_as_json(check: &Check) -> serde_json::Value {
+pub fn check_as_json(check: &Check) -> Json {
     let (url, tcp) = match &check.target {
         Target::Http(url) => (Some(url.to_string()), None),
         Target::Tcp { host, port } => (None, Some(format!("{host}:{port}"))),
     };
-    serde_json::json!({
+    json!({
         "name": check.name,
         "description": check.description,
         "url": url,
@@ -464,8 +467,8 @@ fn format_words(format: WebhookFormat) -> &'static str {
 }
 
 /// The webhook's settings under the names of its fields, and its sentences.
-pub fn webhook_as_json(webhook: &Webhook) -> serde_json::Value {
-    serde_json::json!({
+pub fn webhook_as_json(webhook: &Webhook) -> Json {
+    json!({
         "name": webhook.name,
         "url": webhook.url,
         "rooms": webhook.rooms,
@@ -487,126 +490,67 @@ pub fn of_origin(origin: &str) -> String {
 }
 
 /// The room's settings under the names of its fields, and its sentences.
-pub fn as_json(room: &Room) -> serde_json::Value {
-    serde_json::json!({
+pub fn as_json(room: &Room) -> Json {
+    let known = FIELDS.iter().filter_map(|field| Some((field.name.to_owned(), field.value(room)?)));
+    let mut settings: Map<String, Json> = known.collect();
+    let more = json!({
         "name": room.name,
         "host": room.host,
         "path": room.path,
         "additional_routes": room.routes().skip(1).map(|(host, path)| {
-            serde_json::json!({ "host": host, "path": path })
+            json!({ "host": host, "path": path })
         }).collect::<Vec<_>>(),
-        "path_case_insensitive": room.path_case_insensitive,
-        "total_active_users": room.total_active_users,
-        "new_users_per_minute": room.new_users_per_minute,
         "limits": if room.adaptive.is_some() { "adaptive" } else { "fixed" },
         "least_active_users": room.adaptive.map(|range| range.least_active_users),
         "least_new_users": room.adaptive.map(|range| range.least_new_users),
         "origin_slow_ms": room.adaptive.and_then(|range| range.slow_ms),
         "health_checks": room.health_checks,
-        "on_unhealthy": match room.on_unhealthy {
-            OnUnhealthy::Ignore => "ignore",
-            OnUnhealthy::Hold => "hold",
-        },
         "origin_guard": room.origin_guard.as_ref().map(guard_as_json),
-        "rate_window": match room.rate_window {
-            RateWindow::Minute => "minute",
-            RateWindow::Sliding => "sliding",
-        },
-        "session_duration": room.session_duration,
         "events": room.events.iter().map(event_as_json).collect::<Vec<_>>(),
-        "disable_session_renewal": room.disable_session_renewal,
-        "queueing_method": room.queueing_method,
-        "queue_all": room.queue_all,
-        "suspended": room.suspended,
-        "slot_strategy": match room.slot_strategy {
-            SlotStrategy::Leases => "leases",
-            SlotStrategy::Counters => "counters",
-            SlotStrategy::WorkerSlots => "worker_slots",
-            SlotStrategy::AdaptedWorkerSlots => "adapted_worker_slots",
-        },
         "curve_factor": room.curve_factor,
-        "on_error": match room.on_error {
-            OnError::Admit => "admit",
-            OnError::Queue => "queue",
-        },
-        "count": match room.count {
-            Count::All => "all",
-            Count::Navigations => "navigations",
-        },
         "exempt_extensions": &*room.exempt_extensions,
         "bypass_rules": room.bypass_rules.iter().map(rule_as_json).collect::<Vec<_>>(),
         "cookie_name": room.cookie_name(),
         "cookie_path": room.cookie_path(),
         "cookie_attributes": {
-            "samesite": match room.cookie_attributes.samesite {
-                SameSite::Auto => "auto",
-                SameSite::Lax => "lax",
-                SameSite::None => "none",
-                SameSite::Strict => "strict",
-            },
-            "secure": match room.cookie_attributes.secure {
-                Secure::Auto => "auto",
-                Secure::Always => "always",
-                Secure::Never => "never",
-            },
+            "samesite": room.cookie_attributes.samesite,
+            "secure": room.cookie_attributes.secure,
             "partitioned": room.cookie_attributes.partitioned,
             "domain": room.cookie_domain,
         },
-        "turnstile": room.turnstile.as_ref().map(|turnstile| serde_json::json!({
+        "turnstile": room.turnstile.as_ref().map(|turnstile| json!({
             "sitekey": turnstile.sitekey,
-            "mode": match turnstile.mode {
-                TurnstileMode::Invisible => "invisible",
-                TurnstileMode::VisibleNonInteractive => "visible_non_interactive",
-                TurnstileMode::VisibleManaged => "visible_managed",
-            },
-            "action": match turnstile.action {
-                TurnstileAction::Log => "log",
-                TurnstileAction::InfiniteQueue => "infinite_queue",
-            },
+            "mode": turnstile.mode,
+            "action": turnstile.action,
         })),
         "enabled_origin_commands": if room.revoke { vec!["revoke"] } else { Vec::new() },
         "queueing_status_code": room.queueing_status_code,
-        "refresh_interval_seconds": room.refresh_interval_seconds,
         "refresh_interval_max_seconds": room.refresh_interval_max_seconds,
-        "place_kept_seconds": room.place_kept_seconds,
-        "one_place_per_address": room.one_place_per_address,
-        "bind_ticket": match room.bind_ticket {
-            BindTicket::None => "none",
-            BindTicket::Address => "address",
-            BindTicket::UserAgent => "user_agent",
-            BindTicket::Both => "both",
-        },
         "custom_page_html": room.page.template,
         "default_template_language": room.page.language,
-        "visitor_languages": room.page.visitor_languages,
-        "json_response_enabled": room.page.exact_json,
-        "json_response": if room.page.preferred_json { "auto" } else { "off" },
-        "message": room.page.message,
-        "show_position": room.page.position,
-        "show_wait": room.page.wait,
-        "show_progress": room.page.progress,
         "sentences": of_room(room),
-    })
+    });
+    if let Json::Object(more) = more {
+        settings.extend(more);
+    }
+    Json::Object(settings)
 }
 
-fn guard_as_json(guard: &OriginGuard) -> serde_json::Value {
-    serde_json::json!({
-        "strategy": strategy_name(guard.settings.strategy),
+fn guard_as_json(guard: &OriginGuard) -> Json {
+    json!({
+        "strategy": guard.settings.strategy,
         "min": guard.settings.min,
         "max": guard.settings.max,
         "at_once": guard.settings.at_once,
         "timeout": guard.settings.timeout_ms / 1_000,
         "hold_ms": guard.settings.hold_ms,
-        "admitted": match guard.admitted {
-            WhenFull::Retry => "retry",
-            WhenFull::Pass => "pass",
-        },
+        "admitted": guard.admitted,
     })
 }
 
-fn rule_as_json(rule: &BypassRule) -> serde_json::Value {
+fn rule_as_json(rule: &BypassRule) -> Json {
     let BypassRule { expression, description, enabled } = rule;
-    serde_json::json!({ "expression": expression.to_string(), "description": description, "enabled": enabled })
+    json!({ "expression": expression.to_string(), "description": description, "enabled": enabled })
 }
 
 /// `1 user`, `2 users`.

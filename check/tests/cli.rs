@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anteroom::config::{ROOM_FIELDS, WEBHOOK_FIELDS};
+use anteroom::config::{FIELDS, WEBHOOK_FIELDS};
 
 const OBJECTS: &str = r#"
 [[durable_objects.bindings]]
@@ -549,7 +549,21 @@ fn help_teaches_every_field() {
         "--json",
         "Exit status",
     ];
-    for word in ROOM_FIELDS.iter().chain(&WEBHOOK_FIELDS).chain(&more) {
+    let fields = FIELDS.iter().map(|field| field.name);
+    for word in fields.chain(WEBHOOK_FIELDS).chain(more) {
         assert!(help.contains(word), "{word}");
+    }
+}
+
+#[test]
+fn the_documents_have_the_table_of_fields() {
+    let output = run(&["--fields"]);
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && table.contains("| `total_active_users` |"), "{table}");
+    let document = include_str!("../../docs/configuration.md");
+    assert!(document.contains(&table), "put what anteroom-check --fields prints into docs/configuration.md");
+    let events = include_str!("../../docs/events.md");
+    for field in FIELDS.iter().filter(|field| field.in_events.is_some()) {
+        assert!(events.contains(field.name), "docs/events.md does not name {}", field.name);
     }
 }

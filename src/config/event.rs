@@ -5,7 +5,10 @@ use std::sync::Arc;
 use litemap::LiteMap;
 use serde_json::{Map, Value};
 
-use super::parse::{ConfigError, Part, Table, parse_room};
+use super::error::{ConfigError, Part};
+use super::fields::{FIELDS, InEvents};
+use super::parse::parse_room;
+use super::table::Table;
 use crate::room::{Event, Room};
 use crate::time::{MINUTE_MS, milliseconds, rfc3339};
 
@@ -14,14 +17,8 @@ const SHORTEST_MS: u64 = 60_000;
 /// The shortest prequeue, in milliseconds.
 const SHORTEST_PREQUEUE_MS: u64 = 300_000;
 
-/// Fields of a room that an event may have other values for, from its prequeue on.
-const OF_THE_WAIT: [&str; 5] =
-    ["queueing_method", "custom_page_html", "disable_session_renewal", "turnstile_mode", "turnstile_action"];
-/// The same, from its start on. Each of the first two only together with the other.
-const OF_THE_START: [&str; 3] = ["total_active_users", "new_users_per_minute", "session_duration"];
-
-/// Every field of an event besides those.
-const FIELDS: [&str; 7] = [
+/// Every field of an event besides those of its room.
+const EVENT_FIELDS: [&str; 7] = [
     "room",
     "event_start_time",
     "event_end_time",
@@ -91,6 +88,14 @@ fn error(event: &str, field: &str, value: &str, message: &str, fix: &str) -> Con
     }
 }
 
+/// When an event is, as it is written: what is wrong or missing is `None`.
+struct Times {
+    start: Option<u64>,
+    end: Option<u64>,
+    prequeue: Option<u64>,
+    shuffle: bool,
+}
+
 /// One event and the name of its room.
 fn parse_event(
     var_name: &str,
@@ -98,97 +103,56 @@ fn parse_event(
     rooms: &LiteMap<String, (String, Value)>,
 ) -> Result<(String, Event), Vec<ConfigError>> {
     let (name, mut table) = Table::open(Part::Event, var_name, value)?;
-    let known: Vec<&str> = FIELDS.iter().chain(&OF_THE_WAIT).chain(&OF_THE_START).copied().collect();
+    let of_room = FIELDS.iter().filter(|field| field.in_events.is_some()).map(|field| field.name);
+    let known: Vec<&str> = EVENT_FIELDS.into_iter().chain(of_room).collect();
     table.unknown(&known);
-    let start = table.time("event_start_time", true);
-    let end = table.time("event_end_time", true);
-    let prequeue = table.time("prequeue_start_time", false);
-    let shuffle = table.flag("shuffle_at_event_start");
-    if let (Some(start), Some(end)) = (start, end)
-        && end < start.saturating_add(SHORTEST_MS)
-    {
-        table.refuse_time(
-            "event_end_time",
-            "must be at least a minute after event_start_time",
-            "end it later",
-        );
-    }
-    if let (Some(start), Some(prequeue)) = (start, prequeue)
-        && start < prequeue.saturating_add(SHORTEST_PREQUEUE_MS)
-    {
-        let message = "must be at least five minutes before event_start_time";
-        table.refuse_time("prequeue_start_time", message, "begin it earlier, or leave it out");
-    }
-    for (field, time) in [("prequeue_start_time", prequeue), ("event_start_time", start)] {
-        if shuffle && time.is_some_and(|time| time % MINUTE_MS != 0) {
-            // Places in line are minutes.
-            let message = "must be a whole minute with shuffle_at_event_start";
-            table.refuse_time(field, message, "write :00 seconds");
-        }
-    }
-    if shuffle && table.get("prequeue_start_time").is_none_or(Value::is_null) {
-        let fix = "add prequeue_start_time, or leave shuffle_at_event_start out";
-        let message = "needs prequeue_start_time: those who come before the start are shuffled";
-        table.refuse("shuffle_at_event_start", &Value::from(true), message, fix);
-    }
-    let limits = ["total_active_users", "new_users_per_minute"];
-    for (field, other) in [(limits[0], limits[1]), (limits[1], limits[0])] {
-        if let (Some(given), None) = (table.get(field), table.get(other)) {
-            table.refuse(field, given, format!("needs {other} too"), &format!("add {other}, or remove both"));
-        }
-    }
-    let room = table.text("room", "shop").map(str::to_ascii_lowercase);
-    if table.get("room").is_none() {
-        let fix = "name the room: room = \"shop\" for [vars.ROOM_SHOP]";
-        table.refuse_shown("room", "(not set)".to_owned(), "is required".to_owned(), fix);
-    }
-    let of_room = room.as_ref().and_then(|room| rooms.get(room));
-    if let (Some(given), Some(_), None) = (table.get("room"), &room, of_room) {
-        let fix = "write the name of a room, or correct that room first";
-        table.refuse("room", given, "is not the name of a room that works", fix);
-    }
+    let times = table.times();
+    table.judge_times(&times);
+    table.judge_limits();
+    let room = table.room_of_event(rooms);
     let description = table.text("description", "the winter sale").unwrap_or_default().to_owned();
     let suspended = table.flag("suspended");
-    let mut overrides = Map::new();
-    for field in OF_THE_WAIT.iter().chain(&OF_THE_START) {
-        // As elsewhere, null is the same as left out.
-        if let Some(value) = table.get(field).filter(|value| !value.is_null()) {
-            overrides.insert((*field).to_owned(), value.clone());
-        }
-    }
-    let mut errors = std::mem::take(&mut table.errors);
-    let (Some(room), Some((room_var, written))) = (room, of_room) else { return Err(errors) };
-    let wait: Map<String, Value> = overrides
-        .iter()
-        .filter(|(field, _)| OF_THE_WAIT.contains(&field.as_str()))
-        .map(|(field, value)| (field.clone(), value.clone()))
-        .collect();
+    let overrides = table.overrides(None);
+    let wait = table.overrides(Some(InEvents::FromPrequeue));
+    let mut errors = table.errors;
+    let Some((room, (room_var, written))) = room else { return Err(errors) };
     let fields = with_overrides(written, &overrides);
     let active = read_again(&name, room_var, &fields);
     let prequeueing = read_again(&name, room_var, &with_overrides(written, &wait));
     let (Ok(active), Ok(prequeueing), Some(start), Some(end), true) =
-        (&active, &prequeueing, start, end, errors.is_empty())
+        (&active, &prequeueing, times.start, times.end, errors.is_empty())
     else {
         errors.extend(active.err().unwrap_or_default());
         return Err(errors);
     };
-    let prequeueing = Room { prequeue: true, ..prequeueing.clone() };
-    let active = active.clone();
     let event = Event {
         name,
         start,
         end,
-        prequeue,
-        dealt: (prequeue, start),
-        shuffle,
+        prequeue: times.prequeue,
+        dealt: (times.prequeue, start),
+        shuffle: times.shuffle,
         suspended,
         description,
         overrides,
         written: fields,
-        active,
-        prequeueing,
+        active: active.clone(),
+        prequeueing: Room { prequeue: true, ..prequeueing.clone() },
     };
     Ok((room, event))
+}
+
+impl Event {
+    /// The room's fields as they are while the event is active: what is written, and what follows from it.
+    pub fn effective(&self) -> Map<String, Value> {
+        let mut fields = self.written.clone();
+        for field in FIELDS.iter().filter(|field| field.in_events.is_some() || field.steered.is_some()) {
+            if let Some(value) = field.value(&self.active) {
+                fields.insert(field.name.to_owned(), value);
+            }
+        }
+        fields
+    }
 }
 
 /// The fields of a room with other values for some of them.
@@ -216,6 +180,84 @@ fn read_again(event: &str, room_var: &str, fields: &Map<String, Value>) -> Resul
 }
 
 impl Table<'_> {
+    fn times(&mut self) -> Times {
+        Times {
+            start: self.time("event_start_time", true),
+            end: self.time("event_end_time", true),
+            prequeue: self.time("prequeue_start_time", false),
+            shuffle: self.flag("shuffle_at_event_start"),
+        }
+    }
+
+    fn judge_times(&mut self, times: &Times) {
+        let Times { start, end, prequeue, shuffle } = *times;
+        if let (Some(start), Some(end)) = (start, end)
+            && end < start.saturating_add(SHORTEST_MS)
+        {
+            let message = "must be at least a minute after event_start_time";
+            self.refuse_time("event_end_time", message, "end it later");
+        }
+        if let (Some(start), Some(prequeue)) = (start, prequeue)
+            && start < prequeue.saturating_add(SHORTEST_PREQUEUE_MS)
+        {
+            let message = "must be at least five minutes before event_start_time";
+            self.refuse_time("prequeue_start_time", message, "begin it earlier, or leave it out");
+        }
+        for (field, time) in [("prequeue_start_time", prequeue), ("event_start_time", start)] {
+            if shuffle && time.is_some_and(|time| time % MINUTE_MS != 0) {
+                // Places in line are minutes.
+                let message = "must be a whole minute with shuffle_at_event_start";
+                self.refuse_time(field, message, "write :00 seconds");
+            }
+        }
+        if shuffle && self.get("prequeue_start_time").is_none_or(Value::is_null) {
+            let fix = "add prequeue_start_time, or leave shuffle_at_event_start out";
+            let message = "needs prequeue_start_time: those who come before the start are shuffled";
+            self.refuse("shuffle_at_event_start", &Value::from(true), message, fix);
+        }
+    }
+
+    /// An event has both limits or none.
+    fn judge_limits(&mut self) {
+        let limits = ["total_active_users", "new_users_per_minute"];
+        for (field, other) in [(limits[0], limits[1]), (limits[1], limits[0])] {
+            if let (Some(given), None) = (self.get(field), self.get(other)) {
+                let fix = format!("add {other}, or remove both");
+                self.refuse(field, given, format!("needs {other} too"), &fix);
+            }
+        }
+    }
+
+    /// The name of the event's room, and that room's var and fields.
+    fn room_of_event<'r>(
+        &mut self,
+        rooms: &'r LiteMap<String, (String, Value)>,
+    ) -> Option<(String, &'r (String, Value))> {
+        let room = self.text("room", "shop").map(str::to_ascii_lowercase);
+        if self.get("room").is_none() {
+            let fix = "name the room: room = \"shop\" for [vars.ROOM_SHOP]";
+            self.refuse_shown("room", "(not set)".to_owned(), "is required".to_owned(), fix);
+        }
+        let room = room?;
+        let found = rooms.get(&room);
+        if let (Some(given), None) = (self.get("room"), found) {
+            let fix = "write the name of a room, or correct that room first";
+            self.refuse("room", given, "is not the name of a room that works", fix);
+        }
+        Some((room, found?))
+    }
+
+    /// The room's fields that are written here, all of them or those that hold from some moment on.
+    fn overrides(&self, from: Option<InEvents>) -> Map<String, Value> {
+        let is_one = |of: InEvents| from.is_none_or(|from| from == of);
+        let fields = FIELDS.iter().filter(|field| field.in_events.is_some_and(is_one));
+        fields
+            // As elsewhere, null is the same as left out.
+            .filter_map(|field| Some((field.name, self.get(field.name).filter(|value| !value.is_null())?)))
+            .map(|(field, value)| (field.to_owned(), value.clone()))
+            .collect()
+    }
+
     /// A time with its offset from UTC, in milliseconds since the epoch.
     fn time(&mut self, field: &str, required: bool) -> Option<u64> {
         let example = format!("{field} = \"2026-11-27T09:00:00+01:00\"");

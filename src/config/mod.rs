@@ -5,18 +5,31 @@
 //! 3. [`Rooms::find`] says which room covers a request, by host and by path ([`crate::url::path`]), whatever way the path is
 //!    spelled.
 
+mod address;
+mod cookie;
+mod error;
 mod event;
+mod fields;
+mod guard;
+mod health;
+mod limits;
 mod page;
 mod parse;
 mod rooms;
 mod routes;
 mod rules;
+mod table;
+mod turnstile;
 mod visit;
 mod webhook;
 
-pub(crate) use parse::Table;
-pub use parse::{ConfigError, Part, ROOM_FIELDS, check_steered, parse_room};
+pub use error::{ConfigError, Part};
+#[cfg(not(target_arch = "wasm32"))]
+pub use fields::Words;
+pub use fields::{FIELDS, Field, InEvents, Kind, Place, field, steered_fields};
+pub use parse::{check_steered, parse_room};
 pub use rooms::{BrokenRoom, Coverage, MAX_ROOMS, Rooms};
+pub(crate) use table::Table;
 pub use webhook::{MAX_WEBHOOKS, WEBHOOK_FIELDS, Webhooks};
 pub use webhook::{is_address as is_webhook_address, is_secret as is_webhook_secret};
 

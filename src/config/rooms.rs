@@ -3,8 +3,10 @@
 use litemap::LiteMap;
 use serde_json::Value;
 
+use super::error::{ConfigError, Part};
 use super::event::give_events;
-use super::parse::{ConfigError, Part, VAR_PREFIX, name_of, parse_room};
+use super::parse::parse_room;
+use super::table::name_of;
 use crate::room::Room;
 use crate::text::shown_text;
 use crate::url::bare_host;
@@ -90,7 +92,7 @@ impl Rooms {
         let mut by_name: LiteMap<String, Value> = LiteMap::new();
         let mut events: LiteMap<String, Value> = LiteMap::new();
         for (name, value) in vars {
-            if name.starts_with(VAR_PREFIX) {
+            if name.starts_with(Part::Room.var_prefix()) {
                 by_name.insert(name, value);
             } else if name.starts_with(Part::Event.var_prefix()) {
                 events.insert(name, value);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::parse::Table;
+use super::table::Table;
 use crate::room::{Room, Route};
 
 /// The most additional routes a room may have. Every request looks at each route of each room once at most.
@@ -38,11 +38,8 @@ impl Table<'_> {
 
     /// `cookie_attributes.domain`, in lower case; empty: the cookie holds for the request's host alone.
     pub(super) fn cookie_domain(&mut self) -> String {
-        let fields = self.get("cookie_attributes").and_then(Value::as_object);
-        self.within("cookie_attributes.", fields, |fields| {
-            let domain = fields.text("domain", "example.com").unwrap_or_default();
-            domain.strip_prefix('.').unwrap_or(domain).to_ascii_lowercase()
-        })
+        let domain = self.text("domain", "example.com").unwrap_or_default();
+        domain.strip_prefix('.').unwrap_or(domain).to_ascii_lowercase()
     }
 
     /// Whether the routes, the cookie's name and its domain fit together.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::parse::Table;
+use super::table::Table;
 use crate::bypass::{BypassRule, Expression, MAX_RULES};
 
 const FIELD: &str = "bypass_rules";

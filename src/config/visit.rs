@@ -2,18 +2,13 @@
 
 use serde_json::Value;
 
-use super::parse::Table;
-use crate::room::Count;
+use super::table::Table;
 
 const MAX_EXTENSIONS: usize = 50;
 const MAX_LENGTH: usize = 16;
 const EXTENSIONS: &str = "exempt_extensions";
 
 impl Table<'_> {
-    pub(super) fn count(&mut self) -> Count {
-        self.choice("count", ("all", Count::All), &[("navigations", Count::Navigations)])
-    }
-
     /// Extensions of paths, in lower case and without dot.
     pub(super) fn exempt_extensions(&mut self) -> Vec<String> {
         let Some(value) = self.get(EXTENSIONS) else { return Vec::new() };

@@ -3,8 +3,9 @@
 use litemap::LiteMap;
 use serde_json::Value;
 
-use super::parse::{ConfigError, Part, Table};
+use super::error::{ConfigError, Part};
 use super::rooms::Rooms;
+use super::table::Table;
 use crate::room::{NewsKind as Kind, Webhook, WebhookFormat};
 use crate::text::nearest;
 use crate::url::Url;
@@ -98,12 +99,6 @@ fn parse_webhook(
             say(&message, "remove a webhook")
         });
     }
-    let formats = [
-        ("slack", WebhookFormat::Slack),
-        ("discord", WebhookFormat::Discord),
-        ("teams", WebhookFormat::Teams),
-        ("google_chat", WebhookFormat::GoogleChat),
-    ];
     let wait_minutes =
         table.get("wait_minutes").is_some().then(|| table.whole("wait_minutes", WAIT_MINUTES, Some(10)));
     let webhook = Webhook {
@@ -113,7 +108,7 @@ fn parse_webhook(
             .unwrap_or_default(),
         news: kinds(&mut table, wait_minutes),
         wait_minutes,
-        format: table.choice("format", ("standard", WebhookFormat::Standard), &formats),
+        format: table.pick("format", WebhookFormat::NAMES, WebhookFormat::ALL),
         description: table.text("description", "our chat").unwrap_or_default().to_owned(),
     };
     if !table.errors.is_empty() {

@@ -5,9 +5,10 @@ use serde_json::{Map, Value};
 
 use super::Global;
 use crate::admission::{Level, StateKey, estimated_wait_seconds};
+use crate::config::steered_fields;
 use crate::origin::OriginStatus;
 use crate::room::{Limits, QueueingMethod, Room};
-use crate::steering::{EventView, Field, OverrideView};
+use crate::steering::{EventView, OverrideView};
 use crate::time::rfc3339;
 use crate::time::{minute_of, start_of};
 
@@ -239,9 +240,8 @@ impl Global {
             total_active_users: deployed.total_active_users,
             new_users_per_minute: deployed.new_users_per_minute,
             limits: state.limits(room),
-            deployed: Field::ALL
-                .into_iter()
-                .map(|field| (field.name().to_owned(), field.value(deployed)))
+            deployed: steered_fields()
+                .filter_map(|field| Some((field.name.to_owned(), field.value(deployed)?)))
                 .collect(),
             slots: (state.most_active(room) - state.active).max(0),
             new_users_this_minute: new_users(minute),

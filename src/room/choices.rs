@@ -1,96 +1,150 @@
-//! What an owner chooses by name or as a small group of fields.
+//! What an owner chooses by name.
 
-use serde::Serialize;
+/// An enum whose values owners write by name. The first one is what holds where nothing is written.
+macro_rules! choices {
+    (
+        $(#[$meta:meta])*
+        $name:ident {
+            $(#[$first_meta:meta])* $first:ident = $first_text:literal,
+            $($(#[$other_meta:meta])* $other:ident = $text:literal,)+
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub enum $name {
+            $(#[$first_meta])*
+            #[default]
+            $first,
+            $($(#[$other_meta])* $other,)+
+        }
 
-/// Which requests of visitors who are not in take a slot or wait (`count`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Count {
-    /// All.
-    All,
-    /// Those for pages; the others go to the origin uncounted.
-    Navigations,
+        impl $name {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[Self::$first, $(Self::$other),+];
+            /// Their names in configurations, in the same order.
+            pub const NAMES: &'static [&'static str] = &[$first_text, $($text),+];
+
+            /// Its name in configurations.
+            pub fn name(self) -> &'static str {
+                match self {
+                    Self::$first => $first_text,
+                    $(Self::$other => $text,)+
+                }
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.name())
+            }
+        }
+    };
 }
 
-/// Which minutes `new_users_per_minute` holds for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RateWindow {
-    /// Each calendar minute.
-    Minute,
-    /// Any 60 seconds; of `leases` only.
-    Sliding,
+pub(super) use choices;
+
+choices! {
+    /// Which requests of visitors who are not in take a slot or wait (`count`).
+    Count {
+        /// All.
+        All = "all",
+        /// Those for pages; the others go to the origin uncounted.
+        Navigations = "navigations",
+    }
 }
 
-/// What a ticket is bound to: for somebody else it is no ticket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BindTicket {
-    /// Nothing: whoever has it may use it.
-    None,
-    /// The network of the visitor's address.
-    Address,
-    /// The header `User-Agent`.
-    UserAgent,
-    /// Both.
-    Both,
+choices! {
+    /// Which minutes `new_users_per_minute` holds for.
+    RateWindow {
+        /// Each calendar minute.
+        Minute = "minute",
+        /// Any 60 seconds; of `leases` only.
+        Sliding = "sliding",
+    }
 }
 
-/// Who of those who are not active is let in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum QueueingMethod {
-    /// Oldest minute-bucket first.
-    #[default]
-    Fifo,
-    /// Drawn among all who wait.
-    Random,
-    /// Everybody enters and is counted; the limits are not looked at.
-    Passthrough,
-    /// Nobody new enters, and nobody waits.
-    Reject,
+choices! {
+    /// What a ticket is bound to: for somebody else it is no ticket.
+    BindTicket {
+        /// Nothing: whoever has it may use it.
+        None = "none",
+        /// The network of the visitor's address.
+        Address = "address",
+        /// The header `User-Agent`.
+        UserAgent = "user_agent",
+        /// Both.
+        Both = "both",
+    }
 }
 
-/// How slots are handed out (articles of 2021 and 2023).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SlotStrategy {
-    /// 2021: the colo's slots divided by its workers, plus the Anywhere slots divided by all workers.
-    WorkerSlots,
-    /// 2023: `worker_slots` with the worker count multiplied by utilisation to the power of the curve factor.
-    AdaptedWorkerSlots,
-    /// 2023: numbers from the colo's Counter, then from Anywhere.
-    Counters,
-    /// Permits leased by the colo's Counter from one pool, Anywhere.
-    Leases,
+choices! {
+    /// Who of those who are not active is let in.
+    QueueingMethod {
+        /// Oldest minute-bucket first.
+        Fifo = "fifo",
+        /// Drawn among all who wait.
+        Random = "random",
+        /// Everybody enters and is counted; the limits are not looked at.
+        Passthrough = "passthrough",
+        /// Nobody new enters, and nobody waits.
+        Reject = "reject",
+    }
 }
 
-/// What happens to new users when neither the objects nor a cached state answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnError {
-    /// Let them in.
-    Admit,
-    /// Queue them.
-    Queue,
+choices! {
+    /// How slots are handed out (articles of 2021 and 2023).
+    SlotStrategy {
+        /// Permits leased by the data center's Counter from one pool, Anywhere.
+        Leases = "leases",
+        /// 2023: numbers from the data center's Counter, then from Anywhere.
+        Counters = "counters",
+        /// 2023: `worker_slots` with the worker count multiplied by utilisation to the power of the curve factor.
+        AdaptedWorkerSlots = "adapted_worker_slots",
+        /// 2021: the data center's slots divided by its workers, plus the Anywhere slots divided by all workers.
+        WorkerSlots = "worker_slots",
+    }
 }
 
-/// What happens to new users while the origin is unhealthy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnUnhealthy {
-    /// They enter as ever.
-    Ignore,
-    /// They wait. When the origin is back they enter slowly at first.
-    Hold,
+choices! {
+    /// What happens to new users when neither the objects nor a cached state answer.
+    OnError {
+        /// Let them in.
+        Admit = "admit",
+        /// Queue them.
+        Queue = "queue",
+    }
 }
 
-/// How far the limits of a room follow its origin's health (`limits = "adaptive"`). The most is in
-/// [`Room::total_active_users`](super::Room::total_active_users) and
-/// [`Room::new_users_per_minute`](super::Room::new_users_per_minute).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AdaptiveRange {
-    /// The least that `total_active_users` shrinks to, at least 1.
-    pub least_active_users: u32,
-    /// The least that `new_users_per_minute` shrinks to, at least 1.
-    pub least_new_users: u32,
-    /// An origin that takes longer to its first byte than this is overloaded, in milliseconds; `None`: three times as
-    /// long as when it has little to do.
-    pub slow_ms: Option<u32>,
+choices! {
+    /// What happens to new users while the origin is unhealthy.
+    OnUnhealthy {
+        /// They enter as ever.
+        Ignore = "ignore",
+        /// They wait. When the origin is back they enter slowly at first.
+        Hold = "hold",
+    }
+}
+
+choices! {
+    /// Whether there is something to see of Turnstile (`turnstile_mode`).
+    TurnstileMode {
+        /// Nothing.
+        Invisible = "invisible",
+        /// A widget that needs nothing done.
+        VisibleNonInteractive = "visible_non_interactive",
+        /// A widget that may ask for a click.
+        VisibleManaged = "visible_managed",
+    }
+}
+
+choices! {
+    /// What becomes of visitors who fail Turnstile (`turnstile_action`).
+    TurnstileAction {
+        /// It is logged.
+        Log = "log",
+        /// They wait for ever, and are not counted.
+        InfiniteQueue = "infinite_queue",
+    }
 }
 
 /// How Cloudflare's Turnstile tests waiting visitors.
@@ -104,22 +158,16 @@ pub struct Turnstile {
     pub sitekey: String,
 }
 
-/// Whether there is something to see of Turnstile (`turnstile_mode`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TurnstileMode {
-    /// Nothing.
-    Invisible,
-    /// A widget that needs nothing done.
-    VisibleNonInteractive,
-    /// A widget that may ask for a click.
-    VisibleManaged,
-}
-
-/// What becomes of visitors who fail Turnstile (`turnstile_action`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TurnstileAction {
-    /// It is logged.
-    Log,
-    /// They wait for ever, and are not counted.
-    InfiniteQueue,
+/// How far the limits of a room follow its origin's health (`limits = "adaptive"`). The most is in
+/// [`Room::total_active_users`](super::Room::total_active_users) and
+/// [`Room::new_users_per_minute`](super::Room::new_users_per_minute).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AdaptiveRange {
+    /// The least that `total_active_users` shrinks to, at least 1.
+    pub least_active_users: u32,
+    /// The least that `new_users_per_minute` shrinks to, at least 1.
+    pub least_new_users: u32,
+    /// An origin that takes longer to its first byte than this is overloaded, in milliseconds; `None`: three times as
+    /// long as when it has little to do.
+    pub slow_ms: Option<u32>,
 }

@@ -1,9 +1,10 @@
 //! The ticket cookie, as the room's owner has it.
 
+use super::choices::choices;
 use crate::url::path::push_encoded;
 
 /// Attributes of the ticket cookie.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CookieAttributes {
     /// The `SameSite` attribute.
     pub samesite: SameSite,
@@ -14,28 +15,30 @@ pub struct CookieAttributes {
     pub partitioned: bool,
 }
 
-/// `SameSite` of the ticket cookie.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SameSite {
-    /// `Lax`.
-    Auto,
-    /// `Lax`.
-    Lax,
-    /// `None`; the cookie is then always `Secure`.
-    None,
-    /// `Strict`.
-    Strict,
+choices! {
+    /// `SameSite` of the ticket cookie.
+    SameSite {
+        /// `Lax`.
+        Auto = "auto",
+        /// `Lax`.
+        Lax = "lax",
+        /// `None`; the cookie is then always `Secure`.
+        None = "none",
+        /// `Strict`.
+        Strict = "strict",
+    }
 }
 
-/// `Secure` of the ticket cookie.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Secure {
-    /// On requests that came over HTTPS.
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
+choices! {
+    /// `Secure` of the ticket cookie.
+    Secure {
+        /// On requests that came over HTTPS.
+        Auto = "auto",
+        /// Always.
+        Always = "always",
+        /// Never.
+        Never = "never",
+    }
 }
 
 /// Browsers ignore a cookie's attribute that is longer (RFC 6265bis, section 5.6), in bytes.

@@ -88,22 +88,6 @@ impl Event {
         }
     }
 
-    /// The room's fields as they are while the event is active: what is written, and what follows from it.
-    pub fn effective(&self) -> Map<String, Value> {
-        let mut fields = self.written.clone();
-        let known = [
-            ("total_active_users", Value::from(self.active.total_active_users)),
-            ("new_users_per_minute", Value::from(self.active.new_users_per_minute)),
-            ("session_duration", Value::from(self.active.session_duration)),
-            ("queueing_method", serde_json::to_value(self.active.queueing_method).unwrap_or_default()),
-            ("queue_all", Value::from(self.active.queue_all)),
-        ];
-        for (field, value) in known {
-            fields.insert(field.to_owned(), value);
-        }
-        fields
-    }
-
     /// The minutes of the prequeue, if it has a lottery and somebody who came in this minute takes part.
     pub fn lottery_minutes(&self, minute: u32) -> Option<Range<u32>> {
         let minutes = minute_of(self.dealt.0?)..minute_of(self.dealt.1);

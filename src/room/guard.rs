@@ -1,16 +1,19 @@
 //! `origin_guard`: what its owner sets of how many requests a worker has at the origin.
 
-/// How the window follows the origin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GuardStrategy {
-    /// The window is `max`, always.
-    Static,
-    /// Each failure takes 10 off the window, ten successes add one.
-    Basic,
-    /// A failure at position p shrinks the window to just below p.
-    Position,
-    /// No window but a stack of `max`: who came last goes first.
-    NewestFirst,
+use super::choices::choices;
+
+choices! {
+    /// How the window follows the origin.
+    GuardStrategy {
+        /// A failure at position p shrinks the window to just below p.
+        Position = "position",
+        /// No window but a stack of `max`: who came last goes first.
+        NewestFirst = "newest_first",
+        /// Each failure takes 10 off the window, ten successes add one.
+        Basic = "basic",
+        /// The window is `max`, always.
+        Static = "static",
+    }
 }
 
 /// What an owner sets.
@@ -40,11 +43,12 @@ pub struct OriginGuard {
     pub admitted: WhenFull,
 }
 
-/// What happens to a request of a user who is in when the guard's window is full.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WhenFull {
-    /// It is answered at once: try again in a moment.
-    Retry,
-    /// It goes to the origin all the same.
-    Pass,
+choices! {
+    /// What happens to a request of a user who is in when the guard's window is full.
+    WhenFull {
+        /// It is answered at once: try again in a moment.
+        Retry = "retry",
+        /// It goes to the origin all the same.
+        Pass = "pass",
+    }
 }

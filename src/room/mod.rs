@@ -4,7 +4,6 @@
 mod choices;
 mod cookie;
 mod event;
-mod field;
 mod guard;
 mod page;
 mod webhook;
@@ -15,7 +14,6 @@ pub use choices::{
 };
 pub use cookie::{CookieAttributes, SameSite, Secure};
 pub use event::{Event, Phase};
-pub use field::Field;
 pub use guard::{GuardSettings, GuardStrategy, OriginGuard, WhenFull};
 pub use page::{LANGUAGES, PageSettings};
 pub use webhook::{NewsKind, Webhook, WebhookFormat};
@@ -29,6 +27,7 @@ use crate::bypass::BypassRule;
 /// Slots of the last-request histogram per session: with fewer, up to a seventh of the room stands idle because a
 /// whole slot expires at its end.
 pub const SLOTS_PER_SESSION: u64 = 240;
+
 /// A host and a path that a room covers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
@@ -38,9 +37,10 @@ pub struct Route {
     pub path: String,
 }
 
-/// One waiting room. Built only by the parser, so every value is within its range.
+/// One waiting room. Built only by the parser, so every value is within its range. The default is no room yet: the parser
+/// begins with it and writes every field.
 #[allow(clippy::struct_excessive_bools, reason = "owners write each of them as true or false")]
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Room {
     /// What follows `ROOM_` in the var's name, in lower case: `shop` for `ROOM_SHOP`.
     pub name: String,

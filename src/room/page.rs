@@ -9,7 +9,7 @@ pub const LANGUAGES: [&str; 39] = [
 ];
 
 /// What a waiting visitor is shown, and how.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "the owner's switches, each of its own")]
 pub struct PageSettings {
     /// Name of the owner's template, `static/pages/<name>.html`; empty: the page of our own (`custom_page_html`).

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::choices::choices;
+
 /// The kind of a notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NewsKind {
@@ -71,31 +73,19 @@ impl Serialize for NewsKind {
     }
 }
 
-/// How a receiver wants the body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WebhookFormat {
-    /// `type`, `timestamp`, `text` and `data`, signed as Standard Webhooks.
-    Standard,
-    /// Slack, Mattermost, Rocket.Chat: `text`.
-    Slack,
-    /// Discord: `content`.
-    Discord,
-    /// Microsoft Teams' workflows: an Adaptive Card.
-    Teams,
-    /// Google Chat: `text` and nothing else.
-    GoogleChat,
-}
-
-impl WebhookFormat {
-    /// As owners write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Standard => "standard",
-            Self::Slack => "slack",
-            Self::Discord => "discord",
-            Self::Teams => "teams",
-            Self::GoogleChat => "google_chat",
-        }
+choices! {
+    /// How a receiver wants the body.
+    WebhookFormat {
+        /// `type`, `timestamp`, `text` and `data`, signed as Standard Webhooks.
+        Standard = "standard",
+        /// Slack, Mattermost, Rocket.Chat: `text`.
+        Slack = "slack",
+        /// Discord: `content`.
+        Discord = "discord",
+        /// Microsoft Teams' workflows: an Adaptive Card.
+        Teams = "teams",
+        /// Google Chat: `text` and nothing else.
+        GoogleChat = "google_chat",
     }
 }
 

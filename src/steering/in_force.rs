@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::{EventTimes, Field, FieldError, Order, Overrides, Refusal};
-use crate::config::{ConfigError, check_steered};
+use super::{EventTimes, FieldError, Order, Overrides, Refusal};
+use crate::config::{ConfigError, check_steered, steered_fields};
 use crate::room::{Event, Room};
 use crate::time::MINUTE_MS;
 
@@ -15,8 +15,8 @@ use crate::time::MINUTE_MS;
 pub struct Steering {
     /// Grows with every change; 0: nothing was ever changed.
     pub version: u32,
-    /// By field.
-    pub fields: BTreeMap<Field, Change>,
+    /// By the field's name. A name that this version does not know stays, for the version that does.
+    pub fields: BTreeMap<String, Change>,
     /// By the event's name.
     #[serde(default)]
     pub events: BTreeMap<String, EventChange>,
@@ -70,9 +70,12 @@ pub struct AuditEntry {
 impl Steering {
     /// What travels.
     pub fn overrides(&self) -> Overrides {
-        let mut overrides = Overrides { version: self.version, ..Overrides::default() };
-        for (field, change) in &self.fields {
-            overrides.set(*field, &change.value);
+        let mut overrides = Overrides::default();
+        overrides.version = self.version;
+        for field in steered_fields() {
+            if let Some(change) = self.fields.get(field.name) {
+                overrides.set(field, &change.value);
+            }
         }
         overrides.events = self
             .events
@@ -106,70 +109,13 @@ impl Steering {
                 errors: Vec::new(),
             });
         }
-        let mut next = self.clone();
-        let mut errors: Vec<FieldError> =
-            check_steered(&deployed.name, &order.set).into_iter().map(FieldError::from).collect();
-        let mut log = Vec::new();
-        let mut note = |kind: &str, field: String, [before, after, deployed]: [Value; 3]| {
-            log.push(AuditEntry {
-                at: now,
-                by: by.to_owned(),
-                kind: kind.to_owned(),
-                field,
-                before,
-                after,
-                deployed,
-            });
-        };
-        for (name, value) in &order.set {
-            let Some(field) = Field::of_name(name) else { continue };
-            let of_room = field.value(deployed);
-            let before = next.fields.get(&field).map(|change| change.value.clone());
-            if before.as_ref() == Some(value) {
-                continue;
-            }
-            let change =
-                Change { value: value.clone(), deployed_then: of_room.clone(), by: by.to_owned(), at: now };
-            next.fields.insert(field, change);
-            note("set", name.clone(), [before.unwrap_or_else(|| of_room.clone()), value.clone(), of_room]);
-        }
-        for (names, clears) in [(&order.clear, true), (&order.keep, false)] {
-            for name in names {
-                let Some(field) = Field::of_name(name) else {
-                    errors.push(unknown(name));
-                    continue;
-                };
-                let of_room = field.value(deployed);
-                if order.set.contains_key(name) || !clears && order.clear.contains(name) {
-                    errors.push(FieldError {
-                        field: name.clone(),
-                        value: Value::from(name.as_str()).to_string(),
-                        message: "can be in one of set, clear and keep only".to_owned(),
-                        fix: "leave it out of the others".to_owned(),
-                    });
-                } else if clears && let Some(change) = next.fields.remove(&field) {
-                    note("clear", name.clone(), [change.value, of_room.clone(), of_room]);
-                } else if !clears
-                    && let Some(change) =
-                        next.fields.get_mut(&field).filter(|change| change.deployed_then != of_room)
-                {
-                    change.deployed_then = of_room.clone();
-                    note("keep", name.clone(), [change.value.clone(), change.value.clone(), of_room]);
-                }
-            }
-        }
-        for (name, what) in &order.events {
-            match next.order_event(deployed, name, what, by, now) {
-                Ok(Some(values)) => note("event", format!("events.{name}"), values),
-                Ok(None) => {}
-                Err((message, fix)) => errors.push(FieldError {
-                    field: format!("events.{name}"),
-                    value: what.to_string(),
-                    message,
-                    fix,
-                }),
-            }
-        }
+        let mut draft = Draft { next: self.clone(), deployed, by, now, log: Vec::new(), errors: Vec::new() };
+        draft.errors.extend(check_steered(&deployed.name, &order.set).into_iter().map(FieldError::from));
+        draft.set(&order.set);
+        draft.clear(order);
+        draft.keep(order);
+        draft.events(&order.events);
+        let Draft { mut next, log, errors, .. } = draft;
         if !errors.is_empty() {
             let error = "Nothing was changed: see errors".to_owned();
             return Err(Refusal { status: 400, error, errors });
@@ -190,7 +136,6 @@ impl Steering {
         by: &str,
         now: u64,
     ) -> Result<Option<[Value; 3]>, (String, String)> {
-        let refuse = |message: &str, fix: &str| Err((message.to_owned(), fix.to_owned()));
         let room = deployed.steered(&self.overrides());
         let find = |room: &Room| room.events.iter().find(|event| event.name == name).cloned();
         let (Some(original), Some(event)) = (find(deployed), find(&room)) else {
@@ -200,44 +145,11 @@ impl Steering {
             }
             return refuse("is no event of this room", "name one of [vars.EVENT_<NAME>] that is deployed");
         };
-        let mut change = self.events.get(name).cloned().unwrap_or_default();
-        change = EventChange { by: by.to_owned(), at: now, ..change };
-        match what.as_str() {
-            Some("start") => {
-                if event.suspended {
-                    return refuse("is suspended", "deploy it with suspended = false first");
-                }
-                if now >= event.end {
-                    return refuse(
-                        "is over",
-                        "clear it if an operator has ended it, or deploy it with another end",
-                    );
-                }
-                if now >= event.start {
-                    return Ok(None);
-                }
-                let on = room.events.iter().find(|other| {
-                    other.name != name && !other.suspended && (other.begin()..other.end).contains(&now)
-                });
-                if let Some(other) = on {
-                    let fix = format!("end {} first", other.name);
-                    return Err((format!("cannot start while event {} is on", other.name), fix));
-                }
-                // Places in line are minutes: whoever comes in this one stands behind those who were dealt.
-                change.start = Some(if event.shuffle { now - now % MINUTE_MS } else { now });
-            }
-            Some("end") => {
-                if now >= event.end {
-                    return Ok(None);
-                }
-                if now < event.begin() {
-                    return refuse(
-                        "has not begun",
-                        "deploy it with suspended = true, or wait until it begins",
-                    );
-                }
-                change.end = Some(now);
-            }
+        let change = self.events.get(name).cloned().unwrap_or_default();
+        let change = EventChange { by: by.to_owned(), at: now, ..change };
+        let change = match what.as_str() {
+            Some("start") => start_now(&room, &event, change)?,
+            Some("end") => end_now(&event, change)?,
             Some("clear") => {
                 return Ok(self.events.remove(name).map(|_| {
                     let of_room = times(&original);
@@ -245,7 +157,8 @@ impl Steering {
                 }));
             }
             _ => return refuse("must be start, end or clear", "write {\"events\":{\"sale\":\"start\"}}"),
-        }
+        };
+        let Some(change) = change else { return Ok(None) };
         let after = EventTimes { name: name.to_owned(), start: change.start, end: change.end };
         self.events.insert(name.to_owned(), change);
         let after = serde_json::json!({
@@ -256,12 +169,151 @@ impl Steering {
     }
 }
 
+/// The change that starts an event at its time; `None`: it has started.
+fn start_now(
+    room: &Room,
+    event: &Event,
+    change: EventChange,
+) -> Result<Option<EventChange>, (String, String)> {
+    let now = change.at;
+    if event.suspended {
+        return refuse("is suspended", "deploy it with suspended = false first");
+    }
+    if now >= event.end {
+        return refuse("is over", "clear it if an operator has ended it, or deploy it with another end");
+    }
+    if now >= event.start {
+        return Ok(None);
+    }
+    let is_on = |other: &&Event| {
+        other.name != event.name && !other.suspended && (other.begin()..other.end).contains(&now)
+    };
+    if let Some(other) = room.events.iter().find(is_on) {
+        let message = format!("cannot start while event {} is on", other.name);
+        return refuse(&message, &format!("end {} first", other.name));
+    }
+    // Places in line are minutes: whoever comes in this one stands behind those who were dealt.
+    let start = if event.shuffle { now - now % MINUTE_MS } else { now };
+    Ok(Some(EventChange { start: Some(start), ..change }))
+}
+
+/// The change that ends an event at its time; `None`: it is over.
+fn end_now(event: &Event, change: EventChange) -> Result<Option<EventChange>, (String, String)> {
+    if change.at >= event.end {
+        return Ok(None);
+    }
+    if change.at < event.begin() {
+        return refuse("has not begun", "deploy it with suspended = true, or wait until it begins");
+    }
+    Ok(Some(EventChange { end: Some(change.at), ..change }))
+}
+
+fn refuse<T>(message: &str, fix: &str) -> Result<T, (String, String)> {
+    Err((message.to_owned(), fix.to_owned()))
+}
+
+/// What an order would make of the steering.
+struct Draft<'a> {
+    next: Steering,
+    deployed: &'a Room,
+    by: &'a str,
+    now: u64,
+    log: Vec<AuditEntry>,
+    errors: Vec<FieldError>,
+}
+
+impl Draft<'_> {
+    /// Writes the log: the values before and after, and what is deployed.
+    fn note(&mut self, kind: &str, field: String, [before, after, deployed]: [Value; 3]) {
+        let (kind, by) = (kind.to_owned(), self.by.to_owned());
+        self.log.push(AuditEntry { at: self.now, by, kind, field, before, after, deployed });
+    }
+
+    fn set(&mut self, set: &Map<String, Value>) {
+        for (name, value) in set {
+            let Some(of_room) = deployed_value(name, self.deployed) else { continue };
+            let before = self.next.fields.get(name).map(|change| change.value.clone());
+            if before.as_ref() == Some(value) {
+                continue;
+            }
+            let change = Change {
+                value: value.clone(),
+                deployed_then: of_room.clone(),
+                by: self.by.to_owned(),
+                at: self.now,
+            };
+            self.next.fields.insert(name.clone(), change);
+            let before = before.unwrap_or_else(|| of_room.clone());
+            self.note("set", name.clone(), [before, value.clone(), of_room]);
+        }
+    }
+
+    fn clear(&mut self, order: &Order) {
+        for name in &order.clear {
+            let Some(of_room) = self.of_room(name, order.set.contains_key(name)) else { continue };
+            if let Some(change) = self.next.fields.remove(name) {
+                self.note("clear", name.clone(), [change.value, of_room.clone(), of_room]);
+            }
+        }
+    }
+
+    fn keep(&mut self, order: &Order) {
+        for name in &order.keep {
+            let is_elsewhere = order.set.contains_key(name) || order.clear.contains(name);
+            let Some(of_room) = self.of_room(name, is_elsewhere) else { continue };
+            let changed = self.next.fields.get_mut(name).filter(|change| change.deployed_then != of_room);
+            if let Some(change) = changed {
+                change.deployed_then = of_room.clone();
+                let value = change.value.clone();
+                self.note("keep", name.clone(), [value.clone(), value, of_room]);
+            }
+        }
+    }
+
+    /// What a field to clear or to keep is deployed as; an error where there is none, or where it stands elsewhere in the
+    /// order too.
+    fn of_room(&mut self, name: &str, is_elsewhere: bool) -> Option<Value> {
+        let Some(of_room) = deployed_value(name, self.deployed) else {
+            self.errors.push(unknown(name));
+            return None;
+        };
+        if is_elsewhere {
+            self.errors.push(FieldError {
+                field: name.to_owned(),
+                value: Value::from(name).to_string(),
+                message: "can be in one of set, clear and keep only".to_owned(),
+                fix: "leave it out of the others".to_owned(),
+            });
+            return None;
+        }
+        Some(of_room)
+    }
+
+    fn events(&mut self, events: &Map<String, Value>) {
+        for (name, what) in events {
+            let field = format!("events.{name}");
+            match self.next.order_event(self.deployed, name, what, self.by, self.now) {
+                Ok(Some(values)) => self.note("event", field, values),
+                Ok(None) => {}
+                Err((message, fix)) => {
+                    self.errors.push(FieldError { field, value: what.to_string(), message, fix });
+                }
+            }
+        }
+    }
+}
+
+/// What a steered field of this name is deployed as.
+fn deployed_value(name: &str, deployed: &Room) -> Option<Value> {
+    steered_fields().find(|field| field.name == name)?.value(deployed)
+}
+
 fn times(event: &Event) -> Value {
     serde_json::json!({ "start": event.start, "end": event.end })
 }
 
 fn unknown(name: &str) -> FieldError {
-    let fields: Vec<&str> = Field::ALL.into_iter().map(Field::name).collect();
+    let fields: Vec<&str> = steered_fields().map(|field| field.name).collect();
     FieldError {
         field: name.to_owned(),
         value: Value::from(name).to_string(),

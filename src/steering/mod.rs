@@ -15,5 +15,5 @@ mod view;
 
 pub use in_force::{AuditEntry, Change, EventChange, Steering};
 pub use order::{FieldError, Order, Refusal};
-pub use overrides::{EventTimes, Field, Overrides};
+pub use overrides::{EventTimes, Overrides};
 pub use view::{EventView, FieldView, OverrideView, SteeringView};

@@ -1,34 +1,40 @@
 //! What is in force, as it travels.
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use std::fmt;
 
-pub use crate::room::Field;
+use litemap::LiteMap;
+use serde::de::{DeserializeOwned, Error as _, SeqAccess, Visitor};
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use crate::config::{Field, Kind, steered_fields};
 use crate::room::{AdaptiveRange, Room};
 
-/// What operators have changed of a room: `None` is as deployed.
+/// So many steered fields stand before the events on the wire. Those that were added later follow: what travels grows at
+/// its end only.
+const BEFORE_EVENTS: usize = 7;
+
+/// What operators have changed of a room; a field that is not there is as deployed.
 ///
-/// It grows at its end only: it travels inside the state key, in bytes of its own.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// On the wire each field has its place, by its number in the table of fields, with nothing in it where it is as deployed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Overrides {
     /// Grows with every change, also with one that clears something; 0: nothing was ever changed.
     pub version: u32,
-    /// See [`Field`].
-    pub queue_all: Option<bool>,
-    /// See [`Field`].
-    pub suspended: Option<bool>,
-    /// See [`Field`].
-    pub total_active_users: Option<u32>,
-    /// See [`Field`].
-    pub new_users_per_minute: Option<u32>,
-    /// See [`Field`].
-    pub session_duration: Option<u32>,
-    /// See [`Field`].
-    pub refresh_interval_seconds: Option<u32>,
-    /// See [`Field`].
-    pub message: Option<String>,
+    /// By the field's name.
+    settings: LiteMap<&'static str, Setting>,
     /// Events that start or end at another time.
     pub events: Vec<EventTimes>,
+}
+
+/// The value of a steered field.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+enum Setting {
+    Flag(bool),
+    Whole(u32),
+    Line(String),
 }
 
 /// When an event starts and ends, in milliseconds since the epoch; `None` is as deployed.
@@ -42,17 +48,32 @@ pub struct EventTimes {
     pub end: Option<u64>,
 }
 
-static NONE: Overrides = Overrides {
-    version: 0,
-    queue_all: None,
-    suspended: None,
-    total_active_users: None,
-    new_users_per_minute: None,
-    session_duration: None,
-    refresh_interval_seconds: None,
-    message: None,
-    events: Vec::new(),
-};
+static NONE: Overrides = Overrides { version: 0, settings: LiteMap::new_vec(), events: Vec::new() };
+
+impl Setting {
+    /// A value of a field; `None` for one of another type.
+    fn of(field: &Field, value: &Value) -> Option<Self> {
+        match field.kind {
+            Kind::Flag { .. } => value.as_bool().map(Self::Flag),
+            Kind::Whole { .. } | Kind::Limit { .. } => {
+                value.as_u64().and_then(|number| u32::try_from(number).ok()).map(Self::Whole)
+            }
+            _ => value.as_str().map(|line| Self::Line(line.to_owned())),
+        }
+    }
+
+    /// Gives it to a room.
+    fn put(&self, field: &Field, room: &mut Room) {
+        match (&field.kind, self) {
+            (Kind::Flag { at, .. }, Self::Flag(flag)) => *(at.of_mut)(room) = *flag,
+            (Kind::Whole { at, .. } | Kind::Limit { at, .. }, Self::Whole(whole)) => {
+                *(at.of_mut)(room) = *whole;
+            }
+            (Kind::Line { at, .. }, Self::Line(line)) => (at.of_mut)(room).clone_from(line),
+            _ => {}
+        }
+    }
+}
 
 impl Overrides {
     /// As deployed.
@@ -61,23 +82,15 @@ impl Overrides {
     }
 
     /// Puts a value in; one of another type is passed over.
-    pub(super) fn set(&mut self, field: Field, value: &Value) {
-        let flag = value.as_bool();
-        let whole = value.as_u64().and_then(|number| u32::try_from(number).ok());
-        match field {
-            Field::QueueAll => self.queue_all = flag,
-            Field::Suspended => self.suspended = flag,
-            Field::TotalActiveUsers => self.total_active_users = whole,
-            Field::NewUsersPerMinute => self.new_users_per_minute = whole,
-            Field::SessionDuration => self.session_duration = whole,
-            Field::RefreshIntervalSeconds => self.refresh_interval_seconds = whole,
-            Field::Message => self.message = value.as_str().map(str::to_owned),
+    pub(super) fn set(&mut self, field: &Field, value: &Value) {
+        if let Some(setting) = Setting::of(field, value) {
+            self.settings.insert(field.name, setting);
         }
     }
 
     /// Whether a room is as deployed.
     pub fn is_empty(&self) -> bool {
-        *self == Self { version: self.version, ..Self::default() }
+        self.settings.is_empty() && self.events.is_empty()
     }
 
     /// The newer of two.
@@ -88,24 +101,19 @@ impl Overrides {
 
     /// Changes a room's own fields.
     fn change(&self, room: &mut Room) {
-        room.queue_all = self.queue_all.unwrap_or(room.queue_all);
-        room.suspended = self.suspended.unwrap_or(room.suspended);
-        room.total_active_users = self.total_active_users.unwrap_or(room.total_active_users);
-        room.new_users_per_minute = self.new_users_per_minute.unwrap_or(room.new_users_per_minute);
+        for field in steered_fields() {
+            if let Some(setting) = self.settings.get(field.name) {
+                setting.put(field, room);
+            }
+        }
         // What adapts, adapts below what an operator allows.
         room.adaptive = room.adaptive.map(|range| AdaptiveRange {
             least_active_users: range.least_active_users.min(room.total_active_users),
             least_new_users: range.least_new_users.min(room.new_users_per_minute),
             ..range
         });
-        room.session_duration = self.session_duration.unwrap_or(room.session_duration);
-        if let Some(seconds) = self.refresh_interval_seconds {
-            room.refresh_interval_seconds = seconds;
-            room.refresh_interval_max_seconds = room.refresh_interval_max_seconds.max(seconds);
-        }
-        if let Some(message) = &self.message {
-            room.page.message.clone_from(message);
-        }
+        room.refresh_interval_max_seconds =
+            room.refresh_interval_max_seconds.max(room.refresh_interval_seconds);
     }
 }
 
@@ -134,4 +142,81 @@ impl Room {
             .collect();
         room
     }
+}
+
+impl Serialize for Overrides {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut written = serializer.serialize_struct("Overrides", steered_fields().count() + 2)?;
+        written.serialize_field("version", &self.version)?;
+        for field in steered_fields().take(BEFORE_EVENTS) {
+            written.serialize_field(field.name, &self.settings.get(field.name))?;
+        }
+        written.serialize_field("events", &self.events)?;
+        for field in steered_fields().skip(BEFORE_EVENTS) {
+            written.serialize_field(field.name, &self.settings.get(field.name))?;
+        }
+        written.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Overrides {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if !deserializer.is_human_readable() {
+            return deserializer.deserialize_tuple(steered_fields().count() + 2, InPlaces);
+        }
+        let fields: Map<String, Value> = Map::deserialize(deserializer)?;
+        let mut overrides = Self { version: part(&fields, "version")?, ..Self::default() };
+        overrides.events = part(&fields, "events")?;
+        for field in steered_fields() {
+            overrides.set(field, fields.get(field.name).unwrap_or(&Value::Null));
+        }
+        Ok(overrides)
+    }
+}
+
+fn part<T: DeserializeOwned + Default, E: serde::de::Error>(
+    fields: &Map<String, Value>,
+    name: &str,
+) -> Result<T, E> {
+    let value = fields.get(name).cloned();
+    value.map_or_else(|| Ok(T::default()), serde_json::from_value).map_err(E::custom)
+}
+
+/// Reads overrides from the wire, where every value has its place.
+struct InPlaces;
+
+impl<'de> Visitor<'de> for InPlaces {
+    type Value = Overrides;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("what operators have changed")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut places: A) -> Result<Overrides, A::Error> {
+        let mut overrides = Overrides { version: next(&mut places)?, ..Overrides::default() };
+        for field in steered_fields().take(BEFORE_EVENTS) {
+            overrides.settings.extend(next_setting(field, &mut places)?);
+        }
+        overrides.events = next(&mut places)?;
+        for field in steered_fields().skip(BEFORE_EVENTS) {
+            overrides.settings.extend(next_setting(field, &mut places)?);
+        }
+        Ok(overrides)
+    }
+}
+
+fn next_setting<'de, A: SeqAccess<'de>>(
+    field: &Field,
+    places: &mut A,
+) -> Result<Option<(&'static str, Setting)>, A::Error> {
+    let setting = match field.kind {
+        Kind::Flag { .. } => next::<Option<bool>, A>(places)?.map(Setting::Flag),
+        Kind::Whole { .. } | Kind::Limit { .. } => next::<Option<u32>, A>(places)?.map(Setting::Whole),
+        _ => next::<Option<String>, A>(places)?.map(Setting::Line),
+    };
+    Ok(setting.map(|setting| (field.name, setting)))
+}
+
+fn next<'de, T: Deserialize<'de>, A: SeqAccess<'de>>(places: &mut A) -> Result<T, A::Error> {
+    places.next_element()?.ok_or_else(|| A::Error::custom("overrides end too early"))
 }

@@ -3,7 +3,8 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{Field, Steering};
+use super::Steering;
+use crate::config::{Field, Kind, steered_fields};
 use crate::room::Room;
 
 /// An override, beside what is deployed.
@@ -35,6 +36,15 @@ pub struct FieldView {
     /// The override, if there is one.
     #[serde(rename = "override")]
     pub overridden: Option<OverrideView>,
+    /// The least that a number may be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub least: Option<u32>,
+    /// The most that a number may be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub most: Option<u32>,
+    /// The most characters that a text may have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub longest: Option<usize>,
 }
 
 /// An event's times. All in milliseconds since the epoch.
@@ -82,21 +92,19 @@ pub struct SteeringView {
 impl Steering {
     /// The overrides, beside what is deployed.
     pub fn override_views(&self, deployed: &Room) -> Vec<OverrideView> {
-        self.fields
-            .iter()
-            .map(|(field, change)| {
-                let of_room = field.value(deployed);
-                OverrideView {
-                    field: field.name(),
-                    value: change.value.clone(),
-                    deploy_changed: change.deployed_then != of_room,
-                    deployed: of_room,
-                    deployed_then: change.deployed_then.clone(),
-                    by: change.by.clone(),
-                    at: change.at,
-                }
+        let of = |field: &'static Field| {
+            let (change, deployed) = (self.fields.get(field.name)?, field.value(deployed)?);
+            Some(OverrideView {
+                field: field.name,
+                value: change.value.clone(),
+                deploy_changed: change.deployed_then != deployed,
+                deployed,
+                deployed_then: change.deployed_then.clone(),
+                by: change.by.clone(),
+                at: change.at,
             })
-            .collect()
+        };
+        steered_fields().filter_map(of).collect()
     }
 
     /// The room's events, and those that were steered and are gone.
@@ -144,13 +152,19 @@ impl Steering {
         let overrides = self.override_views(deployed);
         let steered = deployed.steered(&self.overrides());
         let now = steered.at(time).0;
-        let fields = Field::ALL.into_iter().map(|field| {
+        let fields = steered_fields().map(|field| {
             let view = FieldView {
-                deployed: field.value(deployed),
-                value: field.value(now),
-                overridden: overrides.iter().find(|view| view.field == field.name()).cloned(),
+                deployed: field.value(deployed).unwrap_or_default(),
+                value: field.value(now).unwrap_or_default(),
+                overridden: overrides.iter().find(|view| view.field == field.name).cloned(),
+                least: field.range().map(|(least, _)| least),
+                most: field.range().map(|(_, most)| most),
+                longest: match field.kind {
+                    Kind::Line { longest, .. } => Some(longest),
+                    _ => None,
+                },
             };
-            (field.name().to_owned(), json!(view))
+            (field.name.to_owned(), json!(view))
         });
         SteeringView {
             room: deployed.name.clone(),

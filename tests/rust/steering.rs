@@ -1,11 +1,11 @@
 //! What operators may change at run time, what they may not, and that a deploy never loses it.
 
 use anteroom::admission::{DrawKey, StateKey, minute_of, queue_bucket};
-use anteroom::config::{Phase, Room, Rooms};
+use anteroom::config::{Field, Kind, Phase, Room, Rooms, steered_fields};
 use anteroom::counts::{DataCenter, Global};
 use anteroom::protocol::messages::StateAnswer;
 use anteroom::protocol::wire::{decode, encode};
-use anteroom::steering::{Field, Order, Overrides, Steering};
+use anteroom::steering::{Order, Overrides, Steering};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -255,18 +255,21 @@ fn what_is_steered_travels_inside_the_state_key_and_may_grow() {
     assert_eq!(decode::<StateAnswer>(&bytes[..bytes.len() - 2]).unwrap(), quiet);
 }
 
-fn any_value(field: Field) -> BoxedStrategy<Value> {
-    match field {
-        Field::QueueAll | Field::Suspended => any::<bool>().prop_map(Value::from).boxed(),
-        Field::TotalActiveUsers | Field::NewUsersPerMinute => (1_u32..5_000).prop_map(Value::from).boxed(),
-        Field::SessionDuration => (1_u32..=30).prop_map(Value::from).boxed(),
-        Field::RefreshIntervalSeconds => (5_u32..=60).prop_map(Value::from).boxed(),
-        Field::Message => "[a-z ]{0,20}".prop_map(Value::from).boxed(),
+fn steered() -> Vec<&'static Field> {
+    steered_fields().collect()
+}
+
+fn any_value(field: &Field) -> BoxedStrategy<Value> {
+    match field.kind {
+        Kind::Flag { .. } => any::<bool>().prop_map(Value::from).boxed(),
+        Kind::Whole { least, most, .. } => (least..=most).prop_map(Value::from).boxed(),
+        Kind::Limit { .. } => (1_u32..5_000).prop_map(Value::from).boxed(),
+        _ => "[a-z ]{0,20}".prop_map(Value::from).boxed(),
     }
 }
 
 fn any_order() -> impl Strategy<Value = (usize, Option<Value>)> {
-    (0..Field::ALL.len()).prop_flat_map(|index| (Just(index), prop::option::of(any_value(Field::ALL[index]))))
+    (0..steered().len()).prop_flat_map(|index| (Just(index), prop::option::of(any_value(steered()[index]))))
 }
 
 proptest! {
@@ -275,24 +278,55 @@ proptest! {
     #[test]
     fn a_field_is_as_it_was_set_last(orders in prop::collection::vec(any_order(), 1..30)) {
         let (room, mut steering) = (usual(), Steering::default());
-        let mut expected: Vec<Value> = Field::ALL.iter().map(|field| field.value(&room)).collect();
+        let mut expected: Vec<Value> = steered().iter().map(|field| field.value(&room).unwrap()).collect();
         for (index, value) in orders {
-            let (field, version) = (Field::ALL[index], steering.version);
+            let (field, version) = (steered()[index], steering.version);
             let given = match &value {
-                Some(value) => json!({ "set": { field.name(): value } }),
-                None => json!({ "clear": [field.name()] }),
+                Some(value) => json!({ "set": { field.name: value } }),
+                None => json!({ "clear": [field.name] }),
             };
             let log = steering.obey(&room, &order(given), "anna", NOW).unwrap();
             for entry in &log {
                 prop_assert_eq!(&entry.before, &expected[index]);
             }
-            expected[index] = value.unwrap_or_else(|| field.value(&room));
+            expected[index] = value.unwrap_or_else(|| field.value(&room).unwrap());
             prop_assert_eq!(steering.version, version + u32::from(!log.is_empty()));
             let steered = room.steered(&steering.overrides());
-            let found: Vec<Value> = Field::ALL.iter().map(|field| field.value(&steered)).collect();
+            let found: Vec<Value> = steered_fields().map(|field| field.value(&steered).unwrap()).collect();
             prop_assert_eq!(&found, &expected);
             let travelled: Overrides = decode(&encode(&steering.overrides()).unwrap()).unwrap();
             prop_assert_eq!(travelled, steering.overrides());
         }
     }
+}
+
+#[test]
+fn overrides_have_the_bytes_and_the_json_that_older_versions_know() {
+    let written = json!({
+        "version": 7, "queue_all": true, "suspended": null, "total_active_users": 500,
+        "new_users_per_minute": null, "session_duration": 2, "refresh_interval_seconds": null, "message": "hi",
+        "events": [{ "name": "sale", "start": 1_000, "end": null }],
+    });
+    let overrides: Overrides = serde_json::from_value(written.clone()).unwrap();
+    assert_eq!(serde_json::to_value(&overrides).unwrap(), written);
+    let bytes: String = encode(&overrides).unwrap().iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(bytes, "0701010001f4030001020001026869010473616c6501e80700");
+    assert_eq!(decode::<Overrides>(&encode(&overrides).unwrap()).unwrap(), overrides);
+    assert_eq!(encode(&Overrides::default()).unwrap(), [0; 9]);
+}
+
+#[test]
+fn what_a_later_version_steers_stays_stored() {
+    let stored = json!({
+        "version": 3,
+        "fields": {
+            "queue_all": { "value": true, "deployed_then": false, "by": "anna", "at": NOW },
+            "color": { "value": "red", "deployed_then": "blue", "by": "anna", "at": NOW },
+        },
+        "events": {},
+    });
+    let mut steering: Steering = serde_json::from_value(stored).unwrap();
+    assert!(usual().steered(&steering.overrides()).queue_all);
+    steering.obey(&usual(), &order(json!({ "set": { "session_duration": 2 } })), "ben", NOW).unwrap();
+    assert_eq!(serde_json::to_value(&steering).unwrap()["fields"]["color"]["value"], "red");
 }
