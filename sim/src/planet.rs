@@ -629,7 +629,8 @@ impl Planet {
             Event::Tell { colo, state } => self.tell(colo, state),
             Event::Told { colo, state } => {
                 if self.now() >= self.global_out_until {
-                    self.global.told(&self.colos[usize::from(colo)].name, &state);
+                    let name = &self.colos[usize::from(colo)].name;
+                    self.global.told(name, state.steering.version, state.watched);
                 }
             }
             Event::Hear { colo, worker, question } => self.hear(colo, worker, question),

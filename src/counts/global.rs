@@ -253,11 +253,11 @@ impl Global {
         colos.map(|(name, _)| name.clone()).collect()
     }
 
-    /// A colo was told so by a state key.
-    pub fn told(&mut self, colo: &str, key: &StateKey) {
+    /// A colo was told so by a state key: of which version of what operators have changed, and whether one looks.
+    pub fn told(&mut self, colo: &str, version: u32, watched: bool) {
         if let Some(colo) = self.colos.get_mut(colo) {
-            colo.steering = colo.steering.max(key.steering.version);
-            colo.watched = key.watched;
+            colo.steering = colo.steering.max(version);
+            colo.watched = watched;
         }
     }
 
@@ -683,6 +683,14 @@ impl Global {
     /// Reports that are not in storage. They stay so until [`Global::report_stored`] says that they are.
     pub fn reports_to_store(&self) -> Vec<ColoReport> {
         self.colos.values().filter(|colo| !colo.stored).map(|colo| colo.report.clone()).collect()
+    }
+
+    /// Stores the reports that are not in storage.
+    pub fn store_reports(&mut self, mut store: impl FnMut(&ColoReport)) {
+        for (_, colo) in self.colos.iter_mut().filter(|(_, colo)| !colo.stored) {
+            store(&colo.report);
+            colo.stored = true;
+        }
     }
 
     /// A colo's report is in storage; a newer one that came meanwhile is not.

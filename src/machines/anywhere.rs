@@ -262,7 +262,7 @@ impl ObjectMachine for Anywhere {
                     self.renewed(context, answer, effects);
                 }
             }
-            Input::Timer => {}
+            Input::Timer | Input::Global(_) => {}
             Input::Alarm => effects.push(Effect::AlarmDone),
         }
         self.give_up(context, effects);

@@ -205,7 +205,7 @@ impl ObjectMachine for Counter {
                     self.permits.answered(leased, now);
                 }
             }
-            Input::Timer => {}
+            Input::Timer | Input::Global(_) => {}
             Input::Alarm => effects.push(Effect::AlarmDone),
         }
         self.hand_out(now, effects);

@@ -245,7 +245,7 @@ impl ObjectMachine for DataCenter {
                     }
                 }
             },
-            Input::Timer => {}
+            Input::Timer | Input::Global(_) => {}
             Input::Alarm => {
                 // Set again first: whatever happens to this push, another one follows.
                 self.alarm_at = Some(now + SAFETY_ALARM_MS);

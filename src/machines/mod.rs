@@ -14,6 +14,7 @@ mod anywhere;
 mod counter;
 mod current_room;
 mod data_center;
+mod global;
 pub mod worker;
 mod write_behind;
 
@@ -24,6 +25,12 @@ pub use anywhere::Anywhere;
 pub use counter::Counter;
 pub use current_room::CurrentRoom;
 pub use data_center::DataCenter;
+#[cfg(not(target_arch = "wasm32"))]
+pub use global::MemoryRows;
+pub use global::{
+    Attempt, Global, GlobalEffect, GlobalInput, Kept, NotificationRow, Outcome, Outside, PendingRow,
+    ReceiverRow, Rows, RowsError, Series, Words,
+};
 
 use crate::config::Room;
 use crate::protocol::records::{RecordError, problem};
@@ -67,6 +74,8 @@ pub enum Input {
     Timer,
     /// The platform's alarm rings, and waits for [`Effect::AlarmDone`].
     Alarm,
+    /// Something that only Global is told.
+    Global(GlobalInput),
 }
 
 /// What an object does.
@@ -113,6 +122,8 @@ pub enum Effect {
     ClearAlarm,
     /// What [`Input::Alarm`] began is done.
     AlarmDone,
+    /// Something that only Global does.
+    Global(GlobalEffect),
 }
 
 /// A call of one object to another.

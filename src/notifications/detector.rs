@@ -98,7 +98,7 @@ impl Detector {
         let before = self.kept();
         // Time does not run backwards, whatever clocks do.
         let look = Observation { now: look.now.max(self.looked_at), ..look.clone() };
-        let mut found = Found { look: &look, figures: look.figures(), news: Vec::new() };
+        let mut found = Found { look: &look, news: Vec::new() };
         let same_event = self.events(&mut found);
         self.origin(&mut found);
         self.limits(&mut found, same_event);
@@ -345,13 +345,12 @@ impl Detector {
 /// What one look finds.
 struct Found<'a> {
     look: &'a Observation<'a>,
-    figures: Map<String, Value>,
     news: Vec<Notification>,
 }
 
 impl Found<'_> {
     fn add(&mut self, kind: Kind, about: &str, at: u64, more: &[(&str, Value)]) {
-        let mut data = self.figures.clone();
+        let mut data = self.look.figures();
         data.extend(more.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
         self.news.push(Notification::new(self.look.room, kind, about, at, data));
     }

@@ -16,6 +16,7 @@ mod checks;
 mod config;
 mod events;
 mod formats;
+mod global;
 mod guard;
 mod health;
 mod history;

@@ -171,6 +171,7 @@ impl Inner {
             Effect::Delete { key } => self.storage("delete", &[JsValue::from_str(&key)]),
             Effect::SetAlarm { at } => self.storage("setAlarm", &[JsValue::from_f64(at as f64)]),
             Effect::ClearAlarm => self.storage("deleteAlarm", &[]),
+            Effect::Global(_) => {}
             Effect::AlarmDone => {
                 if let Some(sender) = self.alarm.take() {
                     let _ = sender.send(());

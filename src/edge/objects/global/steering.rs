@@ -127,7 +127,9 @@ impl Global {
                 let heard: Result<()> =
                     call(&env, DATA_CENTER, &name, REFRESH, &message, REFRESH_DEADLINE_MS).await;
                 match (heard, memory.borrow_mut().as_mut(), &message.state) {
-                    (Ok(()), Some(memory), Some(key)) => memory.told(&colo, key),
+                    (Ok(()), Some(memory), Some(key)) => {
+                        memory.told(&colo, key.steering.version, key.watched)
+                    }
                     (Err(error), ..) => log_error(&error.to_string()),
                     _ => {}
                 }

@@ -1,0 +1,424 @@
+//! `GLOBAL`: the room as all colos see it, what operators change of it, its history, and what is new in it.
+
+mod deliveries;
+mod history;
+mod jobs;
+#[cfg(not(target_arch = "wasm32"))]
+mod memory_rows;
+mod notifications;
+mod rows;
+mod steering;
+mod watching;
+
+use std::rc::Rc;
+
+pub use deliveries::{Attempt, Outcome};
+#[cfg(not(target_arch = "wasm32"))]
+pub use memory_rows::MemoryRows;
+pub use notifications::Words;
+pub use rows::{Kept, NotificationRow, PendingRow, ReceiverRow, Rows, RowsError, Series};
+
+use super::{Context, CurrentRoom, Effect, Input, NO_ROUTE, ObjectMachine, Stored};
+use crate::admission::minute_of;
+use crate::config::{Room, Webhooks};
+use crate::counts::{self, GlobalMeta, OriginMemory};
+use crate::notifications::Detector;
+use crate::protocol::messages::{ColoReport, OperatorAnswer, OriginHealth, StateAnswer, UNWATCHED, VERSION};
+use crate::protocol::{Answer, Request, wire};
+use crate::steering::Steering;
+use deliveries::Deliveries;
+use jobs::{Job, Plans};
+use notifications::Lookout;
+use steering::{Telling, Waiting};
+use watching::Watching;
+
+/// The storage key of what is not a colo's report.
+const META: &str = "meta";
+/// The storage key of what is known of the origin.
+const ORIGIN: &str = "origin";
+/// The storage key of what operators have changed. It stands there as JSON: values of several kinds.
+const STEERING: &str = "steering";
+/// Storage keys of the colos' reports begin so.
+const COLO: &str = "colo/";
+/// A job that has failed is tried again after so long, in milliseconds.
+const AGAIN_MS: u64 = 5_000;
+/// Reports are stored so long after they came, in milliseconds: live colos send newer ones before that is needed.
+const STORE_MS: u64 = 5_000;
+
+/// What Global is told besides messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GlobalInput {
+    /// An operator wants to be told whenever the status changes, over a WebSocket. Answered with
+    /// [`GlobalEffect::Accept`], or refused.
+    Joined {
+        /// The number for the answer.
+        from: u64,
+        /// When the operator's session is over, in milliseconds since the epoch; `None`: it has no end.
+        ends: Option<u64>,
+    },
+    /// The sockets that are open now, each by the end of its session: told when one has closed or been accepted, and
+    /// before the alarm rings.
+    Sockets(Vec<Option<u64>>),
+    /// A message to a webhook has been answered, or not.
+    Attempted {
+        /// The attempt's number.
+        number: u64,
+        /// What came of it.
+        outcome: Outcome,
+    },
+}
+
+/// What Global does besides what all objects do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GlobalEffect {
+    /// Accepts a WebSocket, and sends it a text.
+    Accept {
+        /// The number that came with it.
+        to: u64,
+        /// The text.
+        text: String,
+    },
+    /// Sends a text over all open sockets.
+    Broadcast {
+        /// The text.
+        text: String,
+    },
+    /// Closes the sockets whose session is over.
+    EndSessions {
+        /// At this time, in milliseconds since the epoch.
+        until: u64,
+    },
+    /// Sends a message to a webhook. What comes of it is told as [`GlobalInput::Attempted`].
+    Attempt(Box<Attempt>),
+}
+
+/// What Global is given at its start, besides what is stored under keys.
+#[derive(Debug)]
+pub struct Outside {
+    /// Its tables.
+    pub rows: Box<dyn Rows>,
+    /// The webhooks of the deployment.
+    pub webhooks: Webhooks,
+    /// The names of those whose address and secret are known. The others are sent nothing.
+    pub reachable: Vec<String>,
+    /// Makes words of notifications.
+    pub words: Words,
+    /// The sockets that have outlived the object's memory, by the ends of their sessions.
+    pub sockets: Vec<Option<u64>>,
+    /// A random number: many rooms may have one receiver, and they should not all come back at once.
+    pub random: u64,
+}
+
+/// Keeps every colo's last report and answers with what they say together.
+#[derive(Debug)]
+pub struct Global {
+    counts: counts::Global,
+    rooms: CurrentRoom,
+    rows: Box<dyn Rows>,
+    plans: Plans,
+    calls: u64,
+    /// The colos that are being told, and the operators who wait for that.
+    telling: Vec<Telling>,
+    waiting: Vec<Waiting>,
+    watching: Watching,
+    lookout: Lookout,
+    deliveries: Deliveries,
+    /// The hours before this one are summed up, and what is too old is deleted.
+    summed_up: u32,
+}
+
+/// Why a message is not answered.
+struct Refused {
+    status: u16,
+    reason: &'static str,
+}
+
+impl From<RowsError> for Refused {
+    fn from(_: RowsError) -> Self {
+        Self { status: 500, reason: "storage has failed" }
+    }
+}
+
+impl Global {
+    /// A Global at its start, with what it stored before.
+    ///
+    /// # Errors
+    /// When its tables cannot be read.
+    pub fn restore(room: &Rc<Room>, stored: &Stored, outside: Outside, now: u64) -> Kept<Self> {
+        let Outside { rows, webhooks, reachable, words, sockets, random } = outside;
+        let steering: Option<Steering> =
+            record::<String>(stored, STEERING).and_then(|text| serde_json::from_str(&text).ok());
+        let steering = steering.unwrap_or_default();
+        let mut rooms = CurrentRoom::default();
+        let whole = rooms.with(room, &steering.overrides());
+        let at = whole.at(now).0;
+        let reports = stored.range(COLO.to_owned()..).take_while(|(key, _)| key.starts_with(COLO));
+        let reports: Vec<ColoReport> = reports.filter_map(|(_, bytes)| wire::decode(bytes).ok()).collect();
+        let mut counts = counts::Global::restore(at, record::<GlobalMeta>(stored, META), reports, now);
+        counts.recall_history(history::last_minute(rows.as_ref())?);
+        counts.recall(record::<OriginMemory>(stored, ORIGIN).unwrap_or_default());
+        counts.recall_steering(steering);
+        let detector = rows.detector()?.and_then(|bytes| wire::decode(&bytes).ok());
+        let detector: Detector = detector.unwrap_or_default();
+        let thresholds = webhooks.thresholds(&room.name);
+        let deliveries = Deliveries::restore(&room.name, webhooks, reachable, random, rows.as_ref())?;
+        let mut plans = Plans::default();
+        for (job, at) in [
+            // Some may not have heard of the last order.
+            (Job::Tell, (!counts.colos_to_tell(at, now).is_empty()).then_some(now)),
+            (Job::Record, counts.next_record(at, now)),
+            // What the alarm was set for is forgotten: it may have been an event.
+            (Job::Notify, (!room.events.is_empty()).then_some(now)),
+            (Job::Notify, detector.look_again_at()),
+            (Job::Deliver, deliveries.next_attempt()),
+        ] {
+            if let Some(at) = at {
+                plans.plan(job, at);
+            }
+        }
+        Ok(Self {
+            counts,
+            rooms,
+            rows,
+            plans,
+            calls: 0,
+            telling: Vec::new(),
+            waiting: Vec::new(),
+            watching: Watching::of(sockets),
+            lookout: Lookout { detector, thresholds, looked_at: 0, words },
+            deliveries,
+            summed_up: 0,
+        })
+    }
+
+    /// What it has counted.
+    pub fn counts(&self) -> &counts::Global {
+        &self.counts
+    }
+
+    /// Answers a message; `None`: the answer follows.
+    fn asked(
+        &mut self,
+        context: &Context<'_>,
+        from: u64,
+        request: Request,
+        effects: &mut Vec<Effect>,
+    ) -> Result<Option<Answer>, Refused> {
+        let now = context.now;
+        Ok(Some(match request {
+            Request::GlobalPush(report) => Answer::GlobalPush(self.push(context, *report, effects)?),
+            Request::GlobalState(asked) => {
+                let colo = Some(asked.colo.as_str()).filter(|colo| !colo.is_empty());
+                if let Some(given) = asked.given {
+                    self.counts.anywhere_gave(given);
+                }
+                if let Some(colo) = colo {
+                    self.counts.answered(colo, now);
+                }
+                Answer::GlobalState(self.state(context, colo, asked.minute, asked.leases, effects)?)
+            }
+            Request::GlobalOriginHealth(told) => {
+                self.origin_health(context, &told, effects)?;
+                Answer::GlobalOriginHealth(Box::new(()))
+            }
+            Request::GlobalOrigin(_) => {
+                let whole = self.rooms.with(context.room, self.counts.overrides());
+                Answer::GlobalOrigin(Box::new(self.counts.origin_status(whole.at(now).0, now)))
+            }
+            Request::GlobalLook(asked) => {
+                if asked.query != UNWATCHED {
+                    self.look_at(context, effects);
+                }
+                Answer::GlobalLook(Box::new(operator_answer(200, self.status_text(context))))
+            }
+            Request::GlobalSteer(asked) => return Ok(self.steer(context, from, &asked, effects)?),
+            Request::GlobalAudit(asked) => {
+                Answer::GlobalAudit(Box::new(self.audit(&context.room.name, &asked)?))
+            }
+            Request::GlobalNotifications(asked) => {
+                Answer::GlobalNotifications(Box::new(self.show_notifications(context, &asked.query)?))
+            }
+            Request::GlobalHistory(asked) => {
+                Answer::GlobalHistory(Box::new(self.show_history(context, &asked.query)?))
+            }
+            Request::GlobalTotals(_) => Answer::GlobalTotals(Box::new(self.show_totals())),
+            _ => return Err(Refused { status: 404, reason: NO_ROUTE }),
+        }))
+    }
+
+    fn push(
+        &mut self,
+        context: &Context<'_>,
+        report: ColoReport,
+        effects: &mut Vec<Effect>,
+    ) -> Result<Box<StateAnswer>, Refused> {
+        let now = context.now;
+        let whole = self.rooms.with(context.room, self.counts.overrides());
+        let colo = report.colo.clone();
+        if !self.counts.receive(whole.at(now).0, report, now) {
+            return Err(Refused { status: 507, reason: "there is no room for another colo" });
+        }
+        self.plans.plan(Job::Store, now + STORE_MS);
+        self.changed(now, effects);
+        Ok(self.state(context, Some(&colo), minute_of(now), 0, effects)?)
+    }
+
+    /// The state key for a colo, or for Anywhere. `leases`: Anywhere was called so often.
+    fn state(
+        &mut self,
+        context: &Context<'_>,
+        colo: Option<&str>,
+        minute: u32,
+        leases: u64,
+        effects: &mut Vec<Effect>,
+    ) -> Kept<Box<StateAnswer>> {
+        let now = context.now;
+        self.is_watched(now, effects);
+        let whole = self.rooms.with(context.room, self.counts.overrides());
+        self.counts.called(leases, now);
+        let key = self.counts.state(whole.at(now).0, colo, minute, now);
+        self.store_meta(effects);
+        if self.looks_now(now) {
+            self.find_notifications(context, &key, effects)?;
+        }
+        Ok(Box::new(StateAnswer { v: VERSION, state: Some(key) }))
+    }
+
+    /// Takes in what a health check says.
+    fn origin_health(
+        &mut self,
+        context: &Context<'_>,
+        told: &OriginHealth,
+        effects: &mut Vec<Effect>,
+    ) -> Kept<()> {
+        let now = context.now;
+        let whole = self.rooms.with(context.room, self.counts.overrides());
+        if self.counts.origin_health(whole.at(now).0, told, now) {
+            self.store_origin(effects);
+            self.changed(now, effects);
+            self.look_for_notifications(context, effects)?;
+        }
+        Ok(())
+    }
+
+    /// Stores what the colos have reported since the last time.
+    fn store_reports(&mut self, effects: &mut Vec<Effect>) {
+        self.counts.store_reports(|report| {
+            if let Ok(bytes) = wire::encode(report) {
+                effects.push(Effect::Store {
+                    key: format!("{COLO}{}", report.colo),
+                    bytes,
+                    background: false,
+                });
+            }
+        });
+        self.store_origin(effects);
+        for colo in self.counts.reports_to_delete() {
+            effects.push(Effect::Delete { key: format!("{COLO}{colo}") });
+        }
+    }
+
+    fn store_origin(&mut self, effects: &mut Vec<Effect>) {
+        if let Some(origin) = self.counts.origin_to_store()
+            && let Ok(bytes) = wire::encode(&origin)
+        {
+            effects.push(Effect::Store { key: ORIGIN.to_owned(), bytes, background: false });
+        }
+    }
+
+    /// Once a minute: who owns which number must outlive this instance before anyone hears of it.
+    fn store_meta(&mut self, effects: &mut Vec<Effect>) {
+        if let Some(meta) = self.counts.meta_to_store()
+            && let Ok(bytes) = wire::encode(&meta)
+        {
+            effects.push(Effect::Store { key: META.to_owned(), bytes, background: false });
+            self.counts.meta_stored();
+        }
+    }
+
+    /// Does the jobs that are due.
+    fn ring(&mut self, context: &Context<'_>, effects: &mut Vec<Effect>) {
+        self.plans.rang();
+        for job in Job::ALL {
+            if !self.plans.take_due(job, context.now) {
+                continue;
+            }
+            // One job's failure must not hold up the others.
+            let next = self.do_job(job, context, effects);
+            if let Some(next) = next.unwrap_or(Some(context.now + AGAIN_MS)) {
+                self.plans.plan(job, next);
+            }
+        }
+        if let Some(next) = self.next_record(context) {
+            self.plans.plan(Job::Record, next);
+        }
+    }
+
+    /// Does a job. Returns when it has more to do, if nothing else plans that.
+    fn do_job(&mut self, job: Job, context: &Context<'_>, effects: &mut Vec<Effect>) -> Kept<Option<u64>> {
+        match job {
+            Job::Tell => {
+                self.tell_colos(context, effects);
+            }
+            Job::SendStatus => self.send_status(context, effects),
+            Job::Store => self.store_reports(effects),
+            Job::Record => self.record(context, effects)?,
+            Job::Notify => return self.look_without_reports(context, effects),
+            Job::Deliver => return self.deliver(context, effects),
+        }
+        Ok(None)
+    }
+
+    fn handle_own(&mut self, context: &Context<'_>, input: GlobalInput, effects: &mut Vec<Effect>) {
+        match input {
+            GlobalInput::Joined { from, ends } => self.join(context, from, ends, effects),
+            GlobalInput::Sockets(sockets) => {
+                self.watching.sockets_are(sockets);
+                self.is_watched(context.now, effects);
+            }
+            GlobalInput::Attempted { number, outcome } => {
+                if self.attempted(context, number, outcome, effects).is_err() {
+                    self.plans.plan(Job::Deliver, context.now + AGAIN_MS);
+                }
+            }
+        }
+    }
+}
+
+impl ObjectMachine for Global {
+    fn handle(&mut self, context: &Context<'_>, input: Input, effects: &mut Vec<Effect>) {
+        let first = effects.len();
+        match input {
+            Input::Asked { from, request } => match self.asked(context, from, request, effects) {
+                Ok(Some(answer)) => effects.push(Effect::Reply { to: from, answer }),
+                Ok(None) => {}
+                Err(Refused { status, reason }) => effects.push(Effect::Refuse { to: from, status, reason }),
+            },
+            Input::Answered { call, answer } => self.told(context, call, answer.is_some(), effects),
+            Input::Timer => self.answer_operators(context, effects),
+            Input::Alarm => {
+                self.ring(context, effects);
+                effects.push(Effect::AlarmDone);
+            }
+            Input::Global(input) => self.handle_own(context, input, effects),
+        }
+        if let Some(at) = self.plans.next_alarm(context.now) {
+            // What leaves the object leaves it when the alarm is set.
+            effects.insert(first, Effect::SetAlarm { at });
+        }
+    }
+
+    fn next_timer(&self) -> Option<u64> {
+        self.waiting.iter().map(|waiting| waiting.until).min()
+    }
+}
+
+/// What is stored under a key. What cannot be read is as if it were not there.
+fn record<T: serde::de::DeserializeOwned>(stored: &Stored, key: &str) -> Option<T> {
+    wire::decode(stored.get(key)?).ok()
+}
+
+/// What an operator is told.
+fn operator_answer(status: u16, body: String) -> OperatorAnswer {
+    OperatorAnswer { v: VERSION, status, body }
+}
