@@ -14,14 +14,10 @@ use crate::protocol::messages::MAX_BODY;
 use crate::protocol::wire::{self, WireError};
 
 /// Bindings of the objects.
-pub const COUNTER: &str = "COUNTER";
-/// See [`COUNTER`].
-pub const ANYWHERE: &str = "ANYWHERE";
-/// See [`COUNTER`].
 pub const DATA_CENTER: &str = "DATA_CENTER";
-/// See [`COUNTER`].
+/// See [`DATA_CENTER`].
 pub const GLOBAL: &str = "GLOBAL";
-/// See [`COUNTER`].
+/// See [`DATA_CENTER`].
 pub const HEALTH: &str = "HEALTH";
 
 /// Sends a message to an object and reads its answer. An object that throws, is overloaded or does not answer in time

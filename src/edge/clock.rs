@@ -31,32 +31,6 @@ pub async fn within<T>(milliseconds: u64, future: impl Future<Output = T>) -> Op
     .await
 }
 
-/// The results of two futures, which wait side by side.
-pub async fn both<A, B>(first: impl Future<Output = A>, second: impl Future<Output = B>) -> (A, B) {
-    let (mut first, mut second) = (pin!(first), pin!(second));
-    let (mut one, mut other) = (None, None);
-    poll_fn(|context| {
-        if one.is_none()
-            && let Poll::Ready(result) = first.as_mut().poll(context)
-        {
-            one = Some(result);
-        }
-        if other.is_none()
-            && let Poll::Ready(result) = second.as_mut().poll(context)
-        {
-            other = Some(result);
-        }
-        match (one.take(), other.take()) {
-            (Some(first), Some(second)) => Poll::Ready((first, second)),
-            (first, second) => {
-                (one, other) = (first, second);
-                Poll::Pending
-            }
-        }
-    })
-    .await
-}
-
 /// So many random bytes are drawn at a time: a draw costs more than what is done with them.
 const DRAWN: usize = 1_024;
 

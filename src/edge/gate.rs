@@ -7,25 +7,22 @@ use js_sys::futures::future_to_promise;
 use wasm_bindgen::JsValue;
 use worker::{Context, Env, Result};
 
-use super::clock::{both, now, pause, random, random_id};
+use super::clock::{now, pause, random, random_id};
 use super::forward::{Carrier, HeaderLine, Passport, Revocable, TICKET_HEADER, is_revoked, remember_revoked};
 use super::in_flight::{self, Way};
 use super::platform::{colo, likely_colo};
-use super::room_worker::{Hears, Place, is_refresh_due, note_bypassed, steered, time_in};
+use super::room_worker::{Place, is_refresh_due, note_bypassed, steered, time_in};
 use super::settings::Settings;
 use super::{bypass, health, operator, rehearsal, response, turnstile};
-use crate::admission::{
-    Draw, Step, estimated_wait_seconds, likely_ahead, next_check_in_seconds, next_draw_seconds, queue_bucket,
-    random_wait_seconds,
-};
+use crate::admission::queue_bucket;
 use crate::answer::{self, DrawFacts, Estimate, EventView, WaitingView};
 use crate::concern::Concern;
-use crate::config::{BindTicket, Coverage, QueueingMethod, Room};
+use crate::config::{BindTicket, Coverage, Room};
 use crate::counts::{CheckIn, Seen};
+use crate::machines::worker::{Outcome, Verification, Visitor, Waiting, best, is_counted};
 use crate::origin::Turn;
-use crate::ticket::{
-    Human, KeyRing, Scope, Standing, Ticket, address_key, binding, find_cookie, set_cookie, standing,
-};
+use crate::ticket::{Human, KeyRing, Scope, Standing, Ticket, address_key, binding, find_cookie, set_cookie};
+use crate::turnstile::TOKEN_HEADER;
 
 /// The decision for a request that no room has a say in.
 const NOT_OURS: JsValue = JsValue::UNDEFINED;
@@ -69,7 +66,7 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         // An operator may have switched it on.
         if is_refresh_due(&room.name) {
             let colo = likely_colo(&request.inner);
-            Place::new(deployed, colo, host, &env, &settings).listen(false, &context);
+            Place::new(deployed, colo, host, &env, &settings).refresh_in_background(&context);
         }
         return not_ours(&request);
     }
@@ -87,8 +84,9 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     if let Some(checked_in) = request.closed {
         let place = Place::new(deployed, likely_colo(&request.inner), host, &env, &settings);
         let standing = best(&tickets, room, time);
-        return Visit { request, context, settings, place, https, carrier, bound_to }
-            .close(&standing, checked_in);
+        let settings = Rc::clone(&settings);
+        return Gate { request, context, settings, place, https, carrier, bound_to }
+            .close(room, &standing, checked_in);
     }
     if let Standing::Active(ticket) = best(&tickets, room, time) {
         if !request.asks_for_status && !room.moves_on(&ticket, time) {
@@ -96,7 +94,8 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         }
         // Nobody has to be asked, and whichever colo counts a move, the sum is right.
         let place = Place::new(deployed, likely_colo(&request.inner), host, &env, &settings);
-        return Visit { request, context, settings, place, https, carrier, bound_to }.pass(ticket);
+        let settings = Rc::clone(&settings);
+        return Gate { request, context, settings, place, https, carrier, bound_to }.pass(room, ticket);
     }
     match bypass::concern(room, &request) {
         Concern::Room => {}
@@ -105,7 +104,7 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         Concern::Nobody => return response::response(503, &[("cache-control", "no-store".to_owned())], None),
     }
     let place = Place::new(deployed, colo(&request.inner), host, &env, &settings);
-    Ok(later(Visit { request, context, settings, place, https, carrier, bound_to }.handle(tickets)))
+    Ok(later(Gate { request, context, settings, place, https, carrier, bound_to }.handle(tickets)))
 }
 
 /// No room has a say in it: to the origin, but for what a page of ours says, from a room that is gone.
@@ -132,7 +131,7 @@ pub fn end_session(
         at: place.time(),
         entered: session.entered,
     };
-    place.note(left, false, context);
+    place.note(room, left, context);
     remember_revoked(session.id, now());
     Some(match session.carrier {
         Carrier::Cookie => ("set-cookie", set_cookie(room, "", 0, https)),
@@ -208,32 +207,8 @@ fn header(request: &web_sys::Request, name: &str) -> String {
     request.headers().get(name).ok().flatten().unwrap_or_default()
 }
 
-/// Where the visitor stands: of several tickets the one that says most counts.
-fn best(tickets: &[Ticket], room: &Room, time: u64) -> Standing {
-    let mut best = Standing::New;
-    for ticket in tickets {
-        match standing(Some(*ticket), time, &room.terms()) {
-            active @ Standing::Active(_) => return active,
-            waiting @ Standing::Waiting(_) if best == Standing::New => best = waiting,
-            _ => {}
-        }
-    }
-    best
-}
-
-/// How a visitor who is not in was judged.
-struct Judged {
-    ticket: Ticket,
-    /// The ticket was brought along.
-    waited: bool,
-    /// Is counted among those who wait.
-    waits: bool,
-    draw: Option<Draw>,
-    step: Step,
-}
-
 /// A visitor's request to a room.
-struct Visit {
+struct Gate {
     request: Request,
     context: Context,
     settings: Rc<Settings>,
@@ -244,175 +219,91 @@ struct Visit {
     bound_to: String,
 }
 
-impl Visit {
+impl Gate {
     /// Whoever is not an active user.
-    async fn handle(mut self, tickets: Vec<Ticket>) -> Result<JsValue> {
-        if !self.place.room.is_closed() {
-            self.place.refresh_state().await;
-            self.renew();
+    async fn handle(self, tickets: Vec<Ticket>) -> Result<JsValue> {
+        let [random] = random::<1>()?;
+        let request = &self.request.inner;
+        let room = self.settings.rooms.get(self.place.room());
+        let visitor = Visitor {
+            tickets,
+            id: random_id()?,
+            random: f64::from(random) / 256.0,
+            address: room
+                .filter(|room| room.one_place_per_address)
+                .map_or(0, |_| address_key(&address(request))),
+            verification: room.map_or(Verification::None, |room| self.verification(room)),
+            rehearsal: rehearsal::is_marked(request, &self.settings),
+        };
+        let (outcome, whole) = self.place.visit(visitor, request, &self.context).await?;
+        let time = self.place.time();
+        let (room, phase) = whole.at(time);
+        match outcome {
+            Outcome::Suspended => Ok(NOT_OURS),
+            Outcome::Admitted { ticket, changed, .. } => self.admit(room, &ticket, changed),
+            Outcome::Refused => Ok(self.refuse(room, EventView::of(phase), time)),
+            Outcome::Waiting(waiting) => self.wait(room, &waiting, EventView::of(phase), time),
         }
-        let hears = self.place.hears();
-        let standing = |visit: &Self| best(&tickets, &visit.place.room, visit.place.time());
-        let judged = if self.is_suspended() {
-            return Ok(NOT_OURS);
-        } else if hears != Hears::Knows {
-            let (judged, ()) = both(self.judge(standing(&self), None), self.place.hear(hears)).await;
-            if !self.renew() {
-                judged?
-            } else if self.is_suspended() {
-                return Ok(NOT_OURS);
-            } else {
-                // Once more, by what an operator has changed just now.
-                self.judge(standing(&self), Some(judged?.ticket)).await?
-            }
+    }
+
+    /// Whether Turnstile has a say for this request.
+    fn verification(&self, room: &Room) -> Verification {
+        if self.settings.turnstile_secret(room).is_none() {
+            return Verification::None;
+        }
+        let brought = !header(&self.request.inner, TOKEN_HEADER).is_empty();
+        // Where nobody has to show anything it does not matter whether they can.
+        if room.trusts(Human::Unknown) || turnstile::is_there(&self.settings, &self.context) {
+            Verification::Required { brought }
         } else {
-            self.judge(standing(&self), None).await?
-        };
-        let Judged { ticket, waited, waits, draw, step } = judged;
-        self.place.refill(&self.context);
-        match step {
-            Step::Pass => self.pass(ticket),
-            Step::Enter { minute, numbered } => self.enter(ticket, waits, minute, numbered),
-            Step::Wait | Step::Ask(..) => self.wait(ticket, waits, waited, draw).await,
-            Step::Refuse => Ok(self.refuse()),
+            Verification::Away { brought }
         }
-    }
-
-    /// Takes up what operators have changed since the request was first looked at. Returns whether there was something.
-    fn renew(&mut self) -> bool {
-        let Some(deployed) = self.settings.rooms.get(&self.place.room.name) else { return false };
-        self.place.renew(deployed)
-    }
-
-    /// Whether an operator has switched the room off.
-    fn is_suspended(&self) -> bool {
-        self.place.steered.as_ref().is_some_and(|room| room.suspended)
-    }
-
-    /// Judges a visitor by what is known of the room. `before` is the ticket of an earlier judgement of the same request:
-    /// nobody is tested twice.
-    async fn judge(&self, standing: Standing, before: Option<Ticket>) -> Result<Judged> {
-        let room = &self.place.room;
-        let (mut ticket, waited) = match standing {
-            // By the colo's own clock the visitor is in after all.
-            Standing::Active(ticket) => {
-                return Ok(Judged { ticket, waited: true, waits: false, draw: None, step: Step::Pass });
-            }
-            Standing::Waiting(ticket) => (ticket, true),
-            Standing::New => {
-                let time = self.place.time();
-                let id = before.map_or_else(random_id, |before| Ok(before.id))?;
-                (Ticket::new(id, time), false)
-            }
-        };
-        let draw = self.place.draw(&self.settings.draw_key, &standing);
-        let waits = waited && self.is_counted(&ticket) && !ticket.uncounted;
-        if let Some(before) = before {
-            ticket.human = before.human;
-        } else if let Some(verdict) = turnstile::verdict(&self.settings, room, &self.request.inner).await {
-            ticket.human = verdict.human(ticket.human);
-        }
-        let step = if room.turns_away() {
-            Step::Refuse
-        } else if waited && !self.is_counted(&ticket)
-            || draw.is_some_and(|draw| !draw.wins)
-            || !in_flight::has_room(room)
-        {
-            // Not for robots; or it was no winning number; or the origin has enough to do with those who are in.
-            Step::Wait
-        } else {
-            let standing = match standing {
-                Standing::Waiting(ticket) => {
-                    Standing::Waiting(Ticket { bucket: self.bucket(&ticket), ..ticket })
-                }
-                standing => standing,
-            };
-            let one_place = room.one_place_per_address && !waited;
-            let address = if one_place { address_key(&address(&self.request.inner)) } else { 0 };
-            let step = self.place.judge(&standing, ticket.id, address).await?;
-            ticket.uncounted = self.place.is_taken(address, ticket.id);
-            step
-        };
-        Ok(Judged { ticket, waited, waits, draw, step })
-    }
-
-    /// Whether a visitor who waits is counted, and may enter in turn: Turnstile may have to say so first.
-    fn is_counted(&self, ticket: &Ticket) -> bool {
-        let room = &self.place.room;
-        room.trusts(ticket.human)
-            || self.settings.turnstile_secret(room).is_none()
-            || ticket.human == Human::Unknown && !turnstile::is_there(&self.settings, &self.context)
     }
 
     /// A visitor has closed the waiting page, whose last check-in was at a time, and gives up the place until coming back.
-    fn close(&self, standing: &Standing, checked_in: u64) -> Result<JsValue> {
-        let room = &self.place.room;
+    fn close(&self, room: &Room, standing: &Standing, checked_in: u64) -> Result<JsValue> {
         if let Standing::Waiting(ticket) = standing
             // Of an older page of the same ticket nothing is given up: a newer one waits on.
             && ticket.last_check_in == checked_in
-            && self.is_counted(ticket)
+            && is_counted(room, self.verification(room), ticket)
             && !ticket.uncounted
         {
             let (id, bucket, at) = (ticket.id, self.bucket(ticket), self.place.time());
             let from = Seen::of(ticket, room);
-            self.place.note(CheckIn::GiveUp { id, bucket, from, at }, false, &self.context);
+            self.place.note(room, CheckIn::GiveUp { id, bucket, from, at }, &self.context);
         }
         response::response(204, &[], None)
     }
 
     /// An active user: to the origin, without a call.
-    fn pass(&self, ticket: Ticket) -> Result<JsValue> {
-        let time = self.place.time();
-        if !self.place.room.moves_on(&ticket, time) {
-            return self.admit(&ticket, None);
+    fn pass(&self, room: &Room, ticket: Ticket) -> Result<JsValue> {
+        match self.place.pass(room, ticket, &self.context) {
+            Some(moved) => self.admit(room, &moved, true),
+            None => self.admit(room, &ticket, false),
         }
-        let check_in = CheckIn::Move {
-            id: ticket.id,
-            from: ticket.last_check_in,
-            at: time,
-            entered: ticket.accepted_at,
-        };
-        self.place.note(check_in, false, &self.context);
-        self.place.listen(true, &self.context);
-        let moved = ticket.checked_in(time);
-        let line = self.ticket_line(&moved)?;
-        self.admit(&moved, Some(line))
     }
 
-    /// A new user: one more active, from now on.
-    fn enter(&self, ticket: Ticket, waited: bool, minute: u32, numbered: bool) -> Result<JsValue> {
-        let time = self.place.time();
-        let from = waited.then(|| Seen::of(&ticket, &self.place.room));
-        let check_in =
-            CheckIn::Enter { id: ticket.id, bucket: self.bucket(&ticket), from, at: time, minute, numbered };
-        let rehearsal = rehearsal::is_marked(&self.request.inner, &self.settings);
-        self.place.note(check_in, rehearsal, &self.context);
-        let admitted = ticket.admitted(time);
-        let line = self.ticket_line(&admitted)?;
-        self.admit(&admitted, Some(line))
-    }
-
-    fn admit(&self, ticket: &Ticket, changed: Option<HeaderLine>) -> Result<JsValue> {
+    /// To the origin. `changed`: the visitor is given the ticket.
+    fn admit(&self, room: &Room, ticket: &Ticket, changed: bool) -> Result<JsValue> {
+        let line = if changed { Some(self.ticket_line(room, ticket)?) } else { None };
         if self.request.asks_for_status {
-            return response::page(&answer::admitted_status(), changed.as_ref());
+            return response::page(&answer::admitted_status(), line.as_ref());
         }
-        let room = &self.place.room;
-        let passport = passport(&self.settings, room, ticket, self.carrier, changed);
+        let passport = passport(&self.settings, room, ticket, self.carrier, line);
         to_origin(&self.request.inner, room, passport)
     }
 
     /// Whoever is turned away keeps the ticket that there is, and is not counted.
-    fn refuse(&self) -> JsValue {
-        let time = self.place.time();
+    fn refuse(&self, room: &Room, event: Option<EventView<'_>>, time: u64) -> JsValue {
         let view = WaitingView {
-            room: &self.place.room,
+            room,
             asks_for_status: self.request.asks_for_status,
             estimate: Estimate::Unknown,
             people_ahead: None,
             progress: None,
             queue_all: false,
             held: false,
-            event: self.event(time),
+            event,
             draw: None,
             kept_seconds: 0,
             refresh_seconds: 0,
@@ -424,89 +315,51 @@ impl Visit {
         answer::facts(&view, &[]).into()
     }
 
-    /// Whoever waits. `counted`: is counted among those who wait already; `known`: has brought a ticket.
-    async fn wait(&self, ticket: Ticket, counted: bool, known: bool, draw: Option<Draw>) -> Result<JsValue> {
-        let room = &self.place.room;
-        self.place.refresh_state().await;
-        let state = self.place.state_to_tell().await;
-        let time = self.place.time();
-        let bucket = self.bucket(&ticket);
-        let global_time = state.as_ref().map_or(time, |state| state.global_time(now()));
-        let key = state.as_ref().map(|state| &state.key);
-        let random_order = room.queueing_method == QueueingMethod::Random;
-        let [random] = random::<1>()?;
-        let random = f64::from(random) / 256.0;
-        let refresh_seconds = if random_order {
-            next_draw_seconds(room, ticket.id, time, random)
-        } else {
-            next_check_in_seconds(room, key, bucket, known, global_time, random)
-        };
-        let event = self.event(time);
-        // Nobody is ahead of anybody where the order is random, and nobody is told a lot before the lottery is over.
-        let is_secret = random_order || event.is_some_and(|event| event.prequeueing && event.shuffle);
-        let people_ahead = key.filter(|_| !is_secret).map(|key| likely_ahead(key, bucket).max(0) as u64);
-        let told = Ticket { refresh_seconds: refresh_seconds as u16, ..ticket };
-        let waiting = moved_on(told.checked_in(time), people_ahead);
-        if self.is_counted(&ticket) && !ticket.uncounted {
-            let from = counted.then(|| Seen::of(&ticket, room));
-            let at = Seen::of(&waiting, room);
-            self.place.note(
-                CheckIn::Wait { id: ticket.id, bucket, from, at },
-                from.is_none() && rehearsal::is_marked(&self.request.inner, &self.settings),
-                &self.context,
-            );
-        }
+    /// Whoever waits.
+    fn wait(
+        &self,
+        room: &Room,
+        waiting: &Waiting,
+        event: Option<EventView<'_>>,
+        time: u64,
+    ) -> Result<JsValue> {
+        let ticket = &waiting.ticket;
         let turnstile = self
             .settings
             .turnstile_secret(room)
             .map_or_else(String::new, |_| room.turnstile_html(ticket.human, &self.settings.turnstile_url));
-        let draw = draw.map(|draw| DrawFacts::of(&draw, ticket.id));
-        let estimate = match key {
-            Some(key) if random_order => random_wait_seconds(room, key, global_time).map(Estimate::spread),
-            Some(key) => estimated_wait_seconds(room, key, bucket, global_time)
-                .map(|seconds| Estimate::Known { seconds }),
-            None => None,
-        };
+        let draw = waiting.draw.as_ref().map(|draw| DrawFacts::of(draw, ticket.id));
         let view = WaitingView {
             room,
             asks_for_status: self.request.asks_for_status,
-            estimate: estimate.unwrap_or(Estimate::Unknown),
-            people_ahead,
-            progress: people_ahead.map(|_| waiting.progress),
+            estimate: waiting.estimate,
+            people_ahead: waiting.people_ahead,
+            progress: waiting.people_ahead.map(|_| ticket.progress),
             queue_all: room.queue_all,
-            held: key.is_some_and(|key| key.held),
+            held: waiting.held,
             event,
-            kept_seconds: room.terms().kept_ms(&waiting) / 1_000,
-            refresh_seconds,
+            kept_seconds: room.terms().kept_ms(ticket) / 1_000,
+            refresh_seconds: waiting.refresh_seconds,
             now_ms: time,
-            cookieless: !known && self.comes_from_itself(),
+            cookieless: !waiting.known && self.comes_from_itself(),
             infinite_queue: ticket.human == Human::Failed && !room.trusts(ticket.human),
             turnstile: &turnstile,
             draw: draw.as_ref(),
         };
-        let line = self.ticket_line(&waiting)?;
+        let line = self.ticket_line(room, ticket)?;
         Ok(answer::facts(&view, &[line]).into())
-    }
-
-    /// The event that is on at a time.
-    fn event(&self, time: u64) -> Option<EventView<'_>> {
-        EventView::of(self.with_events()?.at(time).1)
     }
 
     /// The bucket in which a ticket stands in the queue.
     fn bucket(&self, ticket: &Ticket) -> u32 {
+        let deployed = self.settings.rooms.get(self.place.room());
+        let steered = deployed.and_then(steered);
         let of = |room: &Room| queue_bucket(room, &self.settings.draw_key, ticket.bucket, ticket.id);
-        self.with_events().map_or(ticket.bucket, of)
-    }
-
-    /// The room with its events.
-    fn with_events(&self) -> Option<&Room> {
-        self.place.steered.as_deref().or_else(|| self.settings.rooms.get(&self.place.room.name))
+        steered.as_deref().or(deployed).map_or(ticket.bucket, of)
     }
 
     /// The header that brings a ticket to its visitor.
-    fn ticket_line(&self, ticket: &Ticket) -> Result<HeaderLine> {
-        let room = &self.place.room;
+    fn ticket_line(&self, room: &Room, ticket: &Ticket) -> Result<HeaderLine> {
         // Nobody gets here without keys; an empty ticket opens nothing.
         let Some(keys) = &self.settings.keys else { return Ok((TICKET_HEADER, String::new())) };
         let scope = Scope { room: &room.name, binding: &self.bound_to };
@@ -525,16 +378,6 @@ impl Visit {
     fn comes_from_itself(&self) -> bool {
         header(&self.request.inner, "referer") == self.request.url
     }
-}
-
-/// The ticket with how far its visitor has come. Those who came in the same minute are not all known at first, so the
-/// most that were ever ahead count as the whole way.
-fn moved_on(ticket: Ticket, people_ahead: Option<u64>) -> Ticket {
-    let Some(ahead) = people_ahead else { return ticket };
-    let ahead = u32::try_from(ahead).unwrap_or(u32::MAX - 1);
-    let most = ticket.ahead_at_first.unwrap_or_default().max(ahead);
-    let progress = answer::progress(ahead.into(), most.into(), ticket.progress);
-    Ticket { ahead_at_first: Some(most), progress, ..ticket }
 }
 
 /// A request of a user who is in: to the origin, unless that has too much to do.

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 
 use super::clock::now;
 use crate::config::Room;
-use crate::origin::{Arrival, OriginCounts, OriginMonitor, Passage, Reply, Turn};
+use crate::origin::{Arrival, OriginMonitor, Passage, Reply, Turn};
 
 /// A number holds the room in its last three digits.
 const ROOMS: f64 = 1_000.0;
@@ -67,9 +67,9 @@ pub fn arrive(room: &Room) -> Way {
     })
 }
 
-/// Whether somebody new may come.
-pub fn has_room(room: &Room) -> bool {
-    room.origin_guard.is_none() || with(room, |_, watch| watch.has_room(now()))
+/// Works with what this worker knows of a room's origin.
+pub fn with_monitor<T>(room: &Room, work: impl FnOnce(&mut OriginMonitor) -> T) -> T {
+    with(room, |_, monitor| work(monitor))
 }
 
 /// In how many milliseconds a request in line asks for its turn again.
@@ -93,11 +93,6 @@ pub fn came_back(number: Number, reply: Reply, took_ms: u64) -> Option<String> {
         let (room, watch) = watches.get_mut(number.room())?;
         watch.came_back(number.passage(), reply, took_ms, now()).then(|| room.clone())
     })
-}
-
-/// What this worker has to report of a room's origin.
-pub fn report(room: &Room) -> Option<OriginCounts> {
-    with(room, |_, watch| watch.report())
 }
 
 fn with<T>(room: &Room, work: impl FnOnce(usize, &mut OriginMonitor) -> T) -> T {

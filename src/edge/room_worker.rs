@@ -1,95 +1,41 @@
-//! What one worker remembers of one room, and its calls to the room's objects.
+//! The workers of this isolate, one for each room and colo that it serves, and what their machines do.
 
 use std::cell::RefCell;
+use std::future::poll_fn;
 use std::rc::Rc;
+use std::task::Poll;
 
 use litemap::LiteMap;
-use worker::{Cache, Context, Env, Headers, Response, Result};
+use worker::{Cache, Context, Headers, Response, Result};
 
-use super::calls::{ANYWHERE, COUNTER, DATA_CENTER, LocalBoxFuture, call, unreadable};
+use super::calls::{Local, post, unreadable};
 use super::clock::{now, pause, random_id, within};
-use super::in_flight;
 use super::platform::{likely_colo, log_error};
 use super::settings::Settings;
-use crate::admission::{
-    Addresses, AdmissionController, Batcher, Clocked, Draw, DrawKey, Level, NumberAsk, Outcome, StateKey,
-    Step, Turn, Whom, minute_of,
+use super::{in_flight, turnstile};
+use crate::admission::{Clocked, StateKey};
+use crate::check_in::CheckIn;
+use crate::config::Room;
+use crate::machines::Call;
+use crate::machines::worker::{
+    CACHE_DEADLINE_MS, CACHE_TTL_MS, Outcome, POLL_MS, Task, Visit, Visitor, Worker, WorkerContext,
+    WorkerEffect, WorkerInput,
 };
-use crate::config::{Room, SlotStrategy};
-use crate::counts::{CheckIn, HOLD_TRIES, Outbox};
-use crate::history::Count;
-use crate::protocol::messages::{
-    HOLD, HoldSessions, REPORT, STATE, StateAnswer, StateRequest, TAKE, Take, Taken, VERSION, WorkerAnswer,
-    WorkerReport, colo_object,
-};
-use crate::protocol::wire;
-use crate::ticket::Standing;
+use crate::protocol::messages::{StateAnswer, VERSION};
+use crate::protocol::{Answer, wire};
+use crate::ticket::Ticket;
+use crate::turnstile::Verdict;
 
 /// Rooms times colos that one isolate keeps apart. An isolate serves one colo, so this is reached by tests alone; at
 /// the bound the memory of another one is dropped, which costs it one fetch of the state key.
-const MAX_ROOM_WORKERS: usize = 256;
-/// A cache that does not answer within this time is passed over, in milliseconds.
-const CACHE_DEADLINE_MS: u64 = 50;
-/// A room that wakes up gets so many times the deadline: its objects have to be made first, and nothing is known by
-/// which a visitor could be judged without them.
-const COLD_START_FACTOR: u64 = 3;
+const MAX_WORKERS: usize = 256;
 /// A cache of its own: nothing in it answers a visitor's request by its URL.
 const CACHE: &str = "anteroom";
 /// Header of a cached state key: when it was put there, in milliseconds since the epoch.
 const KEPT_AT: &str = "anteroom-kept-at";
-/// How long a state key may stay in the cache, in seconds.
-const CACHE_SECONDS: u32 = 10;
-/// Visitors who wait for a colleague's call look for its answer so often, in milliseconds.
-const POLL_MS: u64 = 4;
-/// A report is tried so often by one request: every second, while the platform lets it go on.
-const REPORT_TRIES: usize = 25;
-/// A report may take so long; visitors do not wait for it, in milliseconds.
-const REPORT_DEADLINE_MS: u64 = 5_000;
-
-/// Who asks, and from which address; 0: it does not matter.
-type NumberBatcher = Batcher<(NumberAsk, u64), Outcome>;
-
-/// One worker's memory of one room in one colo.
-pub struct RoomWorker {
-    controller: AdmissionController,
-    outbox: Outbox,
-    counter_desk: NumberBatcher,
-    anywhere_desk: NumberBatcher,
-    addresses: Addresses,
-    /// The room as operators have it, and by which version of what they have changed.
-    steered: Option<(u32, Rc<Room>)>,
-}
-
-/// How a visitor hears what is new.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hears {
-    /// The data center has told a moment ago.
-    Knows,
-    /// By asking it.
-    Asks,
-    /// Somebody else asks just now.
-    Waits,
-}
-
-/// Which room in which colo, and how to call its objects.
-#[derive(Clone)]
-pub struct Place {
-    /// The room.
-    pub room: Room,
-    /// The room with its events as operators have it; `None`: as deployed.
-    pub steered: Option<Rc<Room>>,
-    /// The colo of the request.
-    pub colo: String,
-    /// The host of the request: the cache is asked under a name that is the deployment's own.
-    pub host: String,
-    /// The bindings.
-    pub env: Env,
-    /// Deadline of calls on the visitor's path, in milliseconds.
-    pub deadline_ms: u64,
-}
 
 thread_local! {
-    static WORKERS: RefCell<LiteMap<(String, String), RoomWorker>> = const { RefCell::new(LiteMap::new()) };
+    static WORKERS: RefCell<LiteMap<(String, String), Worker>> = const { RefCell::new(LiteMap::new()) };
 }
 
 /// The room as operators have it, as far as is known in any colo; `None`: as deployed. The isolate's settings never
@@ -97,27 +43,17 @@ thread_local! {
 pub fn steered(room: &Room) -> Option<Rc<Room>> {
     WORKERS.with_borrow_mut(|workers| {
         let known = workers.iter_mut().filter(|((name, _), _)| *name == room.name).map(|(_, worker)| worker);
-        let worker = known.max_by_key(|worker| worker.controller.overrides().version)?;
-        let overrides = worker.controller.overrides();
-        if overrides.is_empty() {
-            return None;
-        }
-        let made = worker.steered.as_ref().filter(|(version, _)| *version == overrides.version);
-        if let Some((_, room)) = made {
-            return Some(Rc::clone(room));
-        }
-        let steered = Rc::new(room.steered(overrides));
-        worker.steered = Some((overrides.version, Rc::clone(&steered)));
-        Some(steered)
+        let worker = known.max_by_key(|worker| worker.controller().overrides().version)?;
+        (!worker.controller().overrides().is_empty()).then(|| worker.room())
     })
 }
 
-/// Whether a worker is due to hear what is new of a room, in whichever colo it knows it.
+/// Whether a worker is due to ask for updates of a room, in whichever colo it knows it.
 pub fn is_refresh_due(room: &str) -> bool {
     let time = now();
     WORKERS.with_borrow(|workers| {
         let mut known = workers.iter().filter(|((name, _), _)| name == room).peekable();
-        known.peek().is_none() || known.any(|(_, worker)| worker.controller.is_refresh_due(time))
+        known.peek().is_none() || known.any(|(_, worker)| worker.is_refresh_due(time))
     })
 }
 
@@ -128,228 +64,242 @@ pub fn note_bypassed(
     place: impl FnOnce(String) -> Place,
     context: &Context,
 ) {
-    let (colo, time) = (likely_colo(request), now());
+    let (colo, time, mut effects) = (likely_colo(request), now(), Vec::new());
     let known = WORKERS.with_borrow_mut(|workers| {
-        let (_, worker) = workers.iter_mut().find(|((name, here), _)| *name == room.name && *here == colo)?;
-        worker.outbox.note_bypassed(time);
-        Some(worker.outbox.announce(time))
+        let known = workers.iter_mut().find(|((name, here), _)| *name == room.name && *here == colo);
+        known.map(|(_, worker)| worker.note_bypassed(time, &mut effects)).is_some()
     });
-    if known == Some(None) {
+    if known && effects.is_empty() {
         return;
     }
     let place = place(colo);
-    let wait = match known.flatten() {
-        Some(wait) => Some(wait),
-        None => place
-            .with(|worker| {
-                worker.outbox.note_bypassed(time);
-                worker.outbox.announce(time)
-            })
-            .ok()
-            .flatten(),
-    };
-    if let Some(wait) = wait {
-        context.wait_until(async move { place.report(wait).await });
+    if known {
+        place.begin(effects, context);
+    } else {
+        place.tell(context, Worker::note_bypassed);
     }
 }
 
-/// The time to go by in a room, as [`Place::time`], by what is known of the room in any colo: all of it comes from one
-/// Global. It is for requests whose colo need not be known.
+/// The time to go by in a room, by what is known of the room in any colo: all of it comes from one Global. It is for
+/// requests whose colo need not be known.
 pub fn time_in(room: &str) -> u64 {
     let own = now();
     WORKERS.with_borrow(|workers| {
         let known = workers.iter().find(|((name, _), _)| name == room);
-        known.map_or(own, |(_, worker)| worker.controller.time(own))
+        known.map_or(own, |(_, worker)| worker.time(own))
     })
 }
 
+/// Which room in which colo, and how to call its objects.
+#[derive(Clone)]
+pub struct Place {
+    /// The name of the room.
+    room: String,
+    /// The colo of the request.
+    colo: String,
+    /// The host of the request: the cache is asked under a name that is the deployment's own.
+    host: String,
+    env: worker::Env,
+    settings: Rc<Settings>,
+}
+
+/// What goes on in a worker.
+enum Activity<'a> {
+    Visit(&'a mut Visit, &'a web_sys::Request, &'a Context),
+    Task(Task),
+}
+
 impl Place {
-    /// The room in the colo of a request, as it is at this moment. `room` is the room with its events.
-    pub fn new(room: &Room, colo: String, host: &str, env: &Env, settings: &Settings) -> Self {
-        let deadline_ms = settings.object_deadline_ms;
-        let steered = steered(room);
-        let changing = steered.as_deref().unwrap_or(room);
-        let room = changing.at(time_in(&room.name)).0.clone();
-        Self { room, steered, colo, host: host.to_owned(), env: env.clone(), deadline_ms }
+    /// A room in the colo of a request.
+    pub fn new(room: &Room, colo: String, host: &str, env: &worker::Env, settings: &Rc<Settings>) -> Self {
+        let settings = Rc::clone(settings);
+        Self { room: room.name.clone(), colo, host: host.to_owned(), env: env.clone(), settings }
     }
 
-    /// Looks again at what operators have changed. `deployed` is the room as it is deployed. Returns whether something
-    /// has.
-    pub fn renew(&mut self, deployed: &Room) -> bool {
-        let steered = steered(deployed);
-        // It is made once per version.
-        let is_same = match (&steered, &self.steered) {
-            (Some(now), Some(before)) => Rc::ptr_eq(now, before),
-            (now, before) => now.is_none() && before.is_none(),
-        };
-        if is_same {
-            return false;
-        }
-        self.steered = steered;
-        let changing = self.steered.as_deref().unwrap_or(deployed);
-        self.room = changing.at(time_in(&deployed.name)).0.clone();
-        true
-    }
-
-    /// What a visitor who is not in has to do to hear what is new. Who asks must call [`Place::hear`].
-    pub fn hears(&self) -> Hears {
-        let time = now();
-        let hears = self.with(|worker| {
-            if worker.controller.begin_refresh(time) {
-                Hears::Asks
-            } else if worker.controller.is_refreshing(self.deadline_ms, time) {
-                Hears::Waits
-            } else {
-                Hears::Knows
-            }
-        });
-        hears.unwrap_or(Hears::Knows)
-    }
-
-    /// Asks the data center what is new, or waits for the answer to somebody else's question.
-    pub async fn hear(&self, hears: Hears) {
-        match hears {
-            Hears::Knows => {}
-            Hears::Asks => {
-                // Where nothing is known the data center may have to be made first.
-                let patience = if self.known().is_some() { 1 } else { COLD_START_FACTOR };
-                self.hear_within(patience * self.deadline_ms).await;
-            }
-            Hears::Waits => {
-                let is_asking = || {
-                    let time = now();
-                    self.with(|worker| worker.controller.is_refreshing(self.deadline_ms, time))
-                        .unwrap_or(false)
-                };
-                while is_asking() {
-                    pause(POLL_MS).await;
-                }
-            }
-        }
-    }
-
-    async fn hear_within(&self, deadline_ms: u64) {
-        let heard = self.ask_data_center(deadline_ms).await;
-        let _ = self.with(|worker| worker.controller.end_refresh(heard, now()));
-    }
-
-    /// Asks behind the visitor's back, if it is time to. `inside`: the visitor is in, so there is no haste.
-    pub fn listen(&self, inside: bool, context: &Context) {
-        let time = now();
-        let listens = self.with(|worker| {
-            if inside {
-                worker.controller.begin_background_refresh(time)
-            } else {
-                worker.controller.begin_refresh(time)
-            }
-        });
-        if listens.unwrap_or(false) {
-            let here = self.clone();
-            context.wait_until(async move {
-                here.hear_within(REPORT_DEADLINE_MS).await;
-                here.report_what_is_due().await;
-            });
-        }
-    }
-
-    /// What was noted for later is due now if an operator has begun to look.
-    async fn report_what_is_due(&self) {
-        let time = self.time();
-        if let Ok(Some(wait)) = self.with(|worker| worker.outbox.announce(time)) {
-            self.clone().report(wait).await;
-        }
+    /// The name of the room.
+    pub fn room(&self) -> &str {
+        &self.room
     }
 
     /// Works with this worker's memory of the room. Never held over an `await`.
-    pub fn with<T>(&self, work: impl FnOnce(&mut RoomWorker) -> T) -> Result<T> {
+    fn with<T>(&self, work: impl FnOnce(&mut Worker) -> T) -> Result<T> {
         WORKERS.with_borrow_mut(|workers| {
-            let known =
-                workers.iter_mut().find(|((room, colo), _)| *room == self.room.name && *colo == self.colo);
+            let known = workers.iter_mut().find(|((room, colo), _)| *room == self.room && *colo == self.colo);
             if let Some((_, worker)) = known {
                 return Ok(work(worker));
             }
-            if workers.len() >= MAX_ROOM_WORKERS
+            if workers.len() >= MAX_WORKERS
                 && let Some(other) = workers.keys().next().cloned()
             {
                 workers.remove(&other);
             }
-            let mut worker = RoomWorker::new(random_id()?, self.deadline_ms);
+            let room = self.settings.rooms.get(&self.room).ok_or("there is no such room")?;
+            let room = Rc::new(room.clone());
+            let deadline_ms = self.settings.object_deadline_ms;
+            let mut worker = Worker::new(random_id()?, room, self.colo.clone(), deadline_ms);
             let done = work(&mut worker);
-            workers.insert((self.room.name.clone(), self.colo.clone()), worker);
+            workers.insert((self.room.clone(), self.colo.clone()), worker);
             Ok(done)
         })
     }
 
-    fn known(&self) -> Option<Clocked> {
-        self.with(|worker| worker.controller.state().cloned()).ok().flatten()
+    /// Tells the worker something, and begins what is to be done after the response.
+    fn tell<T>(
+        &self,
+        context: &Context,
+        work: impl FnOnce(&mut Worker, u64, &mut Vec<WorkerEffect>) -> T,
+    ) -> Option<T> {
+        let (now, mut effects) = (now(), Vec::new());
+        let done = self.with(|worker| work(worker, now, &mut effects)).ok();
+        self.begin(effects, context);
+        done
+    }
+
+    /// Begins what is to be done after the response.
+    fn begin(&self, effects: Vec<WorkerEffect>, context: &Context) {
+        for effect in effects {
+            if let WorkerEffect::Start(task) = effect {
+                self.start(task, context);
+            }
+        }
+    }
+
+    fn start(&self, task: Task, context: &Context) {
+        let here = self.clone();
+        context.wait_until(async move {
+            if let Err(error) = here.run(&mut Activity::Task(task)).await {
+                log_error(&error.to_string());
+            }
+        });
     }
 
     /// The time to go by, in milliseconds since the epoch: this worker's clock, corrected where it is far off.
     pub fn time(&self) -> u64 {
         let own = now();
-        self.with(|worker| worker.controller.time(own)).unwrap_or(own)
+        self.with(|worker| worker.time(own)).unwrap_or(own)
     }
 
-    /// The state key from this isolate's memory, else from the colo's cache. `None` when neither has one.
-    pub async fn refresh_state(&self) -> Option<Clocked> {
-        let time = now();
-        let looks = self.with(|worker| worker.controller.begin_cache_read(time)).unwrap_or(false);
-        if looks && let Some(Some(cached)) = within(CACHE_DEADLINE_MS, self.cached()).await {
-            self.keep(cached);
+    /// An active user's request. Returns the ticket, where this request moves it.
+    pub fn pass(&self, room: &Room, ticket: Ticket, context: &Context) -> Option<Ticket> {
+        self.tell(context, |worker, now, effects| worker.pass(room, ticket, now, effects)).flatten()
+    }
+
+    /// Notes a check-in and sees to its report after the response.
+    pub fn note(&self, room: &Room, check_in: CheckIn, context: &Context) {
+        self.tell(context, |worker, now, effects| worker.note(room, check_in, false, now, effects));
+    }
+
+    /// The origin is in trouble: sees to a report soon, though nobody checks in.
+    pub fn note_trouble(&self, context: &Context) {
+        self.tell(context, Worker::note_trouble);
+    }
+
+    /// Asks for updates after the response, if it is time to.
+    pub fn refresh_in_background(&self, context: &Context) {
+        self.tell(context, |worker, now, effects| worker.refresh_in_background(false, now, effects));
+    }
+
+    /// A visit of somebody who is not in: what comes of it, and the room, with its events, by which that was judged.
+    pub async fn visit(
+        &self,
+        visitor: Visitor,
+        request: &web_sys::Request,
+        context: &Context,
+    ) -> Result<(Outcome, Rc<Room>)> {
+        let mut visit = Visit::new(visitor, self.with(Worker::room)?);
+        let outcome = self.run(&mut Activity::Visit(&mut visit, request, context)).await?;
+        let outcome = outcome.ok_or("a visit ended without an outcome")?;
+        Ok((*outcome, Rc::clone(visit.room())))
+    }
+
+    /// Tells a visit or a task something.
+    fn step(&self, activity: &mut Activity<'_>, input: WorkerInput) -> Result<Vec<WorkerEffect>> {
+        let mut effects = Vec::new();
+        let settings = Rc::clone(&self.settings);
+        self.with(|worker| {
+            let room = Rc::clone(worker.deployed());
+            in_flight::with_monitor(&room, |origin| {
+                let mut context = WorkerContext { draw_key: &settings.draw_key, origin, now: now() };
+                match activity {
+                    Activity::Visit(visit, ..) => visit.handle(worker, &mut context, input, &mut effects),
+                    Activity::Task(task) => task.handle(worker, &mut context, input, &mut effects),
+                }
+            });
+        })?;
+        Ok(effects)
+    }
+
+    /// Carries a visit or a task to its end. A request waits for its own calls and timers only: in a Worker it may not
+    /// await another's.
+    async fn run(&self, activity: &mut Activity<'_>) -> Result<Option<Box<Outcome>>> {
+        let mut pending: Vec<Local<'_, WorkerInput>> = Vec::new();
+        let mut input = WorkerInput::Begin;
+        loop {
+            let mut timer: Option<Local<'_, WorkerInput>> = None;
+            let wait = |milliseconds: u64| -> Option<Local<'_, WorkerInput>> {
+                Some(Box::pin(async move {
+                    pause(milliseconds).await;
+                    WorkerInput::Time
+                }))
+            };
+            let effects = self.step(activity, input)?;
+            for effect in effects {
+                match effect {
+                    WorkerEffect::Call(call) => pending.push(Box::pin(self.call(call))),
+                    WorkerEffect::ReadCache => pending.push(Box::pin(async move {
+                        let cached = within(CACHE_DEADLINE_MS, self.cached()).await;
+                        WorkerInput::Cached(cached.flatten().map(Box::new))
+                    })),
+                    WorkerEffect::WriteCache(key) => self.write_cache(*key, activity).await,
+                    WorkerEffect::Verify => {
+                        if let Activity::Visit(visit, request, _) = activity {
+                            let room = Rc::clone(visit.room());
+                            let request = Clone::clone(*request);
+                            pending.push(Box::pin(self.verify(room, request)));
+                        }
+                    }
+                    WorkerEffect::Await { until } => {
+                        timer = wait(until.saturating_sub(now()).clamp(1, POLL_MS));
+                    }
+                    WorkerEffect::Sleep { until } => timer = wait(until.saturating_sub(now())),
+                    WorkerEffect::Start(task) => {
+                        if let Activity::Visit(_, _, context) = activity {
+                            self.start(task, context);
+                        }
+                    }
+                    WorkerEffect::Done(outcome) => return Ok(Some(outcome)),
+                    WorkerEffect::End => return Ok(None),
+                }
+            }
+            if pending.is_empty() && timer.is_none() {
+                return Ok(None);
+            }
+            input = first_of(&mut pending, &mut timer).await;
         }
-        self.known()
     }
 
-    /// The state key for somebody who waits: from the data center, if this worker's is too old. Keeps what comes.
-    pub async fn state_to_tell(&self) -> Option<Clocked> {
-        let time = now();
-        if self.with(|worker| worker.controller.begin_state_call(&self.room, time)).unwrap_or(false) {
-            self.ask_data_center(self.deadline_ms).await;
-        }
-        let time = now();
-        self.with(|worker| worker.controller.state_to_tell(time).cloned()).ok().flatten()
-    }
-
-    /// Asks the data center for the state key, and keeps it, for the colo's other isolates too. Returns whether it has
-    /// answered.
-    async fn ask_data_center(&self, deadline_ms: u64) -> bool {
-        let name = colo_object(&self.room.name, &self.colo);
-        let request = StateRequest {
-            v: VERSION,
-            minute: minute_of(now()),
-            given: None,
-            colo: String::new(),
-            leases: 0,
+    async fn call(&self, call: Call) -> WorkerInput {
+        let (object, route) = (call.object(), call.request.route());
+        let answer = match call.request.encode() {
+            Ok(body) => {
+                let name = (call.name, "");
+                post(self.env.clone(), object.binding(), name, route, body, call.deadline_ms).await
+            }
+            Err(error) => Err(unreadable(error)),
         };
-        let answer: Result<StateAnswer> =
-            call(&self.env, DATA_CENTER, &name, STATE, &request, deadline_ms).await;
-        match answer {
-            Ok(StateAnswer { state: Some(key), .. }) => {
-                self.keep(Clocked { key: key.clone(), received_at: now() });
-                self.put_into_cache(key).await;
-                true
-            }
-            Ok(_) => true,
-            Err(error) => {
-                log_error(&format!("state key: {error}"));
-                false
-            }
-        }
+        let answer = answer.and_then(|body| Answer::decode(object, route, &body).map_err(unreadable));
+        let answer = answer.map_err(|error| log_error(&error.to_string())).ok();
+        WorkerInput::Answered { call: call.number, answer }
     }
 
-    fn keep(&self, state: Clocked) {
-        let time = now();
-        let _ = self.with(|worker| {
-            worker.controller.learn(state);
-            if worker.controller.watched() {
-                worker.outbox.hurry(time);
-            }
-        });
+    async fn verify(&self, room: Rc<Room>, request: web_sys::Request) -> WorkerInput {
+        let verdict = turnstile::verdict(&self.settings, &room, &request).await;
+        WorkerInput::Verified(verdict.unwrap_or(Verdict::Again))
     }
 
     /// The cache is shared by a colo's isolates. Where it does nothing, all of this still works.
     fn cache_key(&self) -> String {
-        format!("https://{}/__anteroom/state/{}/{}", self.host, self.room.name, self.colo)
+        format!("https://{}/__anteroom/state/{}/{}", self.host, self.room, self.colo)
     }
 
     async fn cached(&self) -> Option<Clocked> {
@@ -360,10 +310,21 @@ impl Place {
         answer.state.map(|key| Clocked { key, received_at: kept_at })
     }
 
+    /// No visitor waits for the cache to take something.
+    async fn write_cache(&self, key: StateKey, activity: &Activity<'_>) {
+        match activity {
+            Activity::Visit(_, _, context) => {
+                let here = self.clone();
+                context.wait_until(async move { here.put_into_cache(key).await });
+            }
+            Activity::Task(_) => self.put_into_cache(key).await,
+        }
+    }
+
     async fn put_into_cache(&self, key: StateKey) {
         let put = async {
             let headers = Headers::new();
-            headers.set("cache-control", &format!("max-age={CACHE_SECONDS}"))?;
+            headers.set("cache-control", &format!("max-age={}", CACHE_TTL_MS / 1_000))?;
             headers.set(KEPT_AT, &now().to_string())?;
             let answer = StateAnswer { v: VERSION, state: Some(key) };
             let response =
@@ -373,220 +334,25 @@ impl Place {
         // A cache that refuses is no harm: each isolate then gets its state key with its own reports.
         let _ = put.await;
     }
-
-    /// The lot of a request, where the order is random.
-    pub fn draw(&self, key: &DrawKey, standing: &Standing) -> Option<Draw> {
-        let time = self.time();
-        self.with(|worker| worker.controller.draw(&self.room, key, standing, time)).ok().flatten()
-    }
-
-    /// Judges a request, asking objects where that is needed. What comes is the last step: pass, enter or wait.
-    /// `address` is that of a newcomer, as a key, where the owner wants one place per address; else 0.
-    pub async fn judge(&self, standing: &Standing, id: u64, address: u64) -> Result<Step> {
-        let time = self.time();
-        if self.with(|worker| worker.addresses.claim(address, id, time))? != 0 {
-            return Ok(Step::Wait);
-        }
-        let mut step = self.with(|worker| worker.controller.judge(&self.room, standing, id, time))?;
-        while let Step::Ask(whom, wanted) = step {
-            let outcome = self.ask(whom, (wanted, address)).await;
-            let time = self.time();
-            if self.is_taken(address, id) {
-                return Ok(Step::Wait);
-            }
-            step = self.with(|worker| {
-                worker.controller.answered(&self.room, standing, (whom, wanted), outcome, time)
-            })?;
-        }
-        Ok(step)
-    }
-
-    /// Whether it is somebody else's turn at a newcomer's address, as far as this worker knows.
-    pub fn is_taken(&self, address: u64, id: u64) -> bool {
-        let time = self.time();
-        self.with(|worker| worker.addresses.holder(address, id, time) != 0).unwrap_or(false)
-    }
-
-    /// Asks an object by way of this worker's desk. `None` when the object does not answer.
-    fn ask(&self, whom: Whom, wanted: (NumberAsk, u64)) -> LocalBoxFuture<Option<Outcome>> {
-        let here = self.clone();
-        let (binding, name, desk): (_, _, fn(&mut RoomWorker) -> &mut NumberBatcher) = match whom {
-            Whom::Counter => {
-                (COUNTER, colo_object(&here.room.name, &here.colo), |worker| &mut worker.counter_desk)
-            }
-            Whom::Anywhere => (ANYWHERE, here.room.name.clone(), |worker| &mut worker.anywhere_desk),
-        };
-        Box::pin(async move {
-            let (place, knows) =
-                here.with(|worker| (desk(worker).join(wanted), worker.controller.state().is_some())).ok()?;
-            let place = place?;
-            let deadline_ms = if knows { here.deadline_ms } else { COLD_START_FACTOR * here.deadline_ms };
-            let give_up = now() + 2 * deadline_ms;
-            loop {
-                match here.with(|worker| desk(worker).turn(place, now())).ok()? {
-                    Turn::Done(outcome) => return outcome,
-                    Turn::Lead(lead, batch) => {
-                        let asks = batch.into_iter().map(|(_, ask)| ask).collect();
-                        let outcomes = here.take(binding, &name, asks, deadline_ms).await;
-                        here.with(|worker| desk(worker).finish(lead, outcomes, now())).ok()?;
-                    }
-                    Turn::Later if now() >= give_up => return None,
-                    Turn::Later => pause(POLL_MS).await,
-                }
-            }
-        })
-    }
-
-    /// Calls Counter or Anywhere for visitors. With a call to the Counter go this worker's own tickets.
-    async fn take(
-        &self,
-        binding: &'static str,
-        name: &str,
-        asks: Vec<(NumberAsk, u64)>,
-        deadline_ms: u64,
-    ) -> Option<Vec<Outcome>> {
-        let time = self.time();
-        let lends = binding == COUNTER && self.room.slot_strategy == SlotStrategy::Leases;
-        let loan = if lends {
-            self.with(|worker| worker.controller.loan_ask(worker.outbox.worker(), time)).ok()
-        } else {
-            None
-        };
-        let (asks, addresses) = asks.into_iter().unzip();
-        let addresses = if self.room.one_place_per_address { addresses } else { Vec::new() };
-        let steering = self.with(|worker| worker.controller.overrides().clone()).unwrap_or_default();
-        let message = Take { v: VERSION, asks, loan, addresses, steering };
-        self.count(if binding == COUNTER { Count::CounterCalls } else { Count::AnywhereCalls });
-        let taken: Result<Taken> = call(&self.env, binding, name, TAKE, &message, deadline_ms).await;
-        let taken = taken.map_err(|error| log_error(&error.to_string())).ok();
-        if lends {
-            let time = self.time();
-            let lent = taken.as_ref().and_then(|taken| taken.lent);
-            let _ = self.with(|worker| worker.controller.lent(lent, time));
-        }
-        let taken = taken?;
-        let time = self.time();
-        let _ = self.with(|worker| {
-            for (address, holder) in
-                message.addresses.iter().zip(taken.holders).filter(|(_, holder)| *holder != 0)
-            {
-                worker.addresses.learn(*address, holder, time);
-            }
-        });
-        Some(taken.outcomes)
-    }
-
-    /// Sees to tickets of this worker's own, after the response, if it needs some.
-    pub fn refill(&self, context: &Context) {
-        let time = self.time();
-        if self.with(|worker| worker.controller.refill(&self.room, time)).unwrap_or(false) {
-            let here = self.clone();
-            let name = colo_object(&self.room.name, &self.colo);
-            context.wait_until(async move {
-                here.take(COUNTER, &name, Vec::new(), here.deadline_ms).await;
-            });
-        }
-    }
-
-    /// The origin is in trouble: sees to a report soon, though nobody checks in.
-    pub fn note_trouble(&self, context: &Context) {
-        let time = self.time();
-        let noted = self.with(|worker| {
-            worker.outbox.note_trouble(time);
-            worker.outbox.announce(time)
-        });
-        if let Ok(Some(wait)) = noted {
-            let place = self.clone();
-            context.wait_until(async move { place.report(wait).await });
-        }
-    }
-
-    /// Counts what goes along with the next report.
-    fn count(&self, count: Count) {
-        let _ = self.with(|worker| worker.outbox.count(count));
-    }
-
-    /// Notes a check-in and sees to its report after the response. `rehearsal`: the visitor is one of a rehearsal.
-    pub fn note(&self, check_in: CheckIn, rehearsal: bool, context: &Context) {
-        let time = self.time();
-        let noted = self.with(|worker| {
-            match check_in {
-                CheckIn::Enter { .. } if rehearsal => worker.outbox.count(Count::RehearsalNewUsers),
-                CheckIn::Wait { from: None, .. } if rehearsal => worker.outbox.count(Count::RehearsalJoins),
-                _ => {}
-            }
-            let calm = worker.controller.level() == Level::Calm && worker.controller.watched();
-            let level = if calm { Level::Busy } else { worker.controller.level() };
-            worker.outbox.note(&self.room, check_in, level, time);
-            worker.outbox.announce(time)
-        });
-        if let Ok(Some(wait)) = noted {
-            let place = self.clone();
-            context.wait_until(async move { place.report(wait).await });
-        }
-        if check_in.is_last_moment(&self.room) {
-            let place = self.clone();
-            context.wait_until(async move {
-                let hold = HoldSessions { v: VERSION, sessions: 1 };
-                for _ in 0..HOLD_TRIES {
-                    place.count(Count::AnywhereCalls);
-                    let answer: Result<()> =
-                        call(&place.env, ANYWHERE, &place.room.name, HOLD, &hold, place.deadline_ms).await;
-                    match answer {
-                        Ok(()) => break,
-                        Err(error) => log_error(&error.to_string()),
-                    }
-                }
-            });
-        }
-    }
-
-    /// Reports after a while, and again until everything noted meanwhile has been reported.
-    async fn report(self, mut wait: u64) {
-        // A failed report is repeated by this request for as long as it may live, then by the next visitor's.
-        for _ in 0..REPORT_TRIES {
-            if wait > 0 {
-                pause(wait).await;
-            }
-            let time = self.time();
-            let report = self.with(|worker| worker.outbox.is_due(time).then(|| worker.outbox.report(time)));
-            let Some(report) = report.ok().flatten() else {
-                // An earlier report has taken it all along.
-                return;
-            };
-            let report = WorkerReport { origin: in_flight::report(&self.room), ..report };
-            let name = colo_object(&self.room.name, &self.colo);
-            let answer: Result<WorkerAnswer> =
-                call(&self.env, DATA_CENTER, &name, REPORT, &report, REPORT_DEADLINE_MS).await;
-            match answer {
-                Ok(answer) => {
-                    let _ = self.with(|worker| worker.outbox.answered(&answer));
-                    if let Some(key) = answer.state {
-                        self.put_into_cache(key.clone()).await;
-                        self.keep(Clocked { key, received_at: now() });
-                    }
-                }
-                Err(error) => log_error(&format!("report: {error}")),
-            }
-            let time = self.time();
-            match self.with(|worker| worker.outbox.announce(time)) {
-                Ok(Some(next)) => wait = next.max(50),
-                _ => return,
-            }
-        }
-    }
 }
 
-impl RoomWorker {
-    fn new(worker: u64, deadline_ms: u64) -> Self {
-        let replace_after = COLD_START_FACTOR * deadline_ms + 100;
-        Self {
-            controller: AdmissionController::default(),
-            outbox: Outbox::new(worker),
-            counter_desk: Batcher::new(replace_after),
-            anywhere_desk: Batcher::new(replace_after),
-            addresses: Addresses::default(),
-            steered: None,
+/// What comes first: the end of something that is under way, or the timer's time.
+async fn first_of(
+    pending: &mut Vec<Local<'_, WorkerInput>>,
+    timer: &mut Option<Local<'_, WorkerInput>>,
+) -> WorkerInput {
+    poll_fn(|context| {
+        for index in 0..pending.len() {
+            let Some(future) = pending.get_mut(index) else { break };
+            if let Poll::Ready(input) = future.as_mut().poll(context) {
+                drop(pending.swap_remove(index));
+                return Poll::Ready(input);
+            }
         }
-    }
+        match timer {
+            Some(timer) => timer.as_mut().poll(context),
+            None => Poll::Pending,
+        }
+    })
+    .await
 }

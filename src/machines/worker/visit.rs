@@ -299,16 +299,6 @@ impl Visit {
         queue_bucket(&self.room, context.draw_key, ticket.bucket, ticket.id)
     }
 
-    /// Whether somebody who waits is counted, and may enter in turn: Turnstile may have to say so first.
-    fn is_counted(&self, room: &Room, ticket: &Ticket) -> bool {
-        room.trusts(ticket.human)
-            || match self.visitor.verification {
-                Verification::None => true,
-                Verification::Required { .. } => false,
-                Verification::Away { .. } => ticket.human == Human::Unknown,
-            }
-    }
-
     /// Where the visitor stands, and, unless that is inside, what else is known before anybody is asked.
     fn judge(
         &mut self,
@@ -333,7 +323,7 @@ impl Visit {
             Standing::New => (Ticket::new(self.visitor.id, time), false),
         };
         let draw = worker.controller.draw(room, context.draw_key, &standing, time);
-        let counted = known && self.is_counted(room, &ticket) && !ticket.uncounted;
+        let counted = known && is_counted(room, self.visitor.verification, &ticket) && !ticket.uncounted;
         let mut judged = Judged { ticket, standing, known, counted, draw, step: Step::Wait };
         let brought = matches!(
             self.visitor.verification,
@@ -374,7 +364,7 @@ impl Visit {
         let mut has_room = || room.origin_guard.is_none() || context.origin.has_room(context.now);
         let step = if room.turns_away() {
             Step::Refuse
-        } else if judged.known && !self.is_counted(room, &judged.ticket)
+        } else if judged.known && !is_counted(room, self.visitor.verification, &judged.ticket)
             || judged.draw.is_some_and(|draw| !draw.wins)
             || !has_room()
         {
@@ -605,7 +595,7 @@ impl Visit {
         let held = key.is_some_and(|key| key.held);
         let told = Ticket { refresh_seconds: refresh_seconds as u16, ..ticket };
         let waiting = moved_on(told.checked_in(time), people_ahead);
-        if self.is_counted(room, &ticket) && !ticket.uncounted {
+        if is_counted(room, self.visitor.verification, &ticket) && !ticket.uncounted {
             let from = judged.counted.then(|| Seen::of(&ticket, room));
             let check_in = CheckIn::Wait { id: ticket.id, bucket, from, at: Seen::of(&waiting, room) };
             worker.note(room, check_in, self.visitor.rehearsal, now, effects);
@@ -621,6 +611,16 @@ impl Visit {
         };
         self.done(Outcome::Waiting(told), effects);
     }
+}
+
+/// Whether somebody who waits is counted, and may enter in turn: Turnstile may have to say so first.
+pub fn is_counted(room: &Room, verification: Verification, ticket: &Ticket) -> bool {
+    room.trusts(ticket.human)
+        || match verification {
+            Verification::None => true,
+            Verification::Required { .. } => false,
+            Verification::Away { .. } => ticket.human == Human::Unknown,
+        }
 }
 
 /// Where the visitor stands: of several tickets the one that says most counts.
