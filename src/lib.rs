@@ -14,7 +14,7 @@
 //!    sent by the owner, to try the room.
 //! 9. [`origin`]: what is learned of the origin by passing requests on, and what follows from it. [`health`]: beside all
 //!    this, what is known of the origin's health.
-//! 10. [`history`]: what is remembered of every minute, for operators. [`notifications`]: what is new in a room, for
+//! 10. [`history`]: what is remembered of every minute, for operators. [`notifications`]: what happens in a room, for
 //!     whoever runs it. [`operator`]: who may see and steer the rooms.
 //! 11. [`counts`]: what was counted travels in [`check_in`]s, worker → data center → global, and comes back as the state
 //!     key. [`protocol`]: what the Worker and the objects say to each other.

@@ -96,7 +96,7 @@ function drawChart(figure, { names, times, columns }, part) {
   return [new uPlot(options, [times, ...shown.map((index) => columns[index])], figure)];
 }
 
-/** Puts what is new on a page that was asked for just now into this one. */
+/** Puts what has changed on a page that was asked for just now into this one. */
 function show(page) {
   if (document.title !== page.title) document.title = page.title;
   const [old, now] = [live(document), live(page)];

@@ -20,7 +20,7 @@ pub async fn pause(milliseconds: u64) {
     Delay::from(Duration::from_millis(milliseconds)).await;
 }
 
-/// The future's result, or `None` when it takes longer than so many milliseconds.
+/// The future's result, or `None` when it takes longer than a number of milliseconds.
 pub async fn within<T>(milliseconds: u64, future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     let mut late = pin!(Delay::from(Duration::from_millis(milliseconds)));
@@ -31,7 +31,7 @@ pub async fn within<T>(milliseconds: u64, future: impl Future<Output = T>) -> Op
     .await
 }
 
-/// So many random bytes are drawn at a time: a draw costs more than what is done with them.
+/// How many random bytes are drawn at a time: a draw costs more than what is done with them.
 const DRAWN: usize = 1_024;
 
 thread_local! {

@@ -11,7 +11,7 @@ use super::{request, response};
 use crate::admission::round_end;
 use crate::answer;
 
-/// A seed is published so long after it was of use: clocks differ by seconds.
+/// Time from its last use until a seed is published, in milliseconds: clocks differ by seconds.
 const PUBLISHED_AFTER_MS: u64 = 15_000;
 
 /// Times are in milliseconds since the epoch.

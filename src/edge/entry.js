@@ -103,7 +103,7 @@ function give(response, ticket) {
  * To the origin and back, untouched: method, headers and body as they came, redirects not followed.
  * @param {Request} request
  * @param {string} [ticket] The header that carries the visitor's ticket (`name: value`), added to the answer, unless empty.
- * @param {number} [passage] The request's number; below zero: it has only so much time.
+ * @param {number} [passage] The request's number; below zero: it has a timeout.
  * @param {(came: number, took: number) => void} [told] What came of it, and after how many milliseconds.
  */
 async function toOrigin(request, ticket = "", passage = 0, told = undefined) {
@@ -120,7 +120,7 @@ async function toOrigin(request, ticket = "", passage = 0, told = undefined) {
     // Only until the first byte: the answer may then take as long as it likes.
     impatience = new AbortController();
     timer = setTimeout(() => impatience.abort(), patience(passage));
-    // A visitor who goes away takes the request along: the guard must hear of it now or never.
+    // A visitor who goes away takes the request along: the guard must be told now or never.
     request.signal?.addEventListener("abort", () => tell(LEFT));
   }
   let response;

@@ -14,10 +14,10 @@ use crate::ticket::Ticket;
 /// An answer's header.
 pub type HeaderLine = (&'static str, String);
 
-/// A user whose session was ended is refused by this isolate for so long: by then an old ticket has run out. The longest
-/// session, in milliseconds.
+/// How long a user whose session was ended is refused by this isolate, in milliseconds: the longest session. By then an
+/// old ticket has run out.
 const REVOKED_MS: u64 = 30 * 60_000;
-/// At most so many of them are remembered, twice.
+/// The most of them that are remembered per generation, of two.
 const REVOKED_USERS: usize = 10_000;
 
 thread_local! {

@@ -26,7 +26,7 @@ use crate::turnstile::TOKEN_HEADER;
 
 /// The decision for a request that no room has a say in.
 const NOT_OURS: JsValue = JsValue::UNDEFINED;
-/// Whom the origin is too busy for is asked to try again after so many seconds, and up to so many more.
+/// Whom the origin is too busy for is asked to try again after this many seconds, and up to this many more.
 const TRY_AGAIN_SECONDS: (u32, u32) = (2, 4);
 
 /// A request, read once.
@@ -154,7 +154,7 @@ fn passport(
     }
 }
 
-/// The origin is in trouble, and the room must hear of it.
+/// The origin is in trouble, and that must be reported.
 pub fn tell_of_trouble(room: &str, request: &web_sys::Request, env: &Env, context: &Context) {
     let settings = Settings::of(env);
     let Some(room) = settings.rooms.get(room) else { return };

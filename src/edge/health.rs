@@ -28,7 +28,7 @@ const WEBHOOK: &str = "/__anteroom/health/webhook";
 
 /// Neither the platform nor whoever looks at the page is in such a hurry as a visitor, in milliseconds.
 const DEADLINE_MS: u64 = 5_000;
-/// So many characters after the first two of the script's text are its version, as tools/build.mjs puts it there.
+/// The length of the version after the first two characters of the script's text, as tools/build.mjs puts it there.
 const VERSION_LENGTH: u32 = 16;
 
 /// Answers a request to one of the paths above; `None`: it is for another one.

@@ -21,7 +21,7 @@ thread_local! {
 pub struct Number(f64);
 
 impl Number {
-    /// The plain number; below zero when the request has only so much time.
+    /// The plain number; below zero when the request has a timeout.
     pub fn value(self) -> f64 {
         self.0
     }
@@ -87,7 +87,7 @@ pub fn patience_ms(number: Number) -> f64 {
     of(number, |watch| watch.timeout_ms()).flatten().unwrap_or(0) as f64
 }
 
-/// A request came back. Returns the room's name when the room must hear of it soon.
+/// A request came back. Returns the room's name when it must be reported soon.
 pub fn came_back(number: Number, reply: Reply, took_ms: u64) -> Option<String> {
     WATCHES.with_borrow_mut(|watches| {
         let (room, watch) = watches.get_mut(number.room())?;

@@ -36,8 +36,8 @@ use worker::worker_sys::Context;
 /// Returns `undefined`: to the origin, and no room is concerned; a number: to the origin, and tell [`returned`] what came
 /// of it; a text: the same, and after the number lines of what else to do (`t`: a header to add to the answer, `a`: the
 /// value of the request's header `anteroom-admitted`, `r`: what to hand to [`revoked`] when the answer's header
-/// commands it); a text that begins with `{`: the facts of a visitor who waits; a `Response`: the answer; or a `Promise` of one of these, when others have to be asked. A number below
-/// zero: [`patience`] says how long the origin has.
+/// commands it); a text that begins with `{`: the facts of a visitor who waits; a `Response`: the answer; or a
+/// `Promise` of one of these, when others have to be asked. A number below zero: [`patience`] says how long the origin has.
 ///
 /// # Errors
 /// When the platform breaks its word: the visitor then gets the platform's own error page.
@@ -72,7 +72,7 @@ pub fn patience(number: f64) -> f64 {
     in_flight::patience_ms(number.into())
 }
 
-/// What came of a request to the origin, after so many milliseconds: a status code, 0: it could not be reached, 1: it
+/// What came of a request to the origin, and after how many milliseconds: a status code, 0: it could not be reached, 1: it
 /// was given up, or 2: its visitor has gone.
 #[wasm_bindgen]
 pub fn returned(

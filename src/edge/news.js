@@ -1,4 +1,4 @@
-// News in words, and the bodies of messages to webhooks. The Worker's wasm finds what is new and knows no words for it: they
+// Notifications in words, and the bodies of messages to webhooks. The Worker's wasm finds them without words: they
 // would make every cold start slower.
 
 /** A chat tool refuses longer messages (Discord: 2,000 characters). */
@@ -36,7 +36,7 @@ const WHY = {
     `${data.new_users_this_minute} of ${count(data.new_users_per_minute, "new user")} entered in this minute.`,
 };
 
-/** What each kind of news says, from its data. */
+/** What each kind of notification says, from its data. */
 const WORDS = {
   queueing_started: (data) => `visitors are waiting. ${WHY[data.why](data)}`,
   queueing_ended: (data) =>
@@ -84,7 +84,7 @@ function changed({ kind, field, before, after }) {
 }
 
 /**
- * News in one or two plain sentences.
+ * A notification in one or two plain sentences.
  * @param {string} kind
  * @param {string} data as JSON
  */
@@ -124,7 +124,7 @@ const CHATS = {
  * @param {number} at milliseconds since the epoch
  * @param {string} text
  * @param {string} data as JSON
- * @param {number} dropped so many news for this receiver have been given up since the last that it got
+ * @param {number} dropped how many messages for this receiver have been given up since the last that it got
  */
 export function body(format, kind, at, text, data, dropped) {
   const read = JSON.parse(data);

@@ -12,7 +12,7 @@ const UNKNOWN_COLO: &str = "XXX";
 /// Colo codes are three letters; nothing much longer may become part of an object's name.
 const LONGEST_COLO: usize = 8;
 
-/// For so long the last request's colo is taken for that of the next active users, in milliseconds.
+/// TTL of the last request's colo for the next active users, in milliseconds.
 const COLO_MS: u64 = 1_000;
 
 thread_local! {

@@ -3,7 +3,7 @@
 // for I/O, and each moment is taken right after one.
 import { connect } from "cloudflare:sockets";
 
-/** So many bytes are kept, and so many are read at most. */
+/** How many bytes are kept, and the most that are read. */
 const KEPT = 65_536;
 const READ = 1_048_576;
 
@@ -96,7 +96,7 @@ async function overSocket(hostname, port, secure, request, seen) {
     await sent;
     seen.mark("tls");
   }
-  // Else a server that answers before it has read all is still heard.
+  // Else a server that answers before it has read all still counts.
   sent.catch(nothing);
   return read(socket.readable.getReader(), seen, new Whole(request));
 }

@@ -20,7 +20,7 @@ use crate::turnstile::SERVICE_URL;
 /// Calls to objects on a visitor's path take no longer than this by default, in milliseconds.
 const OBJECT_DEADLINE_MS: u64 = 500;
 
-/// What is known of the origin's health is kept so many days by default.
+/// How many days what is known of the origin's health is kept by default.
 const HEALTH_DAYS: u32 = 30;
 
 /// Who may see the origin's health (`HEALTH_PAGE`).
@@ -66,7 +66,7 @@ pub struct Settings {
     pub operators: Operators,
     /// The secret of the health checks' webhook; `None`: it is closed.
     pub webhook_secret: Option<String>,
-    /// Who is told what is new.
+    /// Who is told what happens.
     pub webhooks: Webhooks,
     /// Where their messages are sent, by name. A webhook that is not among them is sent nothing.
     pub receivers: LiteMap<String, Receiver>,

@@ -15,7 +15,7 @@ use crate::turnstile::{MAX_TOKEN_LENGTH, TOKEN_HEADER, Verdict};
 
 /// A visitor who waits for the service's word waits no longer than this, in milliseconds.
 const DEADLINE_MS: u32 = 3_000;
-/// Whether visitors can get the widget at all is looked at so often, in milliseconds.
+/// Time between two looks whether visitors can get the widget at all, in milliseconds.
 const LOOK_MS: u64 = 30_000;
 
 #[wasm_bindgen(module = "/src/edge/turnstile.js")]

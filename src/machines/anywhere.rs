@@ -14,11 +14,11 @@ use crate::steering::Overrides;
 const POOL_KEY: &str = "pool";
 /// See [`POOL_KEY`].
 const LEDGER_KEY: &str = "ledger";
-/// Global must answer within so many tenths of the time for which visitors' calls wait for Anywhere.
+/// Timeout of a call to Global, in tenths of the time for which visitors' calls wait for Anywhere.
 const GLOBAL_TENTHS: u64 = 8;
-/// A state that Global did not tell is asked for again after so long, in milliseconds.
+/// Backoff after a call that Global did not answer, in milliseconds.
 const RENEW_AGAIN_MS: u64 = 200;
-/// One message holds at most so many sessions.
+/// The most sessions that one message holds.
 const MAX_HELD: u32 = 100;
 const UNKNOWN: &str = "Global has not told the room's state";
 

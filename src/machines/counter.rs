@@ -13,7 +13,7 @@ use crate::steering::Overrides;
 
 /// The storage key of the numbers given.
 const LEDGER: &str = "ledger";
-/// The pool must answer within so many tenths of the time for which visitors' calls wait for the Counter.
+/// Timeout of a call to the pool, in tenths of the time for which visitors' calls wait for the Counter.
 const POOL_TENTHS: u64 = 9;
 
 /// A worker's call that waits for the pool's answer.

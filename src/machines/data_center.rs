@@ -9,17 +9,17 @@ use crate::protocol::{Answer, Request, records};
 
 /// The storage key.
 const SAVED: &str = "data_center";
-/// Global may take so long to answer a push, in milliseconds.
+/// Timeout of a push to Global, in milliseconds.
 const PUSH_DEADLINE_MS: u64 = 2_000;
 /// The same when somebody waits for what it says.
 const ASK_DEADLINE_MS: u64 = 400;
-/// The Counter next door may take so long, in milliseconds.
+/// Timeout of a call to the Counter next door, in milliseconds.
 const COUNTER_DEADLINE_MS: u64 = 500;
-/// An alarm that has not rung so long after its time is not waited for, in milliseconds.
+/// An alarm that is late by this time is not waited for, in milliseconds.
 const LATE_ALARM_MS: u64 = 2_000;
-/// The alarm is set again so far ahead before a push is tried: a failure does not end the pushes.
+/// How far ahead the alarm is set before a push is tried, in milliseconds: a failure does not end the pushes.
 const SAFETY_ALARM_MS: u64 = 5_000;
-/// Pushes by alarm are at least so far apart, in milliseconds.
+/// The shortest time between pushes by alarm, in milliseconds.
 const LEAST_WAIT_MS: u64 = 10;
 
 /// A push under way.
@@ -79,7 +79,7 @@ impl DataCenter {
         if self.counts.stores_at_once(room, now) {
             self.store(room, now, effects);
         } else if self.alarm_at.is_some_and(|alarm| alarm + LATE_ALARM_MS < now) {
-            // Nothing is heard of this colo until the platform rings again.
+            // This colo would be silent until the platform rings again.
             self.push(context, effects);
         }
         answer.durable = self.counts.durable(report.worker);

@@ -36,7 +36,7 @@ use crate::config::Room;
 use crate::protocol::records::{RecordError, problem};
 use crate::protocol::{Answer, Object, Request};
 
-/// A room that wakes up gets so many times the usual timeout: its objects have to be made first, and nothing is known by
+/// How many times the usual timeout a cold start gets: the room's objects have to be made first, and nothing is known by
 /// which a visitor could be judged without them.
 pub const COLD_START_FACTOR: u64 = 3;
 

@@ -1,6 +1,6 @@
 //! Keeps what an object has given in storage, behind the visitors' backs.
 
-/// While something is given, it is written so often, in milliseconds.
+/// Time between writes while something is given, in milliseconds.
 pub const WRITE_MS: u64 = 1_000;
 
 /// When to write next. What was given is written while that changes, and once more when it has settled. A write also

@@ -2,15 +2,15 @@
 import { get, liveAddress } from "./api.js";
 
 const POLL_MS = 2_000;
-/** A WebSocket that has not opened for so long is not waited for. */
+/** Timeout of opening a WebSocket. */
 const SLOW_MS = 4_000;
 const PING_MS = 15_000;
-/** A connection on which nothing was heard for so long is dead. */
+/** A connection that is silent for this time is dead. */
 const DEAF_MS = 35_000;
-/** Nothing changes in a quiet room, so nothing comes; so often it is asked all the same. */
+/** Nothing changes in a quiet room, so nothing comes. It is asked all the same at this interval. */
 const QUIET_MS = 60_000;
 const LONGEST_PAUSE_MS = 30_000;
-/** Nobody looks at a tab that is hidden for so long. */
+/** Nobody looks at a tab that is hidden for this time. */
 const HIDDEN_MS = 5 * 60_000;
 
 /**

@@ -12,13 +12,13 @@ import { createBuckets, createColos, createOrigin } from "./tables.js";
 import { createTimeline } from "./timeline.js";
 import { duration, exactTime, number, situation } from "./words.js";
 
-/** So often the other rooms are asked how they are. */
+/** The interval at which the other rooms are asked how they are. */
 const OTHERS_MS = 30_000;
 /** What is counted must not be older while somebody looks. */
 const FRESH_MS = 6_000;
 /** More rooms than this are in a list that opens. */
 const MOST_TABS = 6;
-/** A lost connection is told when it is not back after so long. */
+/** A lost connection is told when it is not back after this time. */
 const PATIENCE_MS = 4_000;
 
 /** Wide enough for two columns. */

@@ -2,7 +2,7 @@
 // sentence in the list below it.
 import { change, MINUTE } from "./words.js";
 
-/** The first letter of a kind of news, and what it stands for. */
+/** The first letter of a kind of notification, and what it stands for. */
 const KINDS = {
   queueing: ["Q", "Queueing"],
   wait: ["W", "Wait"],

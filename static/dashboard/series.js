@@ -17,7 +17,7 @@ export const FIELDS = [
 ];
 /** Two hours of them. */
 const MOST_MOMENTS = 3_600;
-/** A line is broken where nothing was heard for so long. */
+/** A line is broken where nothing was reported for this time. */
 const GAP_MS = 12_000;
 
 /** A moment of a room, as far as the charts show it. @param {object} room @param {number} at */

@@ -130,7 +130,7 @@ const COLO_COLUMNS = [
   { id: "age_ms", title: "Heard" },
 ];
 
-/** A data center that is awake is heard of every two seconds. */
+/** A data center that is awake reports every two seconds. */
 const AWAKE_MS = 20_000;
 const heard = (age) => (age < 1_000 ? "now" : `${duration(age)} ago`);
 
@@ -194,7 +194,7 @@ export function createColos() {
           COLO_COLUMNS.slice(1).forEach(({ id }, index) => {
             write(cells[index], id === "age_ms" ? heard(one.age_ms) : number(one[id]));
           });
-          // Where nobody is, nothing was heard and nothing has to be.
+          // Where nobody is, nothing was reported and nothing has to be.
           const isBehind = version > 0 && one.age_ms < AWAKE_MS && one.steering < version;
           write(note, one.cut_off ? " cut off" : isBehind ? ` steering ${one.steering} of ${version}` : "");
         },

@@ -1,4 +1,4 @@
-/** So many results at most are kept of each function; then it begins anew. */
+/** The most results that are kept of each function; then it begins anew. */
 const MOST = 1_000;
 /** Longer ones are not worth keeping. */
 const LONGEST_KEY = 300;

@@ -152,7 +152,7 @@ export function words(facts, tag, texts) {
     waitNote,
     title: `${isHidden ? texts.inLine : (headline ?? capitalised(tag, wait))} – ${texts.title}`,
     peopleText: peopleText(tag, texts, positionOf(facts).peopleAhead),
-    /** Between so many seconds from now and so many the visitor may expect to enter. */
+    /** The first and the last second from now in which the visitor may expect to enter. */
     expectedIn: waitKnown ? [facts.waitSecondsLow, facts.waitSecondsHigh] : null,
     startsIn: event?.prequeueing ? event.secondsToStart : null,
     door: ["closed", "held", "prequeue", "rejected"].includes(state) ? "closed" : "ajar",

@@ -15,11 +15,11 @@ use crate::machines::{Context, Effect};
 use crate::notifications::delivery::{GIVE_UP_MS, GONE_MS, Verdict, verdict, wait_ms};
 use crate::notifications::{Kind, Notification};
 
-/// So many messages wait for one receiver; beyond it the oldest is given up.
+/// The most messages that wait for one receiver; beyond it the oldest is given up.
 const MAX_PENDING: usize = 200;
-/// An attempt may take so long, in milliseconds.
+/// Timeout of an attempt, in milliseconds.
 const ATTEMPT_MS: u64 = 10_000;
-/// A webhook that has lost its secret is looked at so often, in milliseconds.
+/// Retry interval of a webhook that has lost its secret, in milliseconds.
 const WITHOUT_SECRET_MS: u64 = 3_600_000;
 
 /// A message to a webhook's receiver, to be sent once. What comes of it is told as
@@ -34,7 +34,7 @@ pub struct Attempt {
     pub format: WebhookFormat,
     /// What it is told. Every attempt has the notification's id.
     pub notification: NotificationRow,
-    /// So many older messages have been given up since the last one that it got.
+    /// How many older messages have been given up since the last one that it got.
     pub dropped: u64,
     /// How many attempts in a row these are with this one.
     pub tries: u32,

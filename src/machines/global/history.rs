@@ -14,7 +14,7 @@ use crate::protocol::wire;
 
 const HOUR: u32 = 60;
 const HOUR_MS: u64 = 3_600_000;
-/// A minute that could not be recorded in time is tried again so often, in milliseconds.
+/// Retry interval of a minute that could not be recorded in time, in milliseconds.
 const AGAIN_MS: u64 = 15_000;
 
 /// Rows by their minute or hour.

@@ -2,14 +2,14 @@
 
 use litemap::LiteMap;
 
-/// An alarm that has not rung so long after its time is not waited for, in milliseconds.
+/// An alarm that is late by this time is not waited for, in milliseconds.
 const LATE_MS: u64 = 2_000;
 
 /// What the alarm is set for. A job that has something to do after a restart is planned by
 /// [`Global::restore`](super::Global::restore).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Job {
-    /// Tell the colos that have not heard what an operator has changed.
+    /// Tell the colos that have not confirmed what an operator has changed.
     Tell,
     /// Send the status to operators who look.
     SendStatus,

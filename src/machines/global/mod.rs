@@ -1,4 +1,4 @@
-//! `GLOBAL`: the room as all colos see it, what operators change of it, its history, and what is new in it.
+//! `GLOBAL`: the room as all colos see it, what operators change of it, its history, and its notifications.
 
 mod deliveries;
 mod history;
@@ -40,9 +40,9 @@ const ORIGIN: &str = "origin";
 const STEERING: &str = "steering";
 /// Storage keys of the colos' reports begin so.
 const COLO: &str = "colo/";
-/// A job that has failed is tried again after so long, in milliseconds.
+/// Retry interval of a job that has failed, in milliseconds.
 const AGAIN_MS: u64 = 5_000;
-/// Reports are stored so long after they came, in milliseconds: live colos send newer ones before that is needed.
+/// Time until a report is stored, in milliseconds: awake colos send newer ones before that is needed.
 const STORE_MS: u64 = 5_000;
 
 /// What Global is told besides messages.
@@ -164,7 +164,7 @@ impl Global {
         let deliveries = Deliveries::restore(&room.name, webhooks, reachable, random, rows.as_ref())?;
         let mut plans = Plans::default();
         for (job, at) in [
-            // Some may not have heard of the last order.
+            // Some may not know of the last order.
             (Job::Tell, (!counts.colos_to_tell(at, now).is_empty()).then_some(now)),
             (Job::Record, counts.next_record(at, now)),
             // What the alarm was set for is forgotten: it may have been an event.
@@ -263,7 +263,7 @@ impl Global {
         Ok(self.state(context, Some(&colo), minute_of(now), 0, effects)?)
     }
 
-    /// The state key for a colo, or for Anywhere. `leases`: Anywhere was called so often.
+    /// The state key for a colo, or for Anywhere. `leases`: how often Anywhere was called.
     fn state(
         &mut self,
         context: &Context<'_>,
@@ -326,7 +326,7 @@ impl Global {
         }
     }
 
-    /// Once a minute: who owns which number must outlive this instance before anyone hears of it.
+    /// Once a minute: who owns which number must outlive this instance before anyone is told of it.
     fn store_meta(&mut self, effects: &mut Vec<Effect>) {
         if let Some(meta) = self.counts.meta_to_store()
             && let Ok(bytes) = wire::encode(&meta)

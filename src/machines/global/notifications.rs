@@ -1,4 +1,4 @@
-//! What is new in the room: found, and kept for a month.
+//! The room's notifications: found, and kept for a month.
 //!
 //! A notification, the messages that must be sent because of it, and the detector that found it are written together: all
 //! of it is in storage, or nothing.
@@ -16,14 +16,14 @@ use crate::protocol::messages::OperatorAnswer;
 use crate::protocol::wire;
 use crate::time::milliseconds;
 
-/// Notifications are looked for at most so often, in milliseconds.
+/// The shortest time between two looks for notifications, in milliseconds.
 const LOOK_MS: u64 = 1_000;
-/// Where reports come in, they are looked for with these: the alarm leaves it to them for so long, in milliseconds.
+/// Where reports come in, they are looked for with these: the alarm leaves it to them for this time, in milliseconds.
 const REPORTED_MS: u64 = 5_000;
-/// So long they are kept, in milliseconds, and so many of them.
+/// How long they are kept, in milliseconds, and how many of them.
 const KEPT_MS: u64 = 30 * 86_400_000;
 const MAX_KEPT: u64 = 5_000;
-/// So many are answered at once.
+/// The most that are answered at once.
 const MAX_SHOWN: u64 = 1_000;
 
 /// Makes words of a notification: of its kind's name and its data, as JSON. The Worker's wasm has none, they would make
@@ -34,7 +34,7 @@ pub type Words = fn(&str, &str) -> String;
 #[derive(Debug)]
 pub(super) struct Lookout {
     pub(super) detector: Detector,
-    /// Waits that somebody wants to hear of, in minutes.
+    /// Waits that somebody wants to be told of, in minutes.
     pub(super) thresholds: Vec<u32>,
     /// When it looked last, in milliseconds since the epoch.
     pub(super) looked_at: u64,

@@ -12,15 +12,15 @@ use crate::protocol::messages::{OperatorAnswer, OperatorAsk, StateAnswer, VERSIO
 use crate::protocol::{Answer, Request, wire};
 use crate::steering::{AuditEntry, Order};
 
-/// The log keeps so many entries.
+/// How many entries the log keeps.
 const LOGGED: u64 = 10_000;
-/// So many entries are answered at once, at most, and by default.
+/// How many entries are answered at once, at most, and by default.
 const ANSWERED: (u64, u64) = (1_000, 100);
-/// A colo may take so long to hear, in milliseconds.
+/// Timeout of telling a colo, in milliseconds.
 const REFRESH_DEADLINE_MS: u64 = 2_000;
-/// Colos that did not hear are told again after so long, in milliseconds.
+/// Retry interval of colos that have not confirmed, in milliseconds.
 const AGAIN_MS: u64 = 1_000;
-/// An operator is answered after so long at the latest, though not all colos have heard, in milliseconds.
+/// The longest time until an operator is answered, though not all colos have confirmed, in milliseconds.
 const PATIENCE_MS: u64 = 800;
 
 /// A colo that is being told.
@@ -33,7 +33,7 @@ pub(super) struct Telling {
     watched: bool,
 }
 
-/// An operator who is answered once all colos have heard, or at a time, in milliseconds since the epoch.
+/// An operator who is answered once all colos have confirmed, or at a time, in milliseconds since the epoch.
 #[derive(Debug)]
 pub(super) struct Waiting {
     from: u64,
@@ -43,7 +43,7 @@ pub(super) struct Waiting {
 
 impl Global {
     /// Does what an operator orders, or tells what is in force where the body is empty. `None`: the answer follows when the
-    /// colos have heard.
+    /// colos have confirmed.
     pub(super) fn steer(
         &mut self,
         context: &Context<'_>,
@@ -101,7 +101,7 @@ impl Global {
         Answer::GlobalSteer(Box::new(operator_answer(200, text)))
     }
 
-    /// Tells the colos that have not heard, each on its own. Returns the calls.
+    /// Tells the colos that have not confirmed, each on its own. Returns the calls.
     pub(super) fn tell_colos(&mut self, context: &Context<'_>, effects: &mut Vec<Effect>) -> Vec<u64> {
         let now = context.now;
         self.is_watched(now, effects);
@@ -126,13 +126,13 @@ impl Global {
             self.telling.push(Telling { call: self.calls, colo, version, watched });
         }
         if !calls.is_empty() {
-            // Whoever has not heard by then is told again.
+            // Whoever has not confirmed by then is told again.
             self.plans.plan(Job::Tell, now + AGAIN_MS);
         }
         calls
     }
 
-    /// A colo has heard, or has not.
+    /// A colo has confirmed, or has not.
     pub(super) fn told(
         &mut self,
         context: &Context<'_>,
@@ -151,7 +151,7 @@ impl Global {
         self.answer_operators(context, effects);
     }
 
-    /// Answers the operators for whom all colos have heard, or who have waited long enough.
+    /// Answers the operators for whom all colos have confirmed, or who have waited long enough.
     pub(super) fn answer_operators(&mut self, context: &Context<'_>, effects: &mut Vec<Effect>) {
         let is_over = |waiting: &Waiting| waiting.calls.is_empty() || context.now >= waiting.until;
         if !self.waiting.iter().any(is_over) {

@@ -5,9 +5,9 @@ use super::{Global, GlobalEffect};
 use crate::machines::{Context, Effect};
 use crate::notifications::Notification;
 
-/// Somebody who asked for the status so long ago may ask again, in milliseconds: monitors do so once a minute.
+/// How long somebody who asked for the status counts as watching, in milliseconds: monitors ask once a minute.
 const LOOKS_MS: u64 = 75_000;
-/// The status is sent so often at most, in milliseconds.
+/// The shortest time between two sendings of the status, in milliseconds.
 const SEND_MS: u64 = 1_000;
 /// More sockets are turned away.
 const MAX_SOCKETS: usize = 200;
@@ -103,7 +103,7 @@ impl Global {
         }
     }
 
-    /// Tells those who look what is new.
+    /// Tells those who watch what has changed.
     pub(super) fn broadcast(&mut self, news: &[Notification], now: u64, effects: &mut Vec<Effect>) {
         if !news.is_empty()
             && self.watching.has_sockets(now, effects)

@@ -31,7 +31,7 @@ use crate::turnstile::Verdict;
 pub const CACHE_DEADLINE_MS: u64 = 50;
 /// How long a state key may stay in the colo's cache, in milliseconds.
 pub const CACHE_TTL_MS: u64 = 10_000;
-/// A report may take so long; visitors do not wait for it, in milliseconds.
+/// Timeout of a report, in milliseconds; visitors do not wait for it.
 const REPORT_DEADLINE_MS: u64 = 5_000;
 
 /// What is known of the outside when a worker's machine is told something.
@@ -95,7 +95,7 @@ pub enum WorkerEffect {
     End,
 }
 
-/// A request that waits for a colleague's call looks for its answer so often, in milliseconds.
+/// Time between two looks of a request for the answer to another one's call, in milliseconds.
 pub const POLL_MS: u64 = 4;
 
 /// Who asks, and from which address; 0: it does not matter.

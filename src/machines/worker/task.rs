@@ -7,11 +7,11 @@ use crate::machines::Call;
 use crate::protocol::messages::{HoldSessions, VERSION, WorkerReport, colo_object};
 use crate::protocol::{Answer, Request};
 
-/// A report is tried so often by one request: every second, while the platform lets it go on.
+/// How often one request tries to report: every second, while the platform lets it go on.
 const REPORT_TRIES: u32 = 25;
-/// Two reports of one task are at least so far apart, in milliseconds.
+/// The shortest time between two reports of one task, in milliseconds.
 const LEAST_WAIT_MS: u64 = 50;
-/// That a session is renewed in its last moment is said to the pool so often, until it was heard.
+/// How often the pool is told that a session was renewed in its last moment, until it answers.
 const HOLD_TRIES: u32 = 3;
 
 /// Something that goes on after a response. See [the module](super).

@@ -139,7 +139,7 @@ enum Refresh {
     Waits,
 }
 
-/// A request's way. See [the module](self).
+/// A request's way. See [`worker`](super).
 #[derive(Debug)]
 pub struct Visit {
     visitor: Visitor,

@@ -1,6 +1,6 @@
 //! The keeper of all that is known of the origin's health, in `SQLite`. Routes: `POST /notify`, `/record`, `/view`,
 //! `/tend`. Its
-//! alarm removes what is too old or too much, and wakes observers that are not heard of.
+//! alarm removes what is too old or too much, and wakes observers that do not report.
 //!
 //! All that one message changes is written without a wait between: the platform stores it as a whole, before the answer
 //! leaves. What is told twice is found by its key, and changes nothing.
@@ -28,34 +28,34 @@ use crate::health::{ProbeResult, Reason, Source, StateChange};
 use crate::protocol::messages::{ORIGIN_HEALTH, OriginHealth};
 use crate::protocol::records::{self, Found, Record};
 
-/// The observers that are not heard of are woken so often, in milliseconds.
+/// Time between two wakings of observers that do not report, in milliseconds.
 const TEND_MS: u64 = 30_000;
-/// An observer is waited for so long, in milliseconds; it begins though it takes longer.
+/// Timeout of waking an observer, in milliseconds; it begins though it takes longer.
 const WAKE_DEADLINE_MS: u64 = 2_000;
-/// A room's Global gets so long to hear how its origin is, in milliseconds.
+/// Timeout of telling a room's Global how its origin is, in milliseconds.
 const TELL_DEADLINE_MS: u64 = 2_000;
-/// One that did not is told again after so long, in milliseconds.
+/// Retry interval of that, in milliseconds.
 const TELL_AGAIN_MS: u64 = 5_000;
 const DAY_MS: u64 = 86_400_000;
-/// The alarm rings so often, in milliseconds.
+/// Time between two alarms, in milliseconds.
 const PRUNE_MS: u64 = 3_600_000;
 /// More checks than this are not kept: the one that was silent for longest makes room.
 const MAX_CHECKS: u64 = 200;
-/// So many changes of state are kept of each check.
+/// How many changes of state are kept of each check.
 const MAX_EVENTS: u64 = 2_000;
-/// So many single results are kept of each check.
+/// How many single results are kept of each check.
 const MAX_RESULTS: u64 = 20_000;
-/// So many changes and so many results are shown.
+/// How many changes, and how many results, are shown.
 const SHOWN: u64 = 50;
-/// What was shown is shown again for so long, in milliseconds.
+/// TTL of what was shown, in milliseconds.
 const SHOWN_MS: u64 = 2_000;
-/// So many answers are kept for that.
+/// How many answers are kept for that.
 const MAX_SHOWN: usize = 16;
 /// Results further ahead than this are not believed, in milliseconds.
 const AHEAD_MS: u64 = 600_000;
 
-/// Checks, their changes of state, single results, sums of results, what observers agree on, and what rooms were told. A `WITHOUT ROWID`
-/// table lies in the order of its key.
+/// Checks, their changes of state, single results, sums of results, what observers agree on, and what rooms were told.
+/// A `WITHOUT ROWID` table lies in the order of its key.
 const TABLES: [&str; 6] = [
     "CREATE TABLE IF NOT EXISTS checks (id TEXT PRIMARY KEY, name TEXT NOT NULL, healthy INTEGER, reason TEXT NOT NULL, \
      since INTEGER NOT NULL, at INTEGER NOT NULL, expected TEXT NOT NULL, actual INTEGER, heard INTEGER NOT NULL, \
@@ -79,7 +79,7 @@ pub struct Keeper {
     tables_made: Cell<bool>,
     alarm_set: Cell<bool>,
     tended_at: Cell<u64>,
-    /// What was shown lately, and when: many may look at the same. Forgotten with the next news.
+    /// What was shown, and when: many may look at the same. Forgotten with the next change.
     shown: RefCell<Vec<(Ask, u64, String)>>,
 }
 
@@ -144,8 +144,8 @@ impl Keeper {
         Response::empty()
     }
 
-    /// Tells rooms whose origin a check speaks for how it is, if they have not heard it yet. A room that does not answer is
-    /// told again by the alarm.
+    /// Tells rooms whose origin a check speaks for how it is, if they have not confirmed it yet. A room that does not answer
+    /// is told again by the alarm.
     async fn tell_rooms(&self) -> Result<()> {
         let settings = Settings::of(&self.env);
         let mut unheard = false;
@@ -336,7 +336,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// The observers that are not heard of: their names and location hints.
+    /// The observers that do not report: their names and location hints.
     fn silent(&self) -> Result<Vec<(String, &'static str)>> {
         let (settings, time) = (Settings::of(&self.env), now());
         let mut silent = Vec::new();
@@ -584,7 +584,7 @@ impl Keeper {
         self.run("DELETE FROM results WHERE at < ?", vec![number(oldest)])?;
         for check in self.rows("SELECT id, heard FROM checks", vec![])? {
             let id = check.text(0);
-            // A check of ours that has had no observer for so long is no longer configured; the platform, though, is
+            // A check of ours that has had no observer for this time is no longer configured; the platform, though, is
             // silent about a check as long as nothing happens.
             if Source::of(id) == Source::Check && check.number(1) < oldest {
                 self.forget(id)?;
@@ -604,7 +604,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Removes all but the newest so many rows of a check. Returns the time of the newest removed.
+    /// Removes all but the newest `count` rows of a check. Returns the time of the newest removed.
     fn keep_newest(&self, table: &str, id: &str, count: u64) -> Result<Option<u64>> {
         let rows = self.rows(
             &format!("SELECT at FROM {table} WHERE id = ? ORDER BY at DESC LIMIT 1 OFFSET ?"),

@@ -22,9 +22,9 @@ use crate::health::{ProbeResult, Reason, Waterfall};
 use crate::protocol::records::{self, Found};
 use crate::ticket::Ticket;
 
-/// The keeper may take so long, in milliseconds: it may be on another continent.
+/// Timeout of reports to the keeper, in milliseconds: it may be on another continent.
 const KEEPER_DEADLINE_MS: u64 = 5_000;
-/// An alarm that has not rung so long after its time is set anew, in milliseconds.
+/// An alarm that is late by this time is set anew, in milliseconds.
 const LATE_ALARM_MS: u64 = 60_000;
 
 #[wasm_bindgen(module = "/src/edge/probe.js")]
