@@ -1,5 +1,5 @@
-// Notifications in words, and the bodies of messages to webhooks. The Worker's wasm finds them without words: they
-// would make every cold start slower.
+// Notifications in words, and the bodies of messages to webhooks. The Worker's wasm finds them; the words are here, where
+// they do not make every cold start slower.
 
 /** A chat tool refuses longer messages (Discord: 2,000 characters). */
 const LONGEST_TEXT = 1_800;
