@@ -114,8 +114,8 @@ pub enum CheckIn {
 }
 
 impl CheckIn {
-    /// Whether it renews a session so late that the pool of `leases` must be told directly: it lets somebody else in
-    /// as soon as a session has ended, and a report takes longer than that.
+    /// Whether it renews a session so shortly before its end that the pool of `leases` must be told directly: it lets
+    /// somebody else in as soon as a session has ended, and a report takes longer than that.
     pub fn is_last_moment(&self, room: &Room) -> bool {
         let Self::Move { from, at, .. } = self else { return false };
         room.slot_strategy == SlotStrategy::Leases && at + LAST_MOMENT_MS >= from + room.session_ms()

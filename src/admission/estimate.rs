@@ -3,15 +3,15 @@
 use super::{MINUTE_MS, StateKey, minute_of, start_of};
 use crate::room::{QueueingMethod, Room};
 
-/// What has come to a bucket in so many milliseconds says how full it will be; less time says too little.
+/// What has come to a bucket in this time, in milliseconds, says how full it will be; a shorter one says too little.
 const LEAST_OF_MINUTE_MS: u64 = 8_000;
-/// A bucket begins as the one before it was, until so much of it is known, in milliseconds.
+/// A bucket counts as the one before it was, until this much time of it is known, in milliseconds.
 const LIKE_THE_LAST_MS: u64 = 10_000;
-/// A state holds what happened so long before it was made, in milliseconds.
+/// A state holds what happened until this long before it was made, in milliseconds.
 const REPORTED_MS: u64 = 2_500;
 /// However slowly users seem to leave, it is not slower than this part of how they enter.
 const LEAST_OF_ENTERING: f64 = 0.3;
-/// Nobody checks in more often than so many times per refresh interval.
+/// Nobody checks in more often per refresh interval than this.
 const SOONEST_PART: f64 = 5.0;
 /// Far from the front a visitor stays away for this part of the time until the middle of the bucket's turn: the queue may
 /// turn out to be faster than that, and the visitor is back long before. In the turn itself many more of the bucket ask
@@ -45,8 +45,8 @@ pub fn random_wait_seconds(room: &Room, key: &StateKey, time: u64) -> Option<[u6
     Some(wait_percentiles(waiting, waiting as f64 / for_all.max(1.0)).map(|seconds| seconds.ceil() as u64))
 }
 
-/// The 25th, 50th and 75th percentile of the wait in seconds, where so many wait and each time one of them is drawn,
-/// so many in a second: `−waiting / rate × ln(1 − x)`.
+/// The 25th, 50th and 75th percentile of the wait in seconds, where `waiting` users wait and `rate` of them are drawn in
+/// a second: `−waiting / rate × ln(1 − x)`.
 pub fn wait_percentiles(waiting: i64, entering_per_second: f64) -> [f64; 3] {
     let mean = waiting.max(0) as f64 / entering_per_second;
     [0.25_f64, 0.5, 0.75].map(|part| -mean * (1.0 - part).ln())
@@ -71,7 +71,7 @@ fn whole_bucket(key: &StateKey, bucket: u32) -> Option<i64> {
     Some(own + (own + let_in + last) * to_come / (known_ms as i64 + like_last))
 }
 
-/// Seconds until so many users have entered and there is a slot for one more.
+/// Seconds until `ahead` users have entered and there is a slot for one more.
 fn wait_seconds(room: &Room, key: &StateKey, ahead: i64, time: u64) -> Option<f64> {
     if room.is_closed() || key.held || key.most_new(room) == 0 {
         return None;
@@ -98,7 +98,7 @@ fn wait_seconds(room: &Room, key: &StateKey, ahead: i64, time: u64) -> Option<f6
     Some(if melting > 0.0 { (seconds * melting).ln_1p() / melting } else { seconds })
 }
 
-/// Seconds until so many more may have entered by `new_users_per_minute`: what is left of this minute first.
+/// Seconds until `users` more may have entered by `new_users_per_minute`: what is left of this minute first.
 fn seconds_by_limit(room: &Room, key: &StateKey, users: i64, time: u64) -> f64 {
     let limit = key.most_new(room);
     let minute = minute_of(time);

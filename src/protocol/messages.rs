@@ -136,7 +136,7 @@ pub struct Lease {
     pub ask: LeaseAsk,
 }
 
-/// Sessions renewed so late that the pool must know before the report comes.
+/// Sessions renewed so shortly before their end that the pool must know before the report comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HoldSessions {
     /// Format version.

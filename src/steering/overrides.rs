@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use crate::config::{Field, Kind, steered_fields};
 use crate::room::{AdaptiveRange, Room};
 
-/// So many steered fields stand before the events on the wire. Those that were added later follow: what travels grows at
+/// How many steered fields stand before the events on the wire. Those that were added later follow: what travels grows at
 /// its end only.
 const BEFORE_EVENTS: usize = 7;
 
