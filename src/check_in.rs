@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::room::{Room, SlotStrategy};
+use crate::room::Room;
 use crate::ticket::Ticket;
 
 /// Width of a slot of the waiting users' last check-ins, in milliseconds.
@@ -118,7 +118,7 @@ impl CheckIn {
     /// somebody else in as soon as a session has ended, and a report takes longer than that.
     pub fn is_last_moment(&self, room: &Room) -> bool {
         let Self::Move { from, at, .. } = self else { return false };
-        room.slot_strategy == SlotStrategy::Leases && at + LAST_MOMENT_MS >= from + room.session_ms()
+        room.slot_strategy.leases_permits() && at + LAST_MOMENT_MS >= from + room.session_ms()
     }
 }
 

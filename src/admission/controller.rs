@@ -5,7 +5,7 @@ use super::{
     Ask, Clocked, Decision, Draw, DrawKey, Fallback, Hint, Lent, Level, LoanAsk, NumberAsk, Outcome,
     WorkerStock, decide, draw, minute_of, round_of,
 };
-use crate::room::{OnError, QueueingMethod, Room, SlotStrategy};
+use crate::room::{OnError, QueueingMethod, Room};
 use crate::steering::Overrides;
 use crate::ticket::Standing;
 
@@ -196,7 +196,7 @@ impl AdmissionController {
         let waits = matches!(standing, Standing::Waiting(_));
         // Who has the turn of an address is known at the Counter.
         let claims = room.one_place_per_address && !waits;
-        if room.slot_strategy == SlotStrategy::Leases && !waits {
+        if room.slot_strategy.leases_permits() && !waits {
             self.stock.count_arrival(now);
             if !claims && self.stock.take(now) {
                 return Step::Enter { minute: minute_of(now), numbered: true };
@@ -210,13 +210,13 @@ impl AdmissionController {
             bucket
         };
         let wanted = NumberAsk { id, bucket, waits, minute, limit, owned };
-        if claims && room.slot_strategy == SlotStrategy::Counters {
+        if claims && room.slot_strategy.owns_shares() {
             Step::Ask(Whom::Counter, wanted)
         } else if owned <= 0 {
             self.ask_anywhere(wanted, now)
         } else if !self.counter_hint.refuses(minute, limit, now) {
             Step::Ask(Whom::Counter, wanted)
-        } else if room.slot_strategy == SlotStrategy::Leases {
+        } else if room.slot_strategy.leases_permits() {
             Step::Wait
         } else {
             self.ask_anywhere(wanted, now)
@@ -232,7 +232,7 @@ impl AdmissionController {
         outcome: Option<Outcome>,
         now: u64,
     ) -> Step {
-        let leases = room.slot_strategy == SlotStrategy::Leases;
+        let leases = room.slot_strategy.leases_permits();
         if matches!(outcome, Some(Outcome::Given { .. } | Outcome::Refused { .. })) {
             self.fallback.end();
         }
@@ -278,7 +278,7 @@ impl AdmissionController {
 
     /// Whether to call the Counter for permits of this worker's own, though nobody waits for them.
     pub fn refill(&mut self, room: &Room, now: u64) -> bool {
-        room.slot_strategy == SlotStrategy::Leases && self.stock.refill(now)
+        room.slot_strategy.leases_permits() && self.stock.refill(now)
     }
 
     /// What a call to the Counter says of this worker's own permits.

@@ -105,20 +105,18 @@ pub fn decide(room: &Room, standing: &Standing, state: Option<&Clocked>, now: u6
     if room.queueing_method == QueueingMethod::Passthrough {
         return Decision::Enter;
     }
+    if room.slot_strategy.counts_alone() {
+        return own_slots(room, state, waiting_in, now).map_or(Decision::Wait, Decision::WithinOwnSlots);
+    }
     let bucket = waiting_in.unwrap_or(minute);
     let Some((key, time, budget)) = state.filter(|state| state.age(now) <= FRESH_MS).and_then(|state| {
         let time = state.global_time(now);
         Some((&state.key, time, state.key.budget(room, minute, time)?))
     }) else {
-        return match room.slot_strategy {
-            SlotStrategy::Counters => Decision::Ask(Ask { bucket, minute, limit: i64::MAX, colo_slots: 0 }),
-            SlotStrategy::Leases => Decision::Ask(Ask { bucket, minute, limit: i64::MAX, colo_slots: 1 }),
-            _ => own_slots(room, state, waiting_in, now).map_or(Decision::Wait, Decision::WithinOwnSlots),
-        };
+        // What the colo owns is not known; permits are always asked for at its Counter.
+        let colo_slots = i64::from(room.slot_strategy.leases_permits());
+        return Decision::Ask(Ask { bucket, minute, limit: i64::MAX, colo_slots });
     };
-    if matches!(room.slot_strategy, SlotStrategy::WorkerSlots | SlotStrategy::AdaptedWorkerSlots) {
-        return own_slots(room, state, waiting_in, now).map_or(Decision::Wait, Decision::WithinOwnSlots);
-    }
     let protected = key.protected(room, ahead(key, waiting_in));
     let at_most = key.budget_at_most(room, minute, time).unwrap_or(budget);
     // Where the order is random, few enough come here, and each in vain only once in a round: the pool knows better.
@@ -126,7 +124,7 @@ pub fn decide(room: &Room, standing: &Standing, state: Option<&Clocked>, now: u6
     if !drawn && at_most - protected <= key.admitted_in(minute) {
         return Decision::Wait;
     }
-    if room.slot_strategy == SlotStrategy::Leases {
+    if room.slot_strategy.leases_permits() {
         // The pool knows what is left; a worker knows only how much of it this visitor must leave to others.
         return Decision::Ask(Ask { bucket, minute, limit: -protected, colo_slots: 1 });
     }

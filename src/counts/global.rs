@@ -14,7 +14,7 @@ use crate::notifications;
 use crate::origin::OriginHealth;
 use crate::origin::OriginStatus;
 use crate::origin::{Adaptive, Evidence, Hold, OriginCounts, Use};
-use crate::room::{Limits, QueueingMethod, Room, SlotStrategy};
+use crate::room::{Limits, QueueingMethod, Room};
 use crate::steering::{AuditEntry, Order, Overrides, Refusal, Steering};
 use crate::time::{minute_of, start_of};
 use crate::wire::VERSION;
@@ -464,7 +464,7 @@ impl Global {
         self.adapt(room, now);
         let here = minute_of(now);
         let this = minute.clamp(here.saturating_sub(1), here + 1);
-        if room.slot_strategy == SlotStrategy::Counters {
+        if room.slot_strategy.owns_shares() {
             self.settle_shares(room, this, now);
         }
         let carry = self.carry(room, this);
@@ -513,7 +513,7 @@ impl Global {
         );
         let merged = &self.merged;
         let level = level(room, limits, active, entering, nobody_waits);
-        let pools = room.slot_strategy == SlotStrategy::Leases && colo.is_none();
+        let pools = room.slot_strategy.leases_permits() && colo.is_none();
         let recent = (here.saturating_sub(RECENT_MINUTES)..=here + 1)
             .filter(|_| pools)
             .map(|minute| (minute, merged.admitted_in(minute), merged.unnumbered_in(minute)))
@@ -618,7 +618,7 @@ impl Global {
     /// an owner has not said how many it gave in the last one, it may have given all that it owned; of earlier
     /// minutes, back to a session ago, what owners have said must be accounted for.
     fn carry(&mut self, room: &Room, minute: u32) -> i64 {
-        if room.slot_strategy != SlotStrategy::Counters {
+        if !room.slot_strategy.owns_shares() {
             return 0;
         }
         let previous = minute.saturating_sub(1);
@@ -753,12 +753,12 @@ fn final_count(given: Given, minute: u32) -> Option<i64> {
 }
 
 fn expiry_lag_ms(room: &Room) -> u64 {
-    if room.slot_strategy == SlotStrategy::Leases { POOL_EXPIRY_LAG_MS } else { EXPIRY_LAG_MS }
+    if room.slot_strategy.leases_permits() { POOL_EXPIRY_LAG_MS } else { EXPIRY_LAG_MS }
 }
 
 /// How near a room is to its limits. `entering`: users admitted per ten minutes.
 fn level(room: &Room, limits: Limits, active: i64, entering: u32, nobody_waits: bool) -> Level {
     let level = Level::of(room, limits, active, entering.into(), nobody_waits);
     // Only a pool is exact whatever has been reported; the others need to know soon.
-    if room.slot_strategy == SlotStrategy::Leases { level } else { level.max(Level::Busy) }
+    if room.slot_strategy.leases_permits() { level } else { level.max(Level::Busy) }
 }

@@ -5,7 +5,7 @@ use super::{COLD_START_FACTOR, Call, Context, CurrentRoom, Effect, Input, NO_ROU
 use crate::admission::{
     self, NumberAsk, Outcome, Pool, Renewal, SavedLedger, SavedPool, StateKey, minute_of,
 };
-use crate::config::{Room, SlotStrategy};
+use crate::config::Room;
 use crate::protocol::messages::{Given, StateRequest, Taken, VERSION};
 use crate::protocol::{Answer, Request, records};
 use crate::steering::Overrides;
@@ -118,7 +118,7 @@ impl Anywhere {
     /// The pool at its start. After a breakdown it goes on with an over-estimate of what it gave.
     pub fn restore(room: &Room, stored: &Stored, now: u64) -> Self {
         let may_write;
-        let giver = if room.slot_strategy == SlotStrategy::Leases {
+        let giver = if room.slot_strategy.leases_permits() {
             let found = records::found(stored, POOL_KEY);
             may_write = found.may_be_replaced();
             let saved = found.record_or(|| SavedPool::lost(room.at(now).0, now));

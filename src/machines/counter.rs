@@ -6,7 +6,6 @@ use std::iter::repeat;
 use super::write_behind::WriteBehind;
 use super::{COLD_START_FACTOR, Call, Context, CurrentRoom, Effect, Input, NO_ROUTE, ObjectMachine, Stored};
 use crate::admission::{self, Addresses, HINT_MS, LeaseCounter, LoanAsk, NumberAsk, Outcome, SavedLedger};
-use crate::config::SlotStrategy;
 use crate::protocol::messages::{Given, Lease, Take, Taken, VERSION};
 use crate::protocol::{Answer, Request, records};
 use crate::steering::Overrides;
@@ -88,7 +87,7 @@ impl Counter {
         };
         let may_ask = holders.iter().map(|holder| *holder == 0).chain(repeat(true));
         let asks = asked.asks.iter().zip(may_ask);
-        if room.slot_strategy != SlotStrategy::Leases {
+        if !room.slot_strategy.leases_permits() {
             let outcomes =
                 asks.map(|(ask, may)| if may { self.numbers.take(ask, now) } else { not_now(ask) }).collect();
             self.writes.changed(now);

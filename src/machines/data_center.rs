@@ -2,7 +2,7 @@
 
 use super::{Call, Context, CurrentRoom, Effect, Input, NO_ROUTE, ObjectMachine, Stored};
 use crate::admission::{StateKey, minute_of};
-use crate::config::{Room, SlotStrategy};
+use crate::config::Room;
 use crate::counts::{self, SavedDataCenter};
 use crate::protocol::messages::{Given, StateAnswer, StateRequest, VERSION, WorkerReport, colo_object};
 use crate::protocol::{Answer, Request, records};
@@ -147,7 +147,7 @@ impl DataCenter {
         let whole = self.rooms.with(context.room, self.counts.overrides());
         let room = whole.at(context.now).0;
         let saved = self.store(room, context.now, effects);
-        if room.slot_strategy == SlotStrategy::Counters {
+        if room.slot_strategy.owns_shares() {
             let name = colo_object(&room.name, context.colo);
             let request = Request::CounterGiven(Box::new(()));
             let number = self.call(name, request, COUNTER_DEADLINE_MS, effects);

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::debounce::{Debounce, Patience, Turn};
 use super::observation::Observation;
 use super::{Kind, Notification};
-use crate::room::{Limits, Phase, QueueingMethod, Room, SlotStrategy};
+use crate::room::{Limits, Phase, QueueingMethod, Room};
 use crate::steering::AuditEntry;
 use crate::time::rfc3339;
 
@@ -397,10 +397,7 @@ fn is_large(room: &Room, before: Limits, now: Limits) -> bool {
 
 /// How many users more than a limit are not told.
 fn margin(room: &Room, limit: i64) -> i64 {
-    let part = match room.slot_strategy {
-        SlotStrategy::Leases | SlotStrategy::Counters => MARGIN,
-        SlotStrategy::WorkerSlots | SlotStrategy::AdaptedWorkerSlots => WIDE_MARGIN,
-    };
+    let part = if room.slot_strategy.counts_alone() { WIDE_MARGIN } else { MARGIN };
     (limit as f64 * part) as i64
 }
 

@@ -171,3 +171,31 @@ pub struct AdaptiveRange {
     /// long as when it has little to do.
     pub slow_ms: Option<u32>,
 }
+
+/// What differs between the strategies, once for all who ask.
+impl SlotStrategy {
+    /// Whether Counters lease permits from the pool, which alone decides who enters. Else numbers are compared with
+    /// limits.
+    pub fn leases_permits(self) -> bool {
+        match self {
+            Self::Leases => true,
+            Self::Counters | Self::WorkerSlots | Self::AdaptedWorkerSlots => false,
+        }
+    }
+
+    /// Whether colos own shares of a minute's numbers, and say how many they gave.
+    pub fn owns_shares(self) -> bool {
+        match self {
+            Self::Counters => true,
+            Self::Leases | Self::WorkerSlots | Self::AdaptedWorkerSlots => false,
+        }
+    }
+
+    /// Whether each worker counts for itself, and nobody is asked. The limits are then kept on average only.
+    pub fn counts_alone(self) -> bool {
+        match self {
+            Self::WorkerSlots | Self::AdaptedWorkerSlots => true,
+            Self::Leases | Self::Counters => false,
+        }
+    }
+}

@@ -148,7 +148,7 @@ fn asking_for_numbers() {
                 Outcome::Refused { minute: 28_000_000, limit: 20, wait_ms: 1_000 },
                 Outcome::Unknown,
             ],
-            lent: Some(Lent { loan: 4, tickets: 5, hold_ms: 60_000, level: Level::Busy }),
+            lent: Some(Lent { loan: 4, permits: 5, hold_ms: 60_000, level: Level::Busy }),
             holders: vec![0, 7, 0],
         },
         "01030180feac0d08000080feac0d28e80702000000010405e0d4030103000700",

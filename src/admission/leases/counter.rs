@@ -40,7 +40,7 @@ const END_MARGIN_MS: u64 = 250;
 #[derive(Debug, Clone, Copy)]
 struct Loan {
     number: u64,
-    tickets: u32,
+    permits: u32,
     until: u64,
 }
 
@@ -169,16 +169,16 @@ impl LeaseCounter {
     }
 
     fn give(&mut self, place: u64, id: u64, minute: u32, now: u64) {
-        self.use_tickets(1, minute, now);
+        self.use_permits(1, minute, now);
         self.holders.put(id, minute, now);
         self.done.push((place, Outcome::Given { minute, number: 0 }));
     }
 
-    fn use_tickets(&mut self, tickets: u32, minute: u32, now: u64) {
-        *self.used.entry(minute).or_insert(0) += u64::from(tickets);
+    fn use_permits(&mut self, permits: u32, minute: u32, now: u64) {
+        *self.used.entry(minute).or_insert(0) += u64::from(permits);
         self.used.retain(|of, _| of + TOLD_MINUTES > minute);
-        self.uses.count(u64::from(tickets), now);
-        self.fast_uses.count(u64::from(tickets), now);
+        self.uses.count(u64::from(permits), now);
+        self.fast_uses.count(u64::from(permits), now);
     }
 
     /// How many permits are used in some milliseconds, at the current rate.
@@ -195,24 +195,24 @@ impl LeaseCounter {
             && loan.number == ask.loan
         {
             self.loans.remove(&ask.worker);
-            let used = ask.used.min(loan.tickets);
-            self.use_tickets(used, self.minute(now), now);
+            let used = ask.used.min(loan.permits);
+            self.use_permits(used, self.minute(now), now);
             if loan.number > self.void_loans {
-                self.stock += loan.tickets - used;
+                self.stock += loan.permits - used;
             }
         }
         let end = self.until.saturating_sub(END_MARGIN_MS);
         let lends =
             self.level == Level::Calm && now < end && !self.loans.contains_key(&ask.worker) && ask.want > 0;
-        let tickets = if lends { ask.want.min(self.stock) } else { 0 };
-        self.unmet += ask.want - tickets;
-        if tickets == 0 {
+        let permits = if lends { ask.want.min(self.stock) } else { 0 };
+        self.unmet += ask.want - permits;
+        if permits == 0 {
             return Lent { level, hold_ms: self.hold_ms as u32, ..Lent::default() };
         }
-        self.stock -= tickets;
+        self.stock -= permits;
         self.loan_number += 1;
-        self.loans.insert(ask.worker, Loan { number: self.loan_number, tickets, until: end });
-        Lent { loan: self.loan_number, tickets, hold_ms: (end - now) as u32, level }
+        self.loans.insert(ask.worker, Loan { number: self.loan_number, permits, until: end });
+        Lent { loan: self.loan_number, permits, hold_ms: (end - now) as u32, level }
     }
 
     /// An operator has changed the room: what was leased before is not used any more, nor what workers bring back of it.
@@ -235,16 +235,16 @@ impl LeaseCounter {
         let mut ended = 0;
         self.loans.retain(|_, loan| {
             let over = now >= loan.until + TOLD_WITHIN_MS;
-            ended += if over { loan.tickets } else { 0 };
+            ended += if over { loan.permits } else { 0 };
             !over
         });
         if ended > 0 {
-            self.use_tickets(ended, self.minute(now), now);
+            self.use_permits(ended, self.minute(now), now);
         }
     }
 
     fn held(&self) -> u32 {
-        self.stock + self.loans.values().map(|loan| loan.tickets).sum::<u32>()
+        self.stock + self.loans.values().map(|loan| loan.permits).sum::<u32>()
     }
 
     fn needs_stock(&self, now: u64) -> bool {

@@ -282,8 +282,8 @@ impl Pool {
         for colo in gone {
             self.lessees.remove(&colo);
         }
-        for (tickets, at) in lost {
-            self.book(tickets, at);
+        for (permits, at) in lost {
+            self.book(permits, at);
         }
         if let Some(booked) = &mut self.booked {
             booked.retain(|second, _| second + WINDOW_SECONDS >= second_of(now));
@@ -594,13 +594,13 @@ impl Pool {
                 Outcome::Refused { minute: ask.minute, limit: -protected, wait_ms }
             };
         }
-        let tickets = given.len() as i64;
+        let permits = given.len() as i64;
         for id in given {
             self.holders.put(id, minute, now);
         }
-        if tickets > 0 {
-            self.end(minute, tickets);
-            self.book(tickets, now);
+        if permits > 0 {
+            self.end(minute, permits);
+            self.book(permits, now);
             self.changed_at = now;
         }
         Some(outcomes)

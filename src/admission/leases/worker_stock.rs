@@ -35,7 +35,7 @@ pub struct Lent {
     /// The loan's number; 0: none.
     pub loan: u64,
     /// The size of the loan, in permits.
-    pub tickets: u32,
+    pub permits: u32,
     /// For how many milliseconds they may be used, or might be if some were wanted.
     pub hold_ms: u32,
     /// How full the room is.
@@ -122,12 +122,12 @@ impl WorkerStock {
     /// Takes in the answer to a call; `None`: none came.
     pub fn answered(&mut self, lent: Option<Lent>, now: u64) {
         self.refilling = false;
-        let Some(Lent { loan, tickets, hold_ms, level }) = lent else { return };
+        let Some(Lent { loan, permits, hold_ms, level }) = lent else { return };
         self.level = level;
         self.hold_ms = hold_ms;
         // Several calls may be under way. The Counter lends once at a time, so only one of them brings permits.
         if loan != 0 && self.loan == 0 {
-            (self.loan, self.left, self.until) = (loan, tickets, now + u64::from(hold_ms));
+            (self.loan, self.left, self.until) = (loan, permits, now + u64::from(hold_ms));
         }
     }
 

@@ -23,7 +23,7 @@ use crate::history::Count;
 use crate::origin::OriginMonitor;
 use crate::protocol::messages::{StateRequest, Take, Taken, VERSION, colo_object};
 use crate::protocol::{Answer, Request};
-use crate::room::{Room, SlotStrategy};
+use crate::room::Room;
 use crate::ticket::Ticket;
 use crate::turnstile::Verdict;
 
@@ -289,7 +289,7 @@ impl Worker {
         deadline_ms: u64,
         now: u64,
     ) -> WorkerEffect {
-        let lends = whom == Whom::Counter && self.deployed.slot_strategy == SlotStrategy::Leases;
+        let lends = whom == Whom::Counter && self.deployed.slot_strategy.leases_permits();
         let time = self.time(now);
         let loan = lends.then(|| self.controller.loan_ask(self.outbox.worker(), time));
         let (asks, addresses) = asks.into_iter().unzip();
@@ -321,7 +321,7 @@ impl Worker {
             _ => None,
         };
         let time = self.time(now);
-        if whom == Whom::Counter && self.deployed.slot_strategy == SlotStrategy::Leases {
+        if whom == Whom::Counter && self.deployed.slot_strategy.leases_permits() {
             self.controller.lent(taken.as_ref().and_then(|taken| taken.lent), time);
         }
         let taken = taken?;
