@@ -26,7 +26,7 @@ pub use histogram::Counts;
 pub use outbox::Outbox;
 pub use recording::Recorded;
 pub use reports::{ColoReport, WorkerAnswer, WorkerReport};
-pub use status::{BucketView, ColoView, OriginView, RoomStatus, SteeringSummary};
+pub use status::{BucketView, ColoView, OriginView, RoomStatus, StateView, SteeringSummary};
 
 pub use crate::check_in::{CheckIn, Seen, WAITING_SLOT_MS};
 use crate::room::Room;

@@ -95,7 +95,85 @@ pub struct RoomStatus {
     /// Why something is not known.
     pub error: Option<String>,
     /// What workers decide by.
-    pub state: StateKey,
+    pub state: StateView,
+}
+
+/// The state key as operators see it. It is no part of what workers and objects say to each other, so either may change.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StateView {
+    /// When it was made, in milliseconds since the epoch.
+    pub taken_at: u64,
+    /// The minute that the counts are for.
+    pub minute: u32,
+    /// Active users, by the reports that have come in.
+    pub active: i64,
+    /// Width of a step of `expiring`, in milliseconds.
+    pub step: u64,
+    /// How many of `active` will have expired after each step, cumulative.
+    pub expiring: Vec<u32>,
+    /// How many expire within one refresh.
+    pub expiring_refresh: u32,
+    /// How many expire within 60 seconds.
+    pub expiring_minute: u32,
+    /// Users admitted with a number of the minute.
+    pub admitted: i64,
+    /// The same of the minute after it, by objects whose clock is ahead.
+    pub admitted_next: i64,
+    /// Users admitted without a number.
+    pub unnumbered: i64,
+    /// Numbers of earlier minutes that may have been given and are not reported yet.
+    pub carry: i64,
+    /// Users admitted per ten minutes, at the current rate.
+    pub entering: u32,
+    /// Waiting users by bucket, oldest first.
+    pub waiting: Vec<(u32, u32)>,
+    /// Of `waiting`, how many will probably check in again.
+    pub present: Vec<u32>,
+    /// Workers that reported lately.
+    pub all_workers: u32,
+    /// How near the room is to its limits.
+    pub level: Level,
+    /// Until when all reports are in, in milliseconds since the epoch.
+    pub covered: u64,
+    /// Under `leases`: minute, users who entered with a permit of it, and without one.
+    pub recent: Vec<(u32, i64, i64)>,
+    /// Users who would leave a full room in ten minutes; 0: not known.
+    pub leaving: u32,
+    /// Of a million waiting users, how many give up in a second.
+    pub giving_up: u32,
+    /// The limits in force, where they are not those that are configured.
+    pub limits: Option<Limits>,
+    /// Nobody new enters: the origin is unhealthy.
+    pub held: bool,
+}
+
+impl From<StateKey> for StateView {
+    fn from(state: StateKey) -> Self {
+        Self {
+            taken_at: state.taken_at,
+            minute: state.minute,
+            active: state.active,
+            step: state.step,
+            expiring: state.expiring,
+            expiring_refresh: state.expiring_refresh,
+            expiring_minute: state.expiring_minute,
+            admitted: state.admitted,
+            admitted_next: state.admitted_next,
+            unnumbered: state.unnumbered,
+            carry: state.carry,
+            entering: state.entering,
+            waiting: state.waiting,
+            present: state.present,
+            all_workers: state.all_workers,
+            level: state.level,
+            covered: state.covered,
+            recent: state.recent,
+            leaving: state.leaving,
+            giving_up: state.giving_up,
+            limits: state.limits,
+            held: state.held,
+        }
+    }
 }
 
 /// Those who wait since one minute.
@@ -275,7 +353,7 @@ impl Global {
             },
             events,
             error: None,
-            state,
+            state: state.into(),
         }
     }
 }
