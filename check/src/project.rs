@@ -201,37 +201,7 @@ impl Project {
         let values: Vec<(String, Json)> =
             vars.iter().map(|(name, value)| (name.clone(), to_json(value))).collect();
         for (name, value) in &values {
-            self.judge_size(&format!("{prefix}vars.{name}"), value);
-            if name == "ORIGIN" {
-                self.judge_origin(prefix, value);
-            } else if name == "OBJECT_DEADLINE_MS" {
-                self.judge_deadline(prefix, value);
-            } else if name == "HEALTH_PAGE" {
-                self.judge_health_page(prefix, value);
-            } else if name == "HEALTH_DAYS" {
-                self.judge_health_days(prefix, value);
-            } else if name == "SEARCH_ENGINE_CRAWLER_BYPASS" {
-                self.judge_crawlers(prefix, value);
-            } else if ["COOKIE_KEYS", "ADMIN_TOKEN", "OPERATOR_TOKENS", "DRAW_KEY"].contains(&name.as_str())
-                || value.is_string() && is_webhook_secret(name)
-            {
-                self.warn(format!(
-                    "{name} is a secret, and vars are not: anyone who reads this file has it. Remove it here and \
-                     run `npx wrangler secret put {name}`."
-                ));
-            } else if let Some(part) = looks_like(name)
-                && !name.starts_with(part.var_prefix())
-            {
-                let upper = name.to_ascii_uppercase().replace('-', "_");
-                let (word, prefix) = (part.word(), part.var_prefix());
-                self.warn(format!(
-                    "{name} does nothing: {word}s are named {prefix} and so on. Rename it to {upper}."
-                ));
-            } else if name.eq_ignore_ascii_case("rooms") {
-                self.warn(format!(
-                    "{name} does nothing: each room is a table of its own. Write [{prefix}vars.ROOM_SHOP]."
-                ));
-            }
+            self.judge_var(prefix, name, value);
         }
         if !vars.contains_key("ORIGIN") {
             self.origin = Some(String::new());
@@ -263,6 +233,41 @@ impl Project {
         }
         self.checks = checks;
         self.rooms = rooms;
+    }
+
+    /// A var of its own, or one that is probably not meant.
+    fn judge_var(&mut self, prefix: &str, name: &str, value: &Json) {
+        self.judge_size(&format!("{prefix}vars.{name}"), value);
+        if name == "ORIGIN" {
+            self.judge_origin(prefix, value);
+        } else if name == "OBJECT_DEADLINE_MS" {
+            self.judge_deadline(prefix, value);
+        } else if name == "HEALTH_PAGE" {
+            self.judge_health_page(prefix, value);
+        } else if name == "HEALTH_DAYS" {
+            self.judge_health_days(prefix, value);
+        } else if name == "SEARCH_ENGINE_CRAWLER_BYPASS" {
+            self.judge_crawlers(prefix, value);
+        } else if ["COOKIE_KEYS", "ADMIN_TOKEN", "OPERATOR_TOKENS", "DRAW_KEY"].contains(&name)
+            || value.is_string() && is_webhook_secret(name)
+        {
+            self.warn(format!(
+                "{name} is a secret, and vars are not: anyone who reads this file has it. Remove it here and \
+                 run `npx wrangler secret put {name}`."
+            ));
+        } else if let Some(part) = looks_like(name)
+            && !name.starts_with(part.var_prefix())
+        {
+            let upper = name.to_ascii_uppercase().replace('-', "_");
+            let (word, prefix) = (part.word(), part.var_prefix());
+            self.warn(format!(
+                "{name} does nothing: {word}s are named {prefix} and so on. Rename it to {upper}."
+            ));
+        } else if name.eq_ignore_ascii_case("rooms") {
+            self.warn(format!(
+                "{name} does nothing: each room is a table of its own. Write [{prefix}vars.ROOM_SHOP]."
+            ));
+        }
     }
 
     fn judge_template(&mut self, part: Part, owner: &str, room: &Room) {

@@ -20,151 +20,177 @@ const HIDDEN_MS = 5 * 60_000;
  * @returns {() => void} ends it
  */
 export function watchRoom(name, told) {
-  let socket;
-  let isOpen = false;
-  let isOver = false;
-  let isPaused = false;
-  let failures = 0;
-  let heardAt = 0;
-  let roomAt = 0;
-  let polling = false;
-  const timers = { retry: 0, poll: 0, hidden: 0, slow: 0 };
+  const watch = new Watch(name, told);
+  watch.start();
+  return () => watch.stop();
+}
 
-  const takeRoom = (room, now) => {
-    roomAt = Date.now();
-    told.room(room, now);
-  };
+class Watch {
+  #name;
+  #told;
+  #socket;
+  #isOpen = false;
+  #isOver = false;
+  #isPaused = false;
+  #failures = 0;
+  #heardAt = 0;
+  #roomAt = 0;
+  #polling = false;
+  #timers = { retry: 0, poll: 0, hidden: 0, slow: 0, ping: 0 };
 
-  function connect() {
-    clearTimeout(timers.retry);
-    if (isOver || isPaused) return;
+  constructor(name, told) {
+    this.#name = name;
+    this.#told = told;
+  }
+
+  start() {
+    this.#timers.ping = setInterval(() => this.#ping(), PING_MS);
+    document.addEventListener("visibilitychange", this.#onVisibility);
+    addEventListener("online", this.#onOnline);
+    this.#told.mode("connecting", "");
+    this.#connect();
+  }
+
+  stop() {
+    this.#isOver = true;
+    clearInterval(this.#timers.ping);
+    clearTimeout(this.#timers.hidden);
+    document.removeEventListener("visibilitychange", this.#onVisibility);
+    removeEventListener("online", this.#onOnline);
+    this.#drop();
+  }
+
+  #takeRoom(room, now) {
+    this.#roomAt = Date.now();
+    this.#told.room(room, now);
+  }
+
+  #connect() {
+    clearTimeout(this.#timers.retry);
+    if (this.#isOver || this.#isPaused) return;
     let mine;
     try {
-      mine = new WebSocket(liveAddress(name));
+      mine = new WebSocket(liveAddress(this.#name));
     } catch {
-      return failed();
+      this.#failed();
+      return;
     }
-    socket?.close();
-    socket = mine;
-    heardAt = Date.now();
+    this.#socket?.close();
+    this.#socket = mine;
+    this.#heardAt = Date.now();
     // Something on the way may neither let it through nor refuse it.
-    clearTimeout(timers.slow);
-    timers.slow = setTimeout(() => !isOpen && !polling && poll(), SLOW_MS);
+    clearTimeout(this.#timers.slow);
+    this.#timers.slow = setTimeout(() => !this.#isOpen && !this.#polling && this.#poll(), SLOW_MS);
     mine.onopen = () => {
-      heardAt = Date.now();
+      this.#heardAt = Date.now();
     };
     mine.onmessage = ({ data }) => {
-      heardAt = Date.now();
-      if (mine !== socket || data === "pong") return;
-      const message = read(data);
-      if (message?.type === "room") {
-        if (!isOpen) {
-          isOpen = true;
-          failures = 0;
-          clearTimeout(timers.poll);
-          polling = false;
-        }
-        told.mode("live", "");
-        takeRoom(message.room, message.now);
-      } else if (message?.type === "news") told.news(message.news);
+      this.#heardAt = Date.now();
+      if (mine === this.#socket && data !== "pong") this.#take(read(data));
     };
     mine.onclose = () => {
-      if (mine === socket) failed();
+      if (mine === this.#socket) this.#failed();
     };
   }
 
-  function failed() {
-    socket = undefined;
-    isOpen = false;
-    if (isOver || isPaused) return;
-    failures += 1;
-    const pause = Math.min(LONGEST_PAUSE_MS, 1_000 * 2 ** (failures - 1));
-    // Spread out: not all dashboards come back at the same moment.
-    timers.retry = setTimeout(connect, pause * (0.7 + 0.6 * Math.random()));
-    if (!polling) poll();
+  #take(message) {
+    if (message?.type === "room") {
+      if (!this.#isOpen) {
+        this.#isOpen = true;
+        this.#failures = 0;
+        clearTimeout(this.#timers.poll);
+        this.#polling = false;
+      }
+      this.#told.mode("live", "");
+      this.#takeRoom(message.room, message.now);
+    } else if (message?.type === "news") this.#told.news(message.news);
   }
 
-  async function ask() {
-    const { rooms, now } = await get("status", { room: name });
-    const room = rooms.find((one) => one.name === name);
-    if (!isOver && room) takeRoom(room, now);
+  #failed() {
+    this.#socket = undefined;
+    this.#isOpen = false;
+    if (this.#isOver || this.#isPaused) return;
+    this.#failures += 1;
+    const pause = Math.min(LONGEST_PAUSE_MS, 1_000 * 2 ** (this.#failures - 1));
+    // Spread out: not all dashboards come back at the same moment.
+    this.#timers.retry = setTimeout(() => this.#connect(), pause * (0.7 + 0.6 * Math.random()));
+    if (!this.#polling) this.#poll();
+  }
+
+  async #ask() {
+    const { rooms, now } = await get("status", { room: this.#name });
+    const room = rooms.find((one) => one.name === this.#name);
+    if (!this.#isOver && room) this.#takeRoom(room, now);
   }
 
   /** Meanwhile the connection may have come back, or nobody may look any more. */
-  const isWanted = () => !isOver && !isPaused && !isOpen;
-
-  async function poll() {
-    clearTimeout(timers.poll);
-    if (!isWanted()) return;
-    polling = true;
-    try {
-      await ask();
-      if (isWanted()) told.mode("polling", "");
-    } catch ({ message, status }) {
-      if (isWanted()) told.mode("lost", message);
-      if (status === 401) return stop();
-    }
-    if (isWanted()) timers.poll = setTimeout(poll, POLL_MS);
-    else polling = false;
+  #isWanted() {
+    return !this.#isOver && !this.#isPaused && !this.#isOpen;
   }
 
-  const watch = setInterval(() => {
-    if (!isOpen || isPaused) return;
+  async #poll() {
+    clearTimeout(this.#timers.poll);
+    if (!this.#isWanted()) return;
+    this.#polling = true;
+    try {
+      await this.#ask();
+      if (this.#isWanted()) this.#told.mode("polling", "");
+    } catch ({ message, status }) {
+      if (this.#isWanted()) this.#told.mode("lost", message);
+      if (status === 401) {
+        this.stop();
+        return;
+      }
+    }
+    if (this.#isWanted()) this.#timers.poll = setTimeout(() => this.#poll(), POLL_MS);
+    else this.#polling = false;
+  }
+
+  #ping() {
+    if (!this.#isOpen || this.#isPaused) return;
     const now = Date.now();
-    if (now - heardAt > DEAF_MS) {
-      const deaf = socket;
-      failed();
+    if (now - this.#heardAt > DEAF_MS) {
+      const deaf = this.#socket;
+      this.#failed();
       deaf?.close();
       return;
     }
-    if (socket?.readyState === WebSocket.OPEN) socket.send("ping");
-    if (now - roomAt > QUIET_MS) ask().catch(() => {});
-  }, PING_MS);
-
-  function pause() {
-    isPaused = true;
-    drop();
-    told.mode("paused", "");
+    if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send("ping");
+    if (now - this.#roomAt > QUIET_MS) this.#ask().catch(() => {});
   }
 
-  function drop() {
-    clearTimeout(timers.retry);
-    clearTimeout(timers.poll);
-    clearTimeout(timers.slow);
-    polling = false;
-    isOpen = false;
-    const old = socket;
-    socket = undefined;
+  #pause() {
+    this.#isPaused = true;
+    this.#drop();
+    this.#told.mode("paused", "");
+  }
+
+  #drop() {
+    clearTimeout(this.#timers.retry);
+    clearTimeout(this.#timers.poll);
+    clearTimeout(this.#timers.slow);
+    this.#polling = false;
+    this.#isOpen = false;
+    const old = this.#socket;
+    this.#socket = undefined;
     old?.close();
   }
 
-  function onVisibility() {
-    clearTimeout(timers.hidden);
-    if (document.hidden) timers.hidden = setTimeout(pause, HIDDEN_MS);
-    else if (isPaused) {
-      isPaused = false;
-      failures = 0;
-      told.mode("connecting", "");
-      connect();
+  #onVisibility = () => {
+    clearTimeout(this.#timers.hidden);
+    if (document.hidden) this.#timers.hidden = setTimeout(() => this.#pause(), HIDDEN_MS);
+    else if (this.#isPaused) {
+      this.#isPaused = false;
+      this.#failures = 0;
+      this.#told.mode("connecting", "");
+      this.#connect();
     }
-  }
-  document.addEventListener("visibilitychange", onVisibility);
-  // The network is back: no need to wait for the next attempt.
-  const onOnline = () => !isOpen && !isPaused && connect();
-  addEventListener("online", onOnline);
+  };
 
-  function stop() {
-    isOver = true;
-    clearInterval(watch);
-    clearTimeout(timers.hidden);
-    document.removeEventListener("visibilitychange", onVisibility);
-    removeEventListener("online", onOnline);
-    drop();
-  }
-
-  told.mode("connecting", "");
-  connect();
-  return stop;
+  /** The network is back: no need to wait for the next attempt. */
+  #onOnline = () => {
+    if (!this.#isOpen && !this.#isPaused) this.#connect();
+  };
 }
 
 function read(text) {

@@ -23,6 +23,22 @@ const DEPLOYED = {
   refresh_interval_seconds: 20,
   message: "",
 };
+/** What each of them may be, by the table of fields in the documents. */
+const BOUNDS = Object.fromEntries(Object.keys(DEPLOYED).map((field) => [field, boundsOf(field)]));
+
+/** @param {string} field @returns {{ least?: number, most?: number, longest?: number }} as the Worker says it */
+function boundsOf(field) {
+  const document = readFileSync(join(ROOT, "docs", "configuration.md"), "utf8");
+  const range = document
+    .split("\n")
+    .find((line) => line.startsWith(`| \`${field}\` |`))
+    .split("|")
+    .at(-2);
+  const numbers = range.match(/\d[\d,]*/g)?.map((digits) => Number(digits.replaceAll(",", ""))) ?? [];
+  if (numbers.length === 2) return { least: numbers[0], most: numbers[1] };
+  return numbers.length === 1 ? { longest: numbers[0] } : {};
+}
+
 const HEALTHY = {
   held: false,
   unhealthy_check: null,
@@ -246,7 +262,12 @@ class Room {
   steering(now = Date.now()) {
     const fields = Object.keys(DEPLOYED).map((field) => [
       field,
-      { deployed: this.deployed[field], value: this.value(field), override: this.#override(field) },
+      {
+        deployed: this.deployed[field],
+        value: this.value(field),
+        override: this.#override(field),
+        ...BOUNDS[field],
+      },
     ]);
     const events = this.#events(now).map((event) => {
       const planned = this.#scenario.events.find(({ name }) => name === event.name);
@@ -468,15 +489,9 @@ class Room {
 
 /** What the Worker would find wrong with a value. */
 function mistakes(field, value) {
-  const ranges = {
-    total_active_users: [1, 2_147_483_647],
-    new_users_per_minute: [1, 2_147_483_647],
-    session_duration: [1, 30],
-    refresh_interval_seconds: [5, 60],
-  };
   const wrong = (message, fix) => [{ field, value, message, fix }];
-  if (field in ranges) {
-    const [least, most] = ranges[field];
+  const { least, most } = BOUNDS[field] ?? {};
+  if (most !== undefined) {
     const isRight = Number.isInteger(value) && value >= least && value <= most;
     return isRight
       ? []

@@ -1,0 +1,122 @@
+// The two switches of a room: nobody new enters, and the room is off.
+import { createAsking } from "./asking.js";
+import { differencesOf } from "./control.js";
+import { attribute, h, show, write } from "./dom.js";
+import { createOrigins } from "./fields.js";
+import { count } from "./words.js";
+
+/**
+ * What the switches are called and ask, by field.
+ * @param {import("./control.js").Control} control
+ */
+const switchesOf = (control) => ({
+  queue_all: {
+    on: {
+      label: "Queue everybody",
+      question: () => {
+        const inside = count(
+          control.latest?.estimated_total_active_users ?? 0,
+          "active user stays",
+          "active users stay",
+        );
+        return `From now on nobody new enters ${control.name}; ${inside} in, everybody else waits. Queue everybody?`;
+      },
+      yes: "Yes, queue everybody",
+      done: "Everybody is queued.",
+    },
+    off: {
+      label: "Let people in again",
+      question: () =>
+        `${count(control.latest?.estimated_queued_users ?? 0, "person waits", "people wait")} and will enter by their turn, within the limits. Let them in?`,
+      yes: "Yes, let them in",
+      done: "People enter again.",
+    },
+    note: { on: "■ Everybody is queued", off: "○ New users may enter" },
+  },
+  suspended: {
+    on: {
+      label: "Suspend the room",
+      question: () =>
+        `The room is switched off: everybody, also who waits, goes straight to the origin, without any limit. Suspend ${control.name}?`,
+      yes: "Yes, suspend it",
+      done: "The room is suspended.",
+    },
+    off: {
+      label: "Switch the room on",
+      question: () => `The room counts visitors again and holds its limits. Switch ${control.name} on?`,
+      yes: "Yes, switch it on",
+      done: "The room is on.",
+    },
+    note: { on: "– The room is suspended", off: "○ The room is on" },
+  },
+});
+
+/** Turns a switch, and tells what came of it. */
+async function turn(field, content, done, control, outcome) {
+  const { steering } = control;
+  // Where it was deployed so, nothing has to stand above it.
+  const asked =
+    control.field(field)?.deployed === content ? { clear: [field] } : { set: { [field]: content } };
+  const refusal = await control.send({ ...asked, if_version: steering?.version }, outcome, done);
+  if (refusal?.status !== 409) return;
+  await control.load();
+  const differences = differencesOf(steering, control.steering, control.now).join(". ");
+  outcome.classList.add("bad");
+  write(outcome, `Nothing was changed: somebody else was faster. ${differences}. Look, and try again.`);
+}
+
+/** A switch, and how it came to be where it is. */
+function createSwitch(field, { on, off, note }, control, { outcome, ofForm }) {
+  const from = createOrigins(field, control, ofForm);
+  const state = h("p", { class: "state" });
+  const asking = ({ label, question, yes, done }, content) =>
+    createAsking(control.maySteer, {
+      label,
+      question,
+      yes,
+      act: () => turn(field, content, done, control, outcome),
+      danger: content,
+    });
+  const turnOn = asking(on, true);
+  const turnOff = asking(off, false);
+  const element = h(
+    "div",
+    { class: "switch" },
+    state,
+    turnOn.element,
+    turnOff.element,
+    from.meta,
+    from.notice,
+  );
+  return {
+    element,
+    render() {
+      const content = control.field(field);
+      from.update(content);
+      const isOn = Boolean(content?.value);
+      write(state, content ? (isOn ? note.on : note.off) : "");
+      element.classList.toggle("on", isOn);
+      show(turnOn.element, !isOn);
+      show(turnOff.element, isOn);
+      for (const { button } of [turnOn, turnOff])
+        attribute(button, "disabled", !control.maySteer || !content);
+    },
+  };
+}
+
+/**
+ * @param {import("./control.js").Control} control
+ * @param {HTMLElement} ofForm where the outcome of what is asked beside a switch is told
+ */
+export function createSwitches(control, ofForm) {
+  const outcome = h("p", { class: "outcome", role: "status" });
+  const switches = Object.entries(switchesOf(control)).map(([field, words]) =>
+    createSwitch(field, words, control, { outcome, ofForm }),
+  );
+  return {
+    elements: [...switches.map(({ element }) => element), outcome],
+    render() {
+      for (const view of switches) view.render();
+    },
+  };
+}
