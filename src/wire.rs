@@ -41,47 +41,17 @@ pub fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, WireError> {
 /// # Errors
 /// When the bytes are not such a value.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, WireError> {
+    decode_known(bytes).map(|(value, _)| value)
+}
+
+/// The same, and whether newer code says something at its end that this code does not know.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_known<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, bool), WireError> {
     let mut padded = Vec::with_capacity(bytes.len() + MISSING);
     padded.extend_from_slice(bytes);
     padded.resize(bytes.len() + MISSING, 0);
-    postcard::take_from_bytes(&padded).map(|(value, _)| value).map_err(|_| WireError)
-}
-
-/// A value inside a message that may grow at its end by itself: it stands there as bytes of its own.
-pub mod nested {
-    use serde::de::{DeserializeOwned, Error as _};
-    use serde::ser::Error as _;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use super::{decode, encode};
-
-    /// A value that is the default in all is no bytes at all.
-    ///
-    /// # Errors
-    /// Those of the serializer.
-    pub fn serialize<T: Serialize + Default + PartialEq, S: Serializer>(
-        value: &T,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        if serializer.is_human_readable() {
-            return value.serialize(serializer);
-        }
-        let bytes =
-            if *value == T::default() { Vec::new() } else { encode(value).map_err(S::Error::custom)? };
-        bytes.serialize(serializer)
-    }
-
-    /// The value, or the default where there are no bytes.
-    ///
-    /// # Errors
-    /// Those of the deserializer; bytes that are no such value.
-    pub fn deserialize<'a, T: DeserializeOwned + Default, D: Deserializer<'a>>(
-        deserializer: D,
-    ) -> Result<T, D::Error> {
-        if deserializer.is_human_readable() {
-            return T::deserialize(deserializer);
-        }
-        let bytes: Vec<u8> = Vec::deserialize(deserializer)?;
-        if bytes.is_empty() { Ok(T::default()) } else { decode(&bytes).map_err(D::Error::custom) }
-    }
+    let (value, rest) = postcard::take_from_bytes(&padded).map_err(|_| WireError)?;
+    Ok((value, rest.iter().any(|byte| *byte != 0)))
 }

@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Level, MinuteShares, share_of_slots, start_of};
 use crate::room::{Limits, QueueingMethod, Room};
-use crate::steering::Overrides;
-use crate::wire::nested;
+use crate::steering::{Overrides, travelling};
 
 /// How far ahead expiries are foreseen, in milliseconds. A session that seems to end may have been renewed since:
 /// who is to be let in for it must be judged by a newer state.
@@ -83,7 +82,7 @@ pub struct StateKey {
     #[serde(default)]
     pub held: bool,
     /// What operators have changed of the room.
-    #[serde(default, with = "nested")]
+    #[serde(default, with = "travelling")]
     pub steering: Overrides,
     /// An operator looks: what is counted must be reported soon, however calm the room is.
     #[serde(default)]

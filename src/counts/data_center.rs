@@ -116,6 +116,8 @@ pub struct DataCenter {
     calm_until: u64,
     /// What the colo's workers have seen of the origin since this start.
     origin: OriginCounts,
+    /// What operators have changed, as Global could read it last.
+    last_known: Overrides,
 }
 
 impl DataCenter {
@@ -144,6 +146,7 @@ impl DataCenter {
             // What the instance that has gone told its workers is not known.
             calm_until: now + CALM_REPORT_MS,
             origin: OriginCounts::default(),
+            last_known: Overrides::default(),
         };
         if let Some(saved) = saved {
             data_center.census = saved.census;
@@ -368,6 +371,7 @@ impl DataCenter {
             origin: self.origin_report(now),
             steering: self.overrides().version,
             tallies: saved.tallies.clone(),
+            overrides: self.last_known.clone(),
         }
     }
 
@@ -418,6 +422,9 @@ impl DataCenter {
             } else if key.level == Level::Calm {
                 // Workers go by it for as long as they have no newer one: until they report.
                 self.calm_until = now + 2 * CALM_REPORT_MS;
+            }
+            if !key.steering.unreadable {
+                self.last_known.clone_from(&key.steering);
             }
             self.state = Some(Clocked { key, received_at: now });
         }

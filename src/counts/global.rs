@@ -15,7 +15,7 @@ use crate::origin::OriginHealth;
 use crate::origin::OriginStatus;
 use crate::origin::{Adaptive, Evidence, Hold, OriginCounts, Use};
 use crate::room::{Limits, QueueingMethod, Room};
-use crate::steering::{AuditEntry, Order, Overrides, Refusal, Steering};
+use crate::steering::{AuditEntry, Order, Overrides, Refusal, Steering, travelling};
 use crate::time::{minute_of, start_of};
 use crate::wire::VERSION;
 
@@ -61,6 +61,9 @@ pub struct GlobalMeta {
     /// Per ended minute: numbers that their owners say they gave.
     #[serde(default)]
     pub told: Vec<(u32, i64)>,
+    /// What operators have changed, as it was told last: where the record of it cannot be read, this may be.
+    #[serde(default, with = "travelling")]
+    pub steering: Overrides,
 }
 
 #[derive(Debug, Clone)]
@@ -123,6 +126,8 @@ pub struct Global {
     pub(super) origin: OriginMemory,
     origin_stored: bool,
     steering: Steering,
+    /// What was told of it before a restart.
+    steering_before: Overrides,
     /// What of it travels.
     overrides: Overrides,
     watched: bool,
@@ -160,12 +165,14 @@ impl Global {
             origin: OriginMemory::default(),
             origin_stored: true,
             steering: Steering::default(),
+            steering_before: Overrides::default(),
             overrides: Overrides::default(),
             watched: false,
             recorder: Recorder::default(),
             minute: minute_of(now),
         };
         let meta = meta.unwrap_or_default();
+        global.steering_before = meta.steering;
         for (minute, shares) in meta.shares {
             global.shares.insert(minute, shares);
         }
@@ -197,10 +204,40 @@ impl Global {
         self.origin = origin;
     }
 
-    /// Takes up what operators have changed before a restart.
-    pub fn recall_steering(&mut self, steering: Steering) {
+    /// Takes up what operators have changed before a restart. What of it could not be read is as a colo knew it last, or the
+    /// room is closed to new users.
+    pub fn recall_steering(&mut self, mut steering: Steering) {
+        let reports = || self.colos.values().map(|colo| &colo.report);
+        let before = &self.steering_before;
+        steering.require(before.version);
+        for report in reports() {
+            let known = report.overrides.version;
+            steering.require(if known > 0 { known } else { report.steering });
+        }
+        steering.learn(before);
+        for report in reports() {
+            steering.learn(&report.overrides);
+        }
+        steering.be_newer_than(
+            reports().map(|report| report.steering).max().unwrap_or(0).max(before.version),
+        );
         self.overrides = steering.overrides();
         self.steering = steering;
+    }
+
+    /// What is in force, or was before it could not be read.
+    fn readable_steering(&self) -> &Overrides {
+        if self.overrides.unreadable { &self.steering_before } else { &self.overrides }
+    }
+
+    /// Learns of a report what operators have changed, if Global does not know that itself.
+    fn learn_steering(&mut self, report: &ColoReport) {
+        let has_learned = self.steering.learn(&report.overrides);
+        if has_learned || report.steering > self.overrides.version {
+            let in_force = self.overrides.version + u32::from(has_learned);
+            self.steering.be_newer_than(report.steering.max(in_force));
+            self.overrides = self.steering.overrides();
+        }
     }
 
     /// Does what an operator orders; see [`Steering::obey`]. What has changed must be in storage before it is answered.
@@ -215,8 +252,14 @@ impl Global {
         now: u64,
     ) -> Result<Vec<AuditEntry>, Refusal> {
         let log = self.steering.obey(deployed, order, by, now)?;
+        self.meta_stored &= log.is_empty();
         self.overrides = self.steering.overrides();
         Ok(log)
+    }
+
+    /// What could not be read of what was stored and an operator has cleared: to be stored elsewhere.
+    pub fn steering_set_aside(&mut self) -> Option<Vec<u8>> {
+        self.steering.take_set_aside()
     }
 
     /// What operators have changed.
@@ -333,6 +376,7 @@ impl Global {
     pub fn receive(&mut self, room: &Room, report: ColoReport, now: u64) -> bool {
         self.adapt(room, now);
         self.note_endings(room, now);
+        self.learn_steering(&report);
         if let Some(colo) = self.colos.get_mut(&report.colo) {
             colo.answered_at = now;
             if report.sequence <= colo.report.sequence {
@@ -672,6 +716,7 @@ impl Global {
             v: VERSION,
             shares: self.shares.iter().map(|(minute, shares)| (*minute, shares.clone())).collect(),
             told: self.told.iter().map(|(minute, told)| (*minute, *told)).collect(),
+            steering: self.readable_steering().clone(),
         })
     }
 

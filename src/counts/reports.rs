@@ -8,6 +8,7 @@ use crate::check_in::CheckIn;
 use crate::history::Tallies;
 use crate::origin::{OriginCounts, OriginReport};
 use crate::slots::SlotCounts;
+use crate::steering::{Overrides, travelling};
 
 /// A worker's report: check-ins since the last one that is known to be in storage.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -79,4 +80,7 @@ pub struct ColoReport {
     /// What happened in the colo in the last minutes.
     #[serde(default)]
     pub tallies: Tallies,
+    /// What operators have changed, as the colo was told it last. Global goes by it where it cannot read what is stored.
+    #[serde(default, with = "travelling")]
+    pub overrides: Overrides,
 }

@@ -8,7 +8,7 @@ use crate::admission::{Level, StateKey, estimated_wait_seconds};
 use crate::config::steered_fields;
 use crate::origin::OriginStatus;
 use crate::room::{Limits, QueueingMethod, Room};
-use crate::steering::{EventView, OverrideView};
+use crate::steering::{EventView, OverrideView, UnreadView};
 use crate::time::rfc3339;
 use crate::time::{minute_of, start_of};
 
@@ -229,6 +229,8 @@ pub struct SteeringSummary {
     pub colos_in_force: usize,
     /// How many colos are awake.
     pub colos: usize,
+    /// What is stored of it and cannot be read; `null`: all is read.
+    pub unread: Option<UnreadView>,
 }
 
 /// What passed through the room to its origin in the last 60 seconds.
@@ -350,6 +352,7 @@ impl Global {
                 events: events.iter().filter(|event| event.steered).cloned().collect(),
                 colos_in_force: in_force,
                 colos,
+                unread: self.steering().unread(),
             },
             events,
             error: None,

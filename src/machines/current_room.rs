@@ -5,10 +5,11 @@ use std::rc::Rc;
 use crate::config::Room;
 use crate::steering::Overrides;
 
-/// Makes the room of a version of what operators have changed once, and keeps it.
+/// Makes the room of what operators have changed once, and keeps it. The version alone would not do: a Global that has lost
+/// what it knew may begin anew below one that it gave.
 #[derive(Debug, Clone, Default)]
 pub struct CurrentRoom {
-    made: Option<(u32, Rc<Room>)>,
+    made: Option<(Overrides, Rc<Room>)>,
 }
 
 impl CurrentRoom {
@@ -17,13 +18,13 @@ impl CurrentRoom {
         if overrides.is_empty() {
             return Rc::clone(deployed);
         }
-        if let Some((version, room)) = &self.made
-            && *version == overrides.version
+        if let Some((made_of, room)) = &self.made
+            && made_of == overrides
         {
             return Rc::clone(room);
         }
         let room = Rc::new(deployed.steered(overrides));
-        self.made = Some((overrides.version, Rc::clone(&room)));
+        self.made = Some((overrides.clone(), Rc::clone(&room)));
         room
     }
 }

@@ -12,9 +12,8 @@ use crate::admission::LeaseAnswer;
 use crate::admission::{LeaseAsk, Lent, LoanAsk, NumberAsk, Outcome, StateKey};
 pub use crate::counts::{ColoReport, WorkerAnswer, WorkerReport};
 pub use crate::origin::{OriginHealth, OriginStatus};
-use crate::steering::Overrides;
+use crate::steering::{Overrides, travelling};
 pub use crate::wire::VERSION;
-use crate::wire::nested;
 
 /// A body longer than this is refused, in bytes.
 pub const MAX_BODY: usize = 1 << 20;
@@ -107,7 +106,7 @@ pub struct Take {
     #[serde(default)]
     pub addresses: Vec<u64>,
     /// What operators have changed, as far as the asker knows.
-    #[serde(default, with = "nested")]
+    #[serde(default, with = "travelling")]
     pub steering: Overrides,
 }
 

@@ -5,21 +5,29 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::stored::{EVERYTHING, Unread};
 use super::{EventTimes, FieldError, Order, Overrides, Refusal};
-use crate::config::{ConfigError, check_steered, steered_fields};
+use crate::config::{ConfigError, Field, Kind, check_steered, steered_fields};
 use crate::room::{Event, Room};
 use crate::time::MINUTE_MS;
 
 /// What operators have changed of a room, as its Global object stores it.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Steering {
     /// Grows with every change; 0: nothing was ever changed.
     pub version: u32,
-    /// By the field's name. A name that this version does not know stays, for the version that does.
+    /// By the field's name.
     pub fields: BTreeMap<String, Change>,
     /// By the event's name.
-    #[serde(default)]
     pub events: BTreeMap<String, EventChange>,
+    #[serde(skip)]
+    pub(super) unread: Unread,
+    /// What data centers were told before, where something could not be read.
+    #[serde(skip)]
+    pub(super) last_known: Option<Overrides>,
+    /// What could not be read at all and an operator has cleared: to be stored elsewhere.
+    #[serde(skip)]
+    pub(super) set_aside: Option<Vec<u8>>,
 }
 
 /// One field's override.
@@ -33,6 +41,9 @@ pub struct Change {
     pub by: String,
     /// When, in milliseconds since the epoch.
     pub at: u64,
+    /// Whether code that does not know the field may ignore it, as that lets nobody in.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub optional: bool,
 }
 
 /// One event's other times, in milliseconds since the epoch.
@@ -82,7 +93,13 @@ impl Steering {
             .iter()
             .map(|(name, change)| EventTimes { name: name.clone(), start: change.start, end: change.end })
             .collect();
+        self.mend(&mut overrides);
         overrides
+    }
+
+    /// What could not be read and an operator has cleared: to be stored elsewhere, in case somebody misses it.
+    pub fn take_set_aside(&mut self) -> Option<Vec<u8>> {
+        self.set_aside.take()
     }
 
     /// Does what an operator orders, at `now` in milliseconds since the epoch. `deployed` is the room as it is deployed,
@@ -109,6 +126,15 @@ impl Steering {
                 errors: Vec::new(),
             });
         }
+        if self.unread.is_everything() && !order.clear.iter().any(|name| name == EVERYTHING) {
+            return Err(Refusal {
+                status: 409,
+                error: "What operators have changed before cannot be read. Deploy the version that stored it, or begin \
+                        anew with {\"clear\":[\"everything\"]}"
+                    .to_owned(),
+                errors: Vec::new(),
+            });
+        }
         let mut draft = Draft { next: self.clone(), deployed, by, now, log: Vec::new(), errors: Vec::new() };
         draft.errors.extend(check_steered(&deployed.name, &order.set).into_iter().map(FieldError::from));
         draft.set(&order.set);
@@ -125,6 +151,16 @@ impl Steering {
             *self = next;
         }
         Ok(log)
+    }
+
+    /// Forgets a part that could not be read. Returns it, if there is one of this name.
+    fn forget(&mut self, name: &str) -> Option<Value> {
+        if name != EVERYTHING {
+            return self.unread.take(name);
+        }
+        self.set_aside = Some(self.unread.take_everything()?);
+        self.last_known = None;
+        Some(Value::Null)
     }
 
     /// Starts or ends an event now, or lets it be as deployed. Returns its times before, after, and as deployed.
@@ -161,6 +197,7 @@ impl Steering {
         let Some(change) = change else { return Ok(None) };
         let after = EventTimes { name: name.to_owned(), start: change.start, end: change.end };
         self.events.insert(name.to_owned(), change);
+        self.unread.events.remove(name);
         let after = serde_json::json!({
             "start": after.start.unwrap_or(original.start),
             "end": after.end.unwrap_or(original.end),
@@ -231,7 +268,8 @@ impl Draft<'_> {
 
     fn set(&mut self, set: &Map<String, Value>) {
         for (name, value) in set {
-            let Some(of_room) = deployed_value(name, self.deployed) else { continue };
+            let Some(field) = steered(name) else { continue };
+            let Some(of_room) = field.value(self.deployed) else { continue };
             let before = self.next.fields.get(name).map(|change| change.value.clone());
             if before.as_ref() == Some(value) {
                 continue;
@@ -241,8 +279,10 @@ impl Draft<'_> {
                 deployed_then: of_room.clone(),
                 by: self.by.to_owned(),
                 at: self.now,
+                optional: matches!(field.kind, Kind::Line { .. }),
             };
             self.next.fields.insert(name.clone(), change);
+            self.next.unread.take(name);
             let before = before.unwrap_or_else(|| of_room.clone());
             self.note("set", name.clone(), [before, value.clone(), of_room]);
         }
@@ -250,6 +290,10 @@ impl Draft<'_> {
 
     fn clear(&mut self, order: &Order) {
         for name in &order.clear {
+            if let Some(unread) = self.next.forget(name) {
+                self.note("clear", name.clone(), [unread, Value::Null, Value::Null]);
+                continue;
+            }
             let Some(of_room) = self.of_room(name, order.set.contains_key(name)) else { continue };
             if let Some(change) = self.next.fields.remove(name) {
                 self.note("clear", name.clone(), [change.value, of_room.clone(), of_room]);
@@ -273,7 +317,7 @@ impl Draft<'_> {
     /// What a field to clear or to keep is deployed as; an error where there is none, or where it stands elsewhere in the
     /// order too.
     fn of_room(&mut self, name: &str, is_elsewhere: bool) -> Option<Value> {
-        let Some(of_room) = deployed_value(name, self.deployed) else {
+        let Some(of_room) = steered(name).and_then(|field| field.value(self.deployed)) else {
             self.errors.push(unknown(name));
             return None;
         };
@@ -303,9 +347,9 @@ impl Draft<'_> {
     }
 }
 
-/// What a steered field of this name is deployed as.
-fn deployed_value(name: &str, deployed: &Room) -> Option<Value> {
-    steered_fields().find(|field| field.name == name)?.value(deployed)
+/// The steered field of a name.
+pub(super) fn steered(name: &str) -> Option<&'static Field> {
+    steered_fields().find(|field| field.name == name)
 }
 
 fn times(event: &Event) -> Value {

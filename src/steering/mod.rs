@@ -11,9 +11,11 @@
 mod in_force;
 mod order;
 mod overrides;
+mod stored;
 mod view;
 
 pub use in_force::{AuditEntry, Change, EventChange, Steering};
 pub use order::{FieldError, Order, Refusal};
-pub use overrides::{EventTimes, Overrides};
+pub use overrides::{EventTimes, Overrides, travelling};
+pub use stored::{Migration, UnreadEffect, UnreadView, migrate};
 pub use view::{EventView, FieldView, OverrideView, SteeringView};

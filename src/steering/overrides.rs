@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 use crate::config::{Field, Kind, steered_fields};
 use crate::room::{AdaptiveRange, Room};
 
-/// How many steered fields stand before the events on the wire. Those that were added later follow: what travels grows at
-/// its end only.
+/// How many steered fields stand before the events and `unreadable` on the wire. Those that were added later follow: what
+/// travels grows at its end only.
 const BEFORE_EVENTS: usize = 7;
 
 /// What operators have changed of a room; a field that is not there is as deployed.
@@ -26,6 +26,9 @@ pub struct Overrides {
     settings: LiteMap<&'static str, Setting>,
     /// Events that start or end at another time.
     pub events: Vec<EventTimes>,
+    /// Something of it cannot be read, so nobody new enters: neither by Global, which could not read what is stored, nor
+    /// by code that does not know what newer code has added here.
+    pub unreadable: bool,
 }
 
 /// The value of a steered field.
@@ -48,7 +51,45 @@ pub struct EventTimes {
     pub end: Option<u64>,
 }
 
-static NONE: Overrides = Overrides { version: 0, settings: LiteMap::new_vec(), events: Vec::new() };
+static NONE: Overrides = Overrides { version: 0, settings: LiteMap::new_vec(), events: Vec::new(), unreadable: false };
+
+/// Overrides inside a message: bytes of their own, so that they can grow at their end by themselves. What newer code has
+/// added there makes them unreadable.
+pub mod travelling {
+    use serde::de::Error as _;
+    use serde::ser::Error as _;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::Overrides;
+    use crate::wire::{decode_known, encode};
+
+    /// No overrides are no bytes at all.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub fn serialize<S: Serializer>(overrides: &Overrides, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            return overrides.serialize(serializer);
+        }
+        let is_none = overrides == Overrides::none();
+        let bytes = if is_none { Vec::new() } else { encode(overrides).map_err(S::Error::custom)? };
+        bytes.serialize(serializer)
+    }
+
+    /// The overrides; none where there are no bytes.
+    ///
+    /// # Errors
+    /// Those of the deserializer; bytes that are no overrides.
+    pub fn deserialize<'a, D: Deserializer<'a>>(deserializer: D) -> Result<Overrides, D::Error> {
+        if deserializer.is_human_readable() {
+            return Overrides::deserialize(deserializer);
+        }
+        let bytes: Vec<u8> = Vec::deserialize(deserializer)?;
+        let (mut overrides, is_more) = decode_known::<Overrides>(&bytes).map_err(D::Error::custom)?;
+        overrides.unreadable |= is_more;
+        Ok(overrides)
+    }
+}
 
 impl Setting {
     /// A value of a field; `None` for one of another type.
@@ -81,16 +122,20 @@ impl Overrides {
         &NONE
     }
 
-    /// Puts a value in; one of another type is passed over.
-    pub(super) fn set(&mut self, field: &Field, value: &Value) {
-        if let Some(setting) = Setting::of(field, value) {
-            self.settings.insert(field.name, setting);
-        }
+    /// Puts a value in; one of another type is passed over. Returns whether it was put in.
+    pub(super) fn set(&mut self, field: &Field, value: &Value) -> bool {
+        let setting = Setting::of(field, value);
+        setting.map(|setting| self.settings.insert(field.name, setting)).is_some()
+    }
+
+    /// What is said of a field.
+    pub fn setting(&self, name: &str) -> Option<Value> {
+        self.settings.get(name).and_then(|setting| serde_json::to_value(setting).ok())
     }
 
     /// Whether a room is as deployed.
     pub fn is_empty(&self) -> bool {
-        self.settings.is_empty() && self.events.is_empty()
+        self.settings.is_empty() && self.events.is_empty() && !self.unreadable
     }
 
     /// The newer of two.
@@ -106,6 +151,7 @@ impl Overrides {
                 setting.put(field, room);
             }
         }
+        room.queue_all |= self.unreadable;
         // What adapts, adapts below what an operator allows.
         room.adaptive = room.adaptive.map(|range| AdaptiveRange {
             least_active_users: range.least_active_users.min(room.total_active_users),
@@ -146,12 +192,13 @@ impl Room {
 
 impl Serialize for Overrides {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut written = serializer.serialize_struct("Overrides", steered_fields().count() + 2)?;
+        let mut written = serializer.serialize_struct("Overrides", steered_fields().count() + 3)?;
         written.serialize_field("version", &self.version)?;
         for field in steered_fields().take(BEFORE_EVENTS) {
             written.serialize_field(field.name, &self.settings.get(field.name))?;
         }
         written.serialize_field("events", &self.events)?;
+        written.serialize_field("unreadable", &self.unreadable)?;
         for field in steered_fields().skip(BEFORE_EVENTS) {
             written.serialize_field(field.name, &self.settings.get(field.name))?;
         }
@@ -162,11 +209,12 @@ impl Serialize for Overrides {
 impl<'de> Deserialize<'de> for Overrides {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         if !deserializer.is_human_readable() {
-            return deserializer.deserialize_tuple(steered_fields().count() + 2, InPlaces);
+            return deserializer.deserialize_tuple(steered_fields().count() + 3, InPlaces);
         }
         let fields: Map<String, Value> = Map::deserialize(deserializer)?;
         let mut overrides = Self { version: part(&fields, "version")?, ..Self::default() };
         overrides.events = part(&fields, "events")?;
+        overrides.unreadable = part(&fields, "unreadable")?;
         for field in steered_fields() {
             overrides.set(field, fields.get(field.name).unwrap_or(&Value::Null));
         }
@@ -198,6 +246,7 @@ impl<'de> Visitor<'de> for InPlaces {
             overrides.settings.extend(next_setting(field, &mut places)?);
         }
         overrides.events = next(&mut places)?;
+        overrides.unreadable = next(&mut places)?;
         for field in steered_fields().skip(BEFORE_EVENTS) {
             overrides.settings.extend(next_setting(field, &mut places)?);
         }

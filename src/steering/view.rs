@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::Steering;
+use super::{Steering, UnreadView};
 use crate::config::{Field, Kind, steered_fields};
 use crate::room::Room;
 
@@ -87,6 +87,8 @@ pub struct SteeringView {
     pub colos_in_force: usize,
     /// How many colos are awake.
     pub colos: usize,
+    /// What is stored and cannot be read; `null`: all is read.
+    pub unread: Option<UnreadView>,
 }
 
 impl Steering {
@@ -173,6 +175,7 @@ impl Steering {
             events: self.event_views(deployed, time),
             colos_in_force: in_force,
             colos,
+            unread: self.unread(),
         }
     }
 }

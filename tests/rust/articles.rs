@@ -80,7 +80,7 @@ const BUCKETS: [u32; 3] = [27_035_994, 27_035_995, 27_035_996];
 /// The two data centers of the 2021 article report to Global; `NOW` is in the minute after the last bucket.
 const NOW: u64 = (BUCKETS[2] as u64 + 1) * 60_000 + 5_000;
 
-fn census(room: &Room, active: u64, waiting: [u64; 3]) -> Counts {
+pub fn census(room: &Room, active: u64, waiting: [u64; 3]) -> Counts {
     let mut census = Counts::new(room);
     let mut seen = Remembered::new(60_000, 1_000);
     let mut id = 0;
@@ -115,6 +115,7 @@ pub fn report(colo: &str, census: Counts) -> ColoReport {
         origin: None,
         steering: 0,
         tallies: Default::default(),
+        overrides: Default::default(),
     }
 }
 

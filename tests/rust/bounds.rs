@@ -58,6 +58,7 @@ fn one_colo_more_than_fit_is_turned_away_until_another_has_long_been_silent() {
         origin: None,
         steering: 0,
         tallies: Default::default(),
+        overrides: Default::default(),
     };
     for index in 0..MAX_COLOS {
         assert!(global.receive(&room, from(format!("C{index}"), 1), NOW));

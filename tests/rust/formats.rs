@@ -118,6 +118,7 @@ fn report() -> ColoReport {
         origin: None,
         steering: 0,
         tallies: Tallies::default(),
+        overrides: Overrides::default(),
     }
 }
 
@@ -289,7 +290,7 @@ fn reports_of_workers() {
 fn reports_of_data_centers_and_what_they_store() {
     pinned(
         &report(),
-        "0103414d530cfa01f8a0ac8419020002020280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d0100060002d00fac1b000000000000",
+        "0103414d530cfa01f8a0ac8419020002020280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d0100060002d00fac1b00000000000000",
     );
     pinned(
         &SavedDataCenter {
@@ -320,7 +321,7 @@ fn what_becomes_history() {
     );
     pinned(
         &ColoReport { tallies: tallies(), ..report() },
-        "0103414d530cfa01f8a0ac8419020002020280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d0100060002d00fac1b00008080fcd91a0a0002010201020102013c010203024b02b301029101020000",
+        "0103414d530cfa01f8a0ac8419020002020280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d0100060002d00fac1b00008080fcd91a0a0002010201020102013c010203024b02b30102910102000000",
     );
     let record = history::Record {
         v: 1,
@@ -370,8 +371,9 @@ fn what_global_and_the_givers_of_numbers_store() {
             v: 1,
             shares: vec![(28_000_000, Shares::from_history([("AMS", 3), ("SIN", 1)].into_iter(), 8))],
             told: vec![(27_999_999, 12)],
+            steering: Overrides::default(),
         },
-        "010180feac0d040203414d53030353494e0101fffdac0d18",
+        "010180feac0d040203414d53030353494e0101fffdac0d1800",
     );
     pinned(
         &SavedLedger { v: 1, minute: 28_000_000, given: Some(4), previous: Some(9), settled: true, peak: 2 },

@@ -34,5 +34,6 @@ mod routes;
 mod steering;
 mod ticket;
 mod turnstile;
+mod unread;
 mod window;
 mod world;
