@@ -218,9 +218,8 @@ impl Global {
         for report in reports() {
             steering.learn(&report.overrides);
         }
-        steering.be_newer_than(
-            reports().map(|report| report.steering).max().unwrap_or(0).max(before.version),
-        );
+        steering
+            .be_newer_than(reports().map(|report| report.steering).max().unwrap_or(0).max(before.version));
         self.overrides = steering.overrides();
         self.steering = steering;
     }

@@ -33,8 +33,9 @@ pub use global::{
 };
 
 use crate::config::Room;
-use crate::protocol::records::{RecordError, problem};
+use crate::protocol::records::problem;
 use crate::protocol::{Answer, Object, Request};
+use crate::steering::Steering;
 
 /// How many times the usual timeout a cold start gets: the room's objects have to be made first, and nothing is known by
 /// which a visitor could be judged without them.
@@ -160,8 +161,12 @@ pub trait ObjectMachine {
 pub type Stored = BTreeMap<String, Vec<u8>>;
 
 /// What of it this code does not read, for the log.
-pub fn problems(stored: &Stored) -> impl Iterator<Item = RecordError> {
-    stored.iter().filter_map(|(key, bytes)| problem(key, bytes))
+pub fn problems(stored: &Stored) -> impl Iterator<Item = String> {
+    let unread = |stored: &Vec<u8>| Steering::read(stored).unread();
+    let steering = stored.get(global::STEERING).and_then(unread);
+    let steering = steering.map(|unread| format!("cannot read of what operators have changed: {unread}"));
+    let records = stored.iter().filter_map(|(key, bytes)| Some(problem(key, bytes)?.to_string()));
+    records.chain(steering)
 }
 
 /// The reason of a refusal: no such route.

@@ -51,7 +51,8 @@ pub struct EventTimes {
     pub end: Option<u64>,
 }
 
-static NONE: Overrides = Overrides { version: 0, settings: LiteMap::new_vec(), events: Vec::new(), unreadable: false };
+static NONE: Overrides =
+    Overrides { version: 0, settings: LiteMap::new_vec(), events: Vec::new(), unreadable: false };
 
 /// Overrides inside a message: bytes of their own, so that they can grow at their end by themselves. What newer code has
 /// added there makes them unreadable.

@@ -5,6 +5,8 @@
 //! a data center was told last, and else the room is closed to new users. The only exception is what its writer has
 //! marked as `optional`: ignoring it lets nobody in.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -53,6 +55,12 @@ pub struct UnreadView {
     pub names: Vec<String>,
     /// What is in force instead.
     pub effect: UnreadEffect,
+}
+
+impl fmt::Display for UnreadView {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}", self.names.join(", "))
+    }
 }
 
 /// What is in force where something cannot be read.
@@ -119,10 +127,8 @@ impl Steering {
     }
 
     fn from_parts(mut parts: Map<String, Value>) -> Option<Self> {
-        let mut steering = Self {
-            version: u32::try_from(parts.remove("version")?.as_u64()?).ok()?,
-            ..Self::default()
-        };
+        let mut steering =
+            Self { version: u32::try_from(parts.remove("version")?.as_u64()?).ok()?, ..Self::default() };
         steering.unread.version = steering.version;
         let Value::Object(fields) = parts.remove("fields")? else { return None };
         for (name, stored) in fields {

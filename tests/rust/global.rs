@@ -10,7 +10,7 @@ use anteroom::counts::{CheckIn, DataCenter};
 use anteroom::history::{Query, Record};
 use anteroom::machines::{
     Attempt, Call, Context, Effect, Global, GlobalEffect, GlobalInput, Input, MemoryRows, ObjectMachine,
-    Outcome, Outside, Rows, Series, Stored,
+    Outcome, Outside, Rows, Series, Stored, problems,
 };
 use anteroom::protocol::messages::{
     ColoReport, OperatorAnswer, OperatorAsk, OriginHealth, StateRequest, UNWATCHED, VERSION, WorkerReport,
@@ -647,4 +647,51 @@ fn an_event_is_told_though_nobody_is_there() {
     let expected = [("event_started", 10), ("event_ended", 20)];
     assert_eq!(told, expected.map(|(kind, minutes)| (kind.to_owned(), START + minutes * MINUTE)));
     assert_eq!(start_of(minute_of(START)), START);
+}
+
+fn status(platform: &mut Platform) -> Value {
+    let ask = OperatorAsk { query: UNWATCHED.to_owned(), ..OperatorAsk::default() };
+    let answer = platform.answer(Request::GlobalLook(Box::new(ask)));
+    json_of(&answer).1
+}
+
+#[test]
+fn what_newer_code_has_stored_is_left_alone_and_a_closed_room_stays_closed_and_says_so() {
+    let mut platform = Platform::new();
+    platform.order(&json!({ "set": { "queue_all": true } }));
+    platform.confirm();
+    // A later version: everything in another format.
+    let newer: Stored =
+        platform.stored.iter().map(|(key, bytes)| (key.clone(), [&[9], &bytes[1..]].concat())).collect();
+    platform.rows.put(Series::Parts, (START / MINUTE) as u32 - 1, &[9, 1]).unwrap();
+    platform.rows.put_detector(&[9, 1]).unwrap();
+    platform.stored = newer.clone();
+    platform.confirm();
+    let problems: Vec<String> = problems(&newer).collect();
+    assert_eq!(problems.len(), newer.len(), "all of it is in the log: {problems:?}");
+    platform.restart();
+    let said = status(&mut platform);
+    assert_eq!((said["queue_all"].clone(), said["status"].clone()), (json!(true), json!("queueing")));
+    assert_eq!(said["steering"]["unread"], json!({ "names": ["everything"], "effect": "closed" }));
+    for minute in 1..4 {
+        platform.push("AMS", minute);
+        platform.pass(MINUTE);
+    }
+    for (key, bytes) in &newer {
+        assert_eq!(&platform.stored[key], bytes, "{key} is as it was");
+    }
+    assert_eq!(platform.rows.detector().unwrap(), Some(vec![9, 1]));
+    let last = platform.rows.bounds(Series::Parts).unwrap().unwrap();
+    assert_eq!(
+        last,
+        ((START / MINUTE) as u32 - 1, (START / MINUTE) as u32 - 1),
+        "nothing is recorded after it"
+    );
+    // An operator begins anew.
+    let refused = replies(&platform.order(&json!({ "set": { "queue_all": false } })));
+    assert_eq!(json_of(&refused[0].1).0, 409);
+    platform.order(&json!({ "clear": ["everything"], "set": { "total_active_users": 50 } }));
+    assert_eq!(platform.stored["steering_set_aside"], newer["steering"]);
+    let said = status(&mut platform);
+    assert_eq!((said["queue_all"].clone(), said["steering"]["unread"].clone()), (json!(false), Value::Null));
 }

@@ -2,8 +2,8 @@
 //! It never opens.
 
 use anteroom::admission::{StateKey, minute_of};
-use anteroom::config::Room;
 use anteroom::check_in::CheckIn;
+use anteroom::config::Room;
 use anteroom::counts::{ColoReport, DataCenter, Global, GlobalMeta};
 use anteroom::protocol::messages::{StateAnswer, WorkerReport};
 use anteroom::steering::{Order, Overrides, Steering, UnreadEffect, migrate};
@@ -64,7 +64,10 @@ fn another_version_is_migrated_and_a_newer_one_is_not_read() {
         Some(parts)
     };
     let third = migrate(first.clone(), &[renames, counts]).unwrap();
-    assert_eq!((third["version"].as_u64(), third["set"]["queue_all"]["by"].as_str()), (Some(101), Some("anna")));
+    assert_eq!(
+        (third["version"].as_u64(), third["set"]["queue_all"]["by"].as_str()),
+        (Some(101), Some("anna"))
+    );
     let mut second = renames(first.clone()).unwrap();
     second.insert("v".to_owned(), 2.into());
     assert_eq!(migrate(second, &[renames, counts]).unwrap(), third);
@@ -109,7 +112,8 @@ fn after_a_rollback_past_a_newly_added_field_a_closed_room_stays_closed() {
     assert_eq!(after["fields"]["queue_all"]["value"], json!(false));
     assert_eq!(after["events"], stored_by_0_1_0()["events"]);
 
-    let log = global.obey(&deployed, &order(json!({ "clear": ["places_per_address"] })), "anna", NOW).unwrap();
+    let log =
+        global.obey(&deployed, &order(json!({ "clear": ["places_per_address"] })), "anna", NOW).unwrap();
     assert_eq!((log[0].kind.as_str(), &log[0].before), ("clear", &change));
     assert!(!deployed.steered(global.overrides()).queue_all, "it was an operator who has opened it");
     assert_eq!(global.steering().unread(), None);
@@ -156,9 +160,16 @@ fn before(orders: &[Value]) -> Before {
         global.obey(&room, &order(given.clone()), "anna", NOW).unwrap();
     }
     let mut data_center = DataCenter::restore(&room, "AMS", 7, None, NOW);
-    let enter =
-        CheckIn::Enter { id: 1, bucket: minute_of(NOW), from: None, at: NOW, minute: minute_of(NOW), numbered: true };
-    let report = WorkerReport { v: 1, worker: 9, first: 1, check_ins: vec![enter], ..WorkerReport::default() };
+    let enter = CheckIn::Enter {
+        id: 1,
+        bucket: minute_of(NOW),
+        from: None,
+        at: NOW,
+        minute: minute_of(NOW),
+        numbered: true,
+    };
+    let report =
+        WorkerReport { v: 1, worker: 9, first: 1, check_ins: vec![enter], ..WorkerReport::default() };
     data_center.receive(&room, &report, NOW);
     pushed(&mut data_center, &mut global, &room, NOW);
     let report = pushed(&mut data_center, &mut global, &room, NOW + 2_000);
@@ -195,7 +206,8 @@ fn in_force(global: &Global) -> (Overrides, Option<UnreadEffect>) {
 
 #[test]
 fn what_a_data_center_was_told_last_takes_the_place_of_what_cannot_be_read() {
-    let orders = [json!({ "set": { "total_active_users": 50 } }), json!({ "set": { "new_users_per_minute": 7 } })];
+    let orders =
+        [json!({ "set": { "total_active_users": 50 } }), json!({ "set": { "new_users_per_minute": 7 } })];
     let mut before = before(&orders);
     let told = of_version(0, &before.told);
     for unreadable in [vec![], vec![0xff; 9], encode(&"{".to_owned()).unwrap(), stored(&json!({ "v": 2 }))] {
@@ -264,7 +276,10 @@ fn a_field_of_another_type_is_as_data_centers_know_it() {
     // An order about it takes its place.
     let opens = order(json!({ "set": { "queue_all": false } }));
     global.obey(&before.room, &opens, "anna", NOW).unwrap();
-    assert_eq!((global.overrides().setting("queue_all"), global.steering().unread()), (Some(json!(false)), None));
+    assert_eq!(
+        (global.overrides().setting("queue_all"), global.steering().unread()),
+        (Some(json!(false)), None)
+    );
     // Where no data center can tell, it is closed.
     let mut global = restored(&before, &bytes, Finds::Nothing);
     assert!(before.room.steered(global.overrides()).queue_all);

@@ -1,8 +1,6 @@
 //! The room's history: a row per minute, a row with what is needed to go on from there and the colos' parts, and a row
 //! per hour. Silent minutes have none.
 
-use serde::de::DeserializeOwned;
-
 use super::rows::{Kept, Rows, RowsError, Series};
 use super::{Global, operator_answer};
 use crate::admission::minute_of;
@@ -10,7 +8,7 @@ use crate::counts::Recorded;
 use crate::history::{Cells, HOURS_KEPT, MINUTES_KEPT, Minute, PARTS_KEPT, Query, Record, Resolution, hours};
 use crate::machines::{Context, Effect};
 use crate::protocol::messages::OperatorAnswer;
-use crate::protocol::wire;
+use crate::protocol::records::{self, Found};
 
 const HOUR: u32 = 60;
 const HOUR_MS: u64 = 3_600_000;
@@ -21,21 +19,22 @@ const AGAIN_MS: u64 = 15_000;
 type Numbered<T> = Vec<(u32, T)>;
 
 /// The last minute that is recorded.
-pub(super) fn last_minute(rows: &dyn Rows) -> Kept<Option<Minute>> {
-    let Some((_, last)) = rows.bounds(Series::Parts)? else { return Ok(None) };
-    Ok(read(rows, Series::Parts, last, last + 1)?.pop().map(|(_, minute)| minute))
+pub(super) fn last_minute(rows: &dyn Rows) -> Kept<Found<Minute>> {
+    let last = rows.bounds(Series::Parts)?.map_or(0, |(_, last)| last);
+    let last = rows.range(Series::Parts, last, last + 1)?.pop();
+    Ok(Found::new(last.as_ref().map(|(_, detail)| detail.as_slice())))
 }
 
 /// Rows with what is stored in them. What cannot be read is as if it were not there.
-fn read<T: DeserializeOwned>(rows: &dyn Rows, series: Series, from: u32, to: u32) -> Kept<Numbered<T>> {
+fn read<T: records::Record>(rows: &dyn Rows, series: Series, from: u32, to: u32) -> Kept<Numbered<T>> {
     let rows = rows.range(series, from, to)?.into_iter();
-    Ok(rows.filter_map(|(number, detail)| Some((number, wire::decode(&detail).ok()?))).collect())
+    Ok(rows.filter_map(|(number, detail)| Some((number, records::read(&detail).ok()?))).collect())
 }
 
 /// Stores a minute.
 fn add(rows: &mut dyn Rows, made: &Recorded) -> Kept<()> {
-    let record = wire::encode(&made.record).map_err(|_| RowsError)?;
-    let parts = wire::encode(&made.minute).map_err(|_| RowsError)?;
+    let record = records::write(&made.record).map_err(|_| RowsError)?;
+    let parts = records::write(&made.minute).map_err(|_| RowsError)?;
     rows.put(Series::Minutes, made.minute.minute, &record)?;
     rows.put(Series::Parts, made.minute.minute, &parts)
 }
@@ -46,8 +45,13 @@ fn sum_up(rows: &mut dyn Rows, hour: u32, now: u64) -> Kept<()> {
     if first >= hour {
         return Ok(());
     }
-    for (hour, sum) in hours(&read::<Record>(rows, Series::Minutes, first * HOUR, hour * HOUR)?) {
-        rows.put(Series::Hours, hour, &wire::encode(&sum).map_err(|_| RowsError)?)?;
+    let minutes: Numbered<Record> = read(rows, Series::Minutes, first * HOUR, hour * HOUR)?;
+    if minutes.len() < rows.range(Series::Minutes, first * HOUR, hour * HOUR)?.len() {
+        // Newer code has recorded some of them, and will sum them up.
+        return Ok(());
+    }
+    for (hour, sum) in hours(&minutes) {
+        rows.put(Series::Hours, hour, &records::write(&sum).map_err(|_| RowsError)?)?;
     }
     let minute = minute_of(now);
     rows.delete_before(Series::Minutes, minute.saturating_sub(MINUTES_KEPT))?;
@@ -67,6 +71,9 @@ impl Global {
 
     /// Records the minutes of which everything is known.
     pub(super) fn record(&mut self, context: &Context<'_>, effects: &mut Vec<Effect>) -> Kept<()> {
+        if !self.records_history {
+            return Ok(());
+        }
         // What is recorded must be in storage: else it would be counted once more after a restart.
         self.store_reports(effects);
         let now = context.now;

@@ -24,7 +24,8 @@ use crate::config::{Room, Webhooks};
 use crate::counts::{self, GlobalMeta, OriginMemory};
 use crate::notifications::Detector;
 use crate::protocol::messages::{ColoReport, OperatorAnswer, OriginHealth, StateAnswer, UNWATCHED, VERSION};
-use crate::protocol::{Answer, Request, wire};
+use crate::protocol::records::{self, Found};
+use crate::protocol::{Answer, Request};
 use crate::steering::Steering;
 use deliveries::Deliveries;
 use jobs::{Job, Plans};
@@ -37,7 +38,9 @@ const META: &str = "meta";
 /// The storage key of what is known of the origin.
 const ORIGIN: &str = "origin";
 /// The storage key of what operators have changed. It stands there as JSON: values of several kinds.
-const STEERING: &str = "steering";
+pub(super) const STEERING: &str = "steering";
+/// The storage key of what of it could not be read and an operator has cleared.
+const STEERING_SET_ASIDE: &str = "steering_set_aside";
 /// Storage keys of the colos' reports begin so.
 const COLO: &str = "colo/";
 /// Retry interval of a job that has failed, in milliseconds.
@@ -125,6 +128,10 @@ pub struct Global {
     deliveries: Deliveries,
     /// The hours before this one are summed up, and what is too old is deleted.
     summed_up: u32,
+    /// The last minute was not recorded by newer code.
+    records_history: bool,
+    /// Keys that are not written to, because newer code has.
+    kept: Vec<String>,
 }
 
 /// Why a message is not answered.
@@ -146,20 +153,23 @@ impl Global {
     /// When its tables cannot be read.
     pub fn restore(room: &Rc<Room>, stored: &Stored, outside: Outside, now: u64) -> Kept<Self> {
         let Outside { rows, webhooks, reachable, words, sockets, random } = outside;
-        let steering: Option<Steering> =
-            record::<String>(stored, STEERING).and_then(|text| serde_json::from_str(&text).ok());
-        let steering = steering.unwrap_or_default();
+        let steering = stored.get(STEERING).map(|stored| Steering::read(stored)).unwrap_or_default();
         let mut rooms = CurrentRoom::default();
         let whole = rooms.with(room, &steering.overrides());
         let at = whole.at(now).0;
         let reports = stored.range(COLO.to_owned()..).take_while(|(key, _)| key.starts_with(COLO));
-        let reports: Vec<ColoReport> = reports.filter_map(|(_, bytes)| wire::decode(bytes).ok()).collect();
-        let mut counts = counts::Global::restore(at, record::<GlobalMeta>(stored, META), reports, now);
-        counts.recall_history(history::last_minute(rows.as_ref())?);
-        counts.recall(record::<OriginMemory>(stored, ORIGIN).unwrap_or_default());
+        let mut kept = Vec::new();
+        let reports: Vec<ColoReport> = reports.filter_map(|(key, _)| take(stored, key, &mut kept)).collect();
+        let meta: Option<GlobalMeta> = take(stored, META, &mut kept);
+        let mut counts = counts::Global::restore(at, meta, reports, now);
+        let last_minute = history::last_minute(rows.as_ref())?;
+        let records_history = last_minute.may_be_replaced();
+        counts.recall_history(last_minute.record);
+        counts.recall(take::<OriginMemory>(stored, ORIGIN, &mut kept).unwrap_or_default());
         counts.recall_steering(steering);
-        let detector = rows.detector()?.and_then(|bytes| wire::decode(&bytes).ok());
-        let detector: Detector = detector.unwrap_or_default();
+        let found: Found<Detector> = Found::new(rows.detector()?.as_deref());
+        let stores_detector = found.may_be_replaced();
+        let detector = found.record.unwrap_or_default();
         let thresholds = webhooks.thresholds(&room.name);
         let deliveries = Deliveries::restore(&room.name, webhooks, reachable, random, rows.as_ref())?;
         let mut plans = Plans::default();
@@ -185,9 +195,11 @@ impl Global {
             telling: Vec::new(),
             waiting: Vec::new(),
             watching: Watching::of(sockets),
-            lookout: Lookout { detector, thresholds, looked_at: 0, words },
+            lookout: Lookout { detector, stores_detector, thresholds, looked_at: 0, words },
             deliveries,
             summed_up: 0,
+            records_history,
+            kept,
         })
     }
 
@@ -254,11 +266,14 @@ impl Global {
     ) -> Result<Box<StateAnswer>, Refused> {
         let now = context.now;
         let whole = self.rooms.with(context.room, self.counts.overrides());
-        let colo = report.colo.clone();
+        let (colo, version) = (report.colo.clone(), self.counts.overrides().version);
         if !self.counts.receive(whole.at(now).0, report, now) {
             return Err(Refused { status: 507, reason: "there is no room for another colo" });
         }
         self.plans.plan(Job::Store, now + STORE_MS);
+        if self.counts.overrides().version != version {
+            self.plans.plan(Job::Tell, now);
+        }
         self.changed(now, effects);
         Ok(self.state(context, Some(&colo), minute_of(now), 0, effects)?)
     }
@@ -303,15 +318,8 @@ impl Global {
 
     /// Stores what the colos have reported since the last time.
     fn store_reports(&mut self, effects: &mut Vec<Effect>) {
-        self.counts.store_reports(|report| {
-            if let Ok(bytes) = wire::encode(report) {
-                effects.push(Effect::Store {
-                    key: format!("{COLO}{}", report.colo),
-                    bytes,
-                    background: false,
-                });
-            }
-        });
+        let kept = &self.kept;
+        self.counts.store_reports(|report| store(kept, &format!("{COLO}{}", report.colo), report, effects));
         self.store_origin(effects);
         for colo in self.counts.reports_to_delete() {
             effects.push(Effect::Delete { key: format!("{COLO}{colo}") });
@@ -319,19 +327,15 @@ impl Global {
     }
 
     fn store_origin(&mut self, effects: &mut Vec<Effect>) {
-        if let Some(origin) = self.counts.origin_to_store()
-            && let Ok(bytes) = wire::encode(&origin)
-        {
-            effects.push(Effect::Store { key: ORIGIN.to_owned(), bytes, background: false });
+        if let Some(origin) = self.counts.origin_to_store() {
+            store(&self.kept, ORIGIN, &origin, effects);
         }
     }
 
     /// Once a minute: who owns which number must outlive this instance before anyone is told of it.
     fn store_meta(&mut self, effects: &mut Vec<Effect>) {
-        if let Some(meta) = self.counts.meta_to_store()
-            && let Ok(bytes) = wire::encode(&meta)
-        {
-            effects.push(Effect::Store { key: META.to_owned(), bytes, background: false });
+        if let Some(meta) = self.counts.meta_to_store() {
+            store(&self.kept, META, &meta, effects);
             self.counts.meta_stored();
         }
     }
@@ -413,9 +417,22 @@ impl ObjectMachine for Global {
     }
 }
 
-/// What is stored under a key. What cannot be read is as if it were not there.
-fn record<T: serde::de::DeserializeOwned>(stored: &Stored, key: &str) -> Option<T> {
-    wire::decode(stored.get(key)?).ok()
+/// What is stored under a key. What newer code has written there is kept.
+fn take<T: records::Record>(stored: &Stored, key: &str, kept: &mut Vec<String>) -> Option<T> {
+    let found = records::found(stored, key);
+    if !found.may_be_replaced() {
+        kept.push(key.to_owned());
+    }
+    found.record
+}
+
+/// Stores under a key, unless what is there is kept.
+fn store<T: records::Record>(kept: &[String], key: &str, record: &T, effects: &mut Vec<Effect>) {
+    if let Ok(bytes) = records::write(record)
+        && !kept.iter().any(|kept| kept == key)
+    {
+        effects.push(Effect::Store { key: key.to_owned(), bytes, background: false });
+    }
 }
 
 /// What an operator is told.

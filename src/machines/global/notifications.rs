@@ -13,7 +13,7 @@ use crate::admission::{StateKey, minute_of};
 use crate::machines::{Context, Effect};
 use crate::notifications::{Detector, Kind, Notification, Observation};
 use crate::protocol::messages::OperatorAnswer;
-use crate::protocol::wire;
+use crate::protocol::records;
 use crate::time::milliseconds;
 
 /// The shortest time between two looks for notifications, in milliseconds.
@@ -34,6 +34,8 @@ pub type Words = fn(&str, &str) -> String;
 #[derive(Debug)]
 pub(super) struct Lookout {
     pub(super) detector: Detector,
+    /// What is stored of it was not written by newer code.
+    pub(super) stores_detector: bool,
     /// Waits that somebody wants to be told of, in minutes.
     pub(super) thresholds: Vec<u32>,
     /// When it looked last, in milliseconds since the epoch.
@@ -112,7 +114,9 @@ impl Global {
 
     /// Writes down notifications, whom they are to be sent to, and the detector.
     pub(super) fn keep_notifications(&mut self, news: &mut [Notification], now: u64) -> Kept<()> {
-        if let Ok(detector) = wire::encode(&self.lookout.detector) {
+        if let Ok(detector) = records::write(&self.lookout.detector)
+            && self.lookout.stores_detector
+        {
             self.rows.put_detector(&detector)?;
         }
         if news.is_empty() {

@@ -4,12 +4,12 @@ use serde_json::{Map, Value, json};
 
 use super::jobs::Job;
 use super::rows::Kept;
-use super::{Global, STEERING, operator_answer};
+use super::{Global, STEERING, STEERING_SET_ASIDE, operator_answer};
 use crate::admission::minute_of;
 use crate::machines::{Call, Context, Effect};
 use crate::notifications;
 use crate::protocol::messages::{OperatorAnswer, OperatorAsk, StateAnswer, VERSION, colo_object};
-use crate::protocol::{Answer, Request, wire};
+use crate::protocol::{Answer, Request};
 use crate::steering::{AuditEntry, Order};
 
 /// How many entries the log keeps.
@@ -64,10 +64,12 @@ impl Global {
                 return Ok(Some(Answer::GlobalSteer(Box::new(operator_answer(refusal.status, text)))));
             }
         };
-        let text = serde_json::to_string(self.counts.steering()).unwrap_or_default();
-        if let Ok(bytes) = wire::encode(&text) {
-            effects.push(Effect::Store { key: STEERING.to_owned(), bytes, background: false });
+        let set_aside = self.counts.steering_set_aside().map(|bytes| (STEERING_SET_ASIDE, bytes));
+        let stored = self.counts.steering().write().ok().map(|bytes| (STEERING, bytes));
+        for (key, bytes) in set_aside.into_iter().chain(stored) {
+            effects.push(Effect::Store { key: key.to_owned(), bytes, background: false });
         }
+        self.store_meta(effects);
         // Whatever becomes of the log, the order is in force.
         let calls = self.tell_colos(context, effects);
         self.changed(context.now, effects);

@@ -14,6 +14,7 @@ use crate::edge::objects::sql::{Database, number};
 use crate::edge::platform::log_error;
 use crate::notifications;
 use crate::protocol::messages::{OperatorAsk, REFRESH, StateAnswer, VERSION, colo_object};
+use crate::protocol::wire;
 use crate::steering::{AuditEntry, Order, Refusal, Steering};
 
 /// The storage key of what is in force.
@@ -36,7 +37,8 @@ const TABLE: &str = "CREATE TABLE IF NOT EXISTS audit (id INTEGER PRIMARY KEY AU
 /// What was in force before a restart. It stands there as JSON: values of several kinds.
 pub(super) async fn load(storage: &Storage) -> Result<Steering> {
     let text: Option<String> = load_value(storage, STEERING).await?;
-    Ok(text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default())
+    let stored = text.and_then(|text| wire::encode(&text).ok());
+    Ok(stored.map(|stored| Steering::read(&stored)).unwrap_or_default())
 }
 
 impl Global {
