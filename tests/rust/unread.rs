@@ -356,7 +356,7 @@ proptest! {
     #[test]
     fn a_closed_room_never_opens(at in 0_usize..400, byte: u8, cut in 0_usize..400, cuts: bool, knows: bool) {
         let steered = json!({ "set": { "queue_all": true } });
-        let before = before(&[steered.clone()]);
+        let before = before(std::slice::from_ref(&steered));
         let mut steering = Steering::default();
         steering.obey(&before.room, &order(steered), "anna", NOW).unwrap();
         let mut bytes = steering.write().unwrap();
