@@ -1,57 +1,45 @@
 // Builds what the bench compares, into target/bench/.
-import { mkdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { build } from "esbuild";
 
-import { environment, NIGHTLY, ROOT, run, SHIMS, TOOLS } from "../tools/toolchain.mjs";
+import { ROOT } from "../tools/toolchain.mjs";
+import { compileWasm } from "../tools/wasm.mjs";
 
 const TARGET = join(ROOT, "target", "bench");
 const HERE = join(ROOT, "benches");
 
-/** A Worker that worker-build has made, as Miniflare takes it. @param {string} directory */
-function wasmWorker(directory) {
+/** A Worker of Rust, as Miniflare takes it. @param {string} script @param {string} directory where its WebAssembly is */
+function wasmWorker(script, directory) {
   return [
-    { type: "ESModule", path: "index.js", contents: readFileSync(join(directory, "index.js"), "utf8") },
+    { type: "ESModule", path: "index.js", contents: script },
     { type: "CompiledWasm", path: "index_bg.wasm", contents: readFileSync(join(directory, "index_bg.wasm")) },
   ];
 }
 
-/** A Worker in JavaScript, with what it imports, as Miniflare takes it. @param {string} name */
-async function javaScriptWorker(name) {
+/** @param {string} entry a file @returns {Promise<string>} it and what it imports, as one script */
+async function bundle(entry) {
   const { outputFiles } = await build({
-    entryPoints: [join(HERE, "workers", name)],
+    entryPoints: [entry],
     bundle: true,
     format: "esm",
-    external: ["node:*"],
+    external: ["node:*", "*.wasm"],
     write: false,
     logLevel: "error",
   });
-  return [{ type: "ESModule", path: name, contents: outputFiles[0].text }];
+  return outputFiles[0].text;
 }
 
-/** As tools/build.mjs builds the Worker, so that only what is in it makes a difference. */
+/** A Worker in JavaScript, with what it imports, as Miniflare takes it. @param {string} name */
+async function javaScriptWorker(name) {
+  return [{ type: "ESModule", path: name, contents: await bundle(join(HERE, "workers", name)) }];
+}
+
+/** Compiled as the Worker is, so that only what is in it makes a difference. */
 async function rustPassThrough() {
-  const directory = join(TARGET, "rust-pass-through");
-  mkdirSync(directory, { recursive: true });
-  const env = environment();
-  await run(join(TOOLS, "bin", "worker-build"), ["--release", "--panic-unwind", "--out-dir", directory], {
-    cwd: join(HERE, "rust-pass-through"),
-    env: {
-      ...env,
-      CARGO_TARGET_DIR: env.CARGO_TARGET_DIR ?? join(ROOT, "target"),
-      WASM_BINDGEN_BIN: join(TOOLS, "bin", "wasm-bindgen"),
-      ESBUILD_BIN: join(ROOT, "node_modules", "esbuild", "bin", "esbuild"),
-      WASM_OPT_BIN: join(ROOT, "node_modules", "binaryen", "bin", "wasm-opt"),
-      RUSTUP_TOOLCHAIN: NIGHTLY,
-      RUSTFLAGS: `${env.RUSTFLAGS ?? ""} -Zfmt-debug=none -Zlocation-detail=none`.trim(),
-      CARGO_UNSTABLE_BUILD_STD_FEATURES: "optimize_for_size",
-      ANTEROOM_PATH: env.PATH,
-      PATH: `${SHIMS}:${env.PATH}`,
-    },
-    failure: "The Rust pass-through Worker does not build: see above",
-  });
-  return wasmWorker(directory);
+  await compileWasm(join(HERE, "rust-pass-through"), "rust_pass_through", TARGET);
+  return wasmWorker(await bundle(join(HERE, "workers", "rust-pass-through.js")), TARGET);
 }
 
 /**
@@ -62,7 +50,7 @@ export async function buildWorkers(directory) {
   return {
     passThrough: await javaScriptWorker("pass-through.js"),
     rustPassThrough: await rustPassThrough(),
-    anteroom: wasmWorker(directory),
+    anteroom: wasmWorker(readFileSync(join(directory, "index.js"), "utf8"), directory),
     queueIt: await javaScriptWorker("queue-it.js"),
   };
 }

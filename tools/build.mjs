@@ -8,18 +8,8 @@ import { gzipSync } from "node:zlib";
 import { readDashboard } from "./dashboard/assets.mjs";
 import { readPages } from "./pages.mjs";
 import { setup } from "./setup.mjs";
-import {
-  environment,
-  Failure,
-  main,
-  NIGHTLY,
-  ROOT,
-  run,
-  SHIMS,
-  seconds,
-  TOOLS,
-  WORKER_BUILD,
-} from "./toolchain.mjs";
+import { Failure, main, ROOT, run, seconds, TOOLS } from "./toolchain.mjs";
+import { compileWasm, SETTINGS } from "./wasm.mjs";
 
 /**
  * Far below every limit of the platform; it is there so that growth is noticed. In bytes, gzip -9. docs/decisions.md says
@@ -27,9 +17,11 @@ import {
  */
 const LARGEST_GZIP = 640_000;
 
-/** What the Worker is made of. Cargo.lock stands for the dependencies and for wasm-bindgen's command. */
+/** What the Worker is made of. The lock files stand for the dependencies. */
 const SOURCES = [
   "tools/build.mjs",
+  "tools/wasm.mjs",
+  "tools/bindgen",
   "tools/pages.mjs",
   "tools/dashboard/assets.mjs",
   "src",
@@ -43,17 +35,17 @@ const SOURCES = [
   // The chart library's version.
   "package-lock.json",
 ];
-const ARGUMENTS = ["--release", "--panic-unwind"];
 const ENTRY = join(ROOT, "src", "edge", "entry.js");
-const SCRIPT = join(ROOT, "build", "index.js");
+const BUILD = join(ROOT, "build");
+const SCRIPT = join(BUILD, "index.js");
 /** The status page's script, from which the entry takes it as text. */
 const HEALTH_ENTRY = join(ROOT, "static", "health.js");
-const HEALTH_SCRIPT = join(ROOT, "build", "health.txt");
+const HEALTH_SCRIPT = join(BUILD, "health.txt");
 /** All that the waiting page is made of, from which the entry takes it. */
-const PAGES = join(ROOT, "build", "pages.js");
+const PAGES = join(BUILD, "pages.js");
 /** All that the dashboard is made of, likewise. */
-const DASHBOARD = join(ROOT, "build", "dashboard.js");
-const WASM = join(ROOT, "build", "index_bg.wasm");
+const DASHBOARD = join(BUILD, "dashboard.js");
+const WASM = join(BUILD, "index_bg.wasm");
 const PRODUCTS = [SCRIPT, WASM];
 /** What the last build was made of and what it made: two lines of hash. */
 const STAMP = join(TOOLS, "built");
@@ -84,7 +76,7 @@ export async function build() {
   // Taken before the build: what is edited during it will be built next time.
   const sources = hash(
     SOURCES.map((source) => join(ROOT, source)),
-    [NIGHTLY, WORKER_BUILD, ...ARGUMENTS],
+    SETTINGS,
   );
   const isBuilt =
     PRODUCTS.every(existsSync) &&
@@ -103,31 +95,8 @@ export async function build() {
 }
 
 async function compile() {
-  const env = environment();
-  const packages = join(ROOT, "node_modules");
-  await run(join(TOOLS, "bin", "worker-build"), ARGUMENTS, {
-    env: {
-      ...env,
-      // Without these three, worker-build downloads each.
-      WASM_BINDGEN_BIN: join(TOOLS, "bin", "wasm-bindgen"),
-      ESBUILD_BIN: join(packages, "esbuild", "bin", "esbuild"),
-      WASM_OPT_BIN: join(packages, "binaryen", "bin", "wasm-opt"),
-      RUSTUP_TOOLCHAIN: NIGHTLY,
-      // A Worker has no use for Debug texts of std, and its size is what every cold start loads.
-      RUSTFLAGS: `${env.RUSTFLAGS ?? ""} -Zfmt-debug=none -Zlocation-detail=none`.trim(),
-      CARGO_UNSTABLE_BUILD_STD_FEATURES: "optimize_for_size",
-      CARGO_PROFILE_RELEASE_OPT_LEVEL: "z",
-      CARGO_PROFILE_RELEASE_LTO: "true",
-      CARGO_PROFILE_RELEASE_CODEGEN_UNITS: "1",
-      CARGO_PROFILE_RELEASE_STRIP: "true",
-      RUST_LIB_BACKTRACE: "0", // after a compiler's error, worker-build's own stack helps nobody
-      // setup.mjs says what the shims are for.
-      ANTEROOM_PATH: env.PATH,
-      PATH: `${SHIMS}:${env.PATH}`,
-    },
-    failure: "The Worker does not build: see above",
-  });
-  const esbuild = join(packages, "esbuild", "bin", "esbuild");
+  await compileWasm(ROOT, "anteroom", BUILD);
+  const esbuild = join(ROOT, "node_modules", "esbuild", "bin", "esbuild");
   const bundle = ["--bundle", "--minify", "--log-level=warning", "--allow-overwrite"];
   await run(
     esbuild,
@@ -147,7 +116,6 @@ async function compile() {
   writeFileSync(HEALTH_SCRIPT, `//${version}\n${script}`);
   writeFileSync(PAGES, `export default ${JSON.stringify(await readPages())};\n`);
   writeFileSync(DASHBOARD, `export default ${JSON.stringify(await readDashboard())};\n`);
-  // What worker-build has made, with our entry before it, in one file again.
   await run(
     esbuild,
     [

@@ -13,7 +13,6 @@ import { fileURLToPath } from "node:url";
 export const ROOT = resolve(fileURLToPath(import.meta.url), "../..");
 /** Everything that set-up makes for this clone and npm does not manage. */
 export const TOOLS = join(ROOT, ".tools");
-export const SHIMS = join(TOOLS, "shims");
 const NPM_BIN = join(ROOT, "node_modules", ".bin");
 
 /**
@@ -23,9 +22,8 @@ const NPM_BIN = join(ROOT, "node_modules", ".bin");
  */
 export const NIGHTLY = "nightly-2026-05-20";
 /** Tests and lints what runs on the host. Pinned, since a newer clippy denies what this one allows. */
-export const STABLE = "1.95.0";
+export const STABLE = readFileSync(join(ROOT, "rust-toolchain.toml"), "utf8").match(/channel = "(.+)"/)[1];
 export const WASM_TARGET = "wasm32-unknown-unknown";
-export const WORKER_BUILD = "0.8.7";
 /** Python's packages that the tests use, by the names that they have on disk: an HTTP client, a parser of metrics and one of YAML. */
 export const PYTHON_REQUIRED = { requests: "2.34.2", prometheus_client: "0.26.0", pyyaml: "6.0.3" };
 /** Where they are. */
@@ -33,14 +31,6 @@ export const PYTHON_PACKAGES = join(TOOLS, "python");
 
 /** wrangler, Miniflare and undici want this Node; npm brings it (the package `node`). */
 const NODE_AT_LEAST = [22, 19];
-
-/** @returns {string} the version of wasm-bindgen in Cargo.lock: its command must be of that very version. */
-export function wasmBindgenVersion() {
-  const lock = readFileSync(join(ROOT, "Cargo.lock"), "utf8");
-  const found = lock.match(/^name = "wasm-bindgen"\r?\nversion = "([^"]+)"/m);
-  if (!found) throw new Failure("Cargo.lock does not name wasm-bindgen; restore it with git");
-  return found[1];
-}
 
 /** Something the reader can mend: printed as one line, without a stack. */
 export class Failure extends Error {
@@ -125,7 +115,7 @@ function kill(target, signal) {
 
 /**
  * Starts a program that ends when we end. Each leads a process group of its own, so that its descendants
- * (worker-build's cargo, wrangler's workerd) end too, whoever got the Ctrl-C.
+ * (cargo's compilers, wrangler's workerd) end too, whoever got the Ctrl-C.
  * @param {string} command
  * @param {string[]} args
  * @param {import("node:child_process").SpawnOptions} [options]
@@ -248,6 +238,31 @@ export async function underNode22() {
   for (const name of SIGNALS) process.on(name, () => child.kill(name));
   child.on("exit", (code, signal) => process.exit(code ?? 128 + osConstants.signals[signal]));
   await new Promise(() => {});
+}
+
+/** How many calls of {@link during} are under way, and what shows since when. */
+const telling = { works: 0, timer: undefined };
+
+/**
+ * Says what is being done, and on a terminal for how long already.
+ * @template T
+ * @param {string} text what, and how long it usually takes
+ * @param {() => Promise<T>} work
+ * @returns {Promise<T>}
+ */
+export async function during(text, work) {
+  const clear = process.stdout.isTTY ? "\r\x1b[K" : "";
+  console.log(`${clear}${text}`);
+  if (telling.works++ === 0 && clear) {
+    const since = performance.now();
+    telling.timer = setInterval(() => process.stdout.write(`${clear}  ${seconds(since)}`), 1000);
+  }
+  try {
+    return await work();
+  } finally {
+    if (--telling.works === 0) clearInterval(telling.timer);
+    process.stdout.write(clear);
+  }
 }
 
 /** @param {number} since from `performance.now()` */

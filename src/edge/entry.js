@@ -1,20 +1,17 @@
 // The Worker's first lines. Every object of the platform that goes into WebAssembly and every promise that comes out of
 // it costs more than deciding does, so a request is read here, decided there in one call with plain values, and sent
-// to the origin from here. Nothing is decided here. tools/build.mjs puts this before what worker-build makes of Rust, and
-// puts the status page's script, which `health.rs` asks for, into it as text.
+// to the origin from here. Nothing is decided here. tools/build.mjs puts this and what it imports into one file, with the
+// status page's script, which `health.rs` asks for, as text.
 import dashboard from "../../build/dashboard.js";
 import healthScript from "../../build/health.txt";
-import Rust, { Anywhere, Counter, DataCenter, Global, Health } from "../../build/index.js";
 import pages from "../../build/pages.js";
+import { decide, origin, patience, returned, revoked, tend, unreachable } from "../../build/rust/index.js";
 import { createDashboard } from "./dashboard.js";
 import { createWaitingRoom } from "./page/answer.js";
 
-export { Anywhere, Counter, DataCenter, Global, Health };
+export { Anywhere, Counter, DataCenter, Global, Health } from "./objects.js";
 
 globalThis.anteroomHealthScript = healthScript;
-
-// What `src/edge/mod.rs` exports; worker-build puts it there.
-const { decide, origin, patience, returned, revoked, tend, unreachable } = Rust.prototype;
 
 /** Where admitted visitors go; empty: the zone's own origin. The same for all requests of an isolate. */
 let elsewhere;
