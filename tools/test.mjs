@@ -1,8 +1,11 @@
 /**
- * `npm test`: everything, in order, up to the first failure. `npm test -- rust edge` runs those parts only.
+ * `npm test`: everything, in order, up to the first failure. `npm test -- rust edge` runs those parts only, `npm test --
+ * quick` what a minute and a half is enough for. `--repeat 10` runs it so many times, `--busy 2` beside so many loops that
+ * do nothing but take the processor's time.
  */
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 import { build } from "./build.mjs";
 import { findChromium } from "./chromium.mjs";
 import { setup } from "./setup.mjs";
@@ -16,11 +19,14 @@ import {
   run,
   STABLE,
   seconds,
+  start,
   WASM_TARGET,
 } from "./toolchain.mjs";
 
 /** A test, or a file of them, that hangs fails after this long; the longest plays three real minutes. */
 const TEST_TIMEOUT_MS = 20 * 60_000;
+/** What shows within seconds that a build works in workerd. */
+const SMOKE = ["passing.test.mjs", "routes.test.mjs"];
 
 /**
  * @param {string[]} args
@@ -32,11 +38,15 @@ function cargo(args, env = {}) {
 
 /**
  * @param {string} directory below tests/
- * @param {{ atOnce: number, env?: Record<string, string> }} options `atOnce`: how many files run at the same time
+ * @param {{ atOnce: number, only?: string[], first?: string, env?: Record<string, string> }} options `atOnce`: how many
+ *   files run at the same time; `only`: no others than these; `first`: the one that takes longest
  */
-function nodeTests(directory, { atOnce, env = {} }) {
+function nodeTests(directory, { atOnce, only, first, env = {} }) {
   const path = join(ROOT, "tests", directory);
-  const files = existsSync(path) ? readdirSync(path).filter((name) => name.endsWith(".test.mjs")) : [];
+  const all = existsSync(path) ? readdirSync(path).filter((name) => name.endsWith(".test.mjs")) : [];
+  const files = (only ?? all).sort(
+    (one, other) => (other === first) - (one === first) || (one < other ? -1 : 1),
+  );
   if (files.length === 0) throw new Failure(`There is no test in tests/${directory}`);
   const args = [
     "--test",
@@ -44,14 +54,24 @@ function nodeTests(directory, { atOnce, env = {} }) {
     `--test-timeout=${TEST_TIMEOUT_MS}`,
     "--test-reporter=spec",
   ];
-  return run(node22(), [...args, ...files.sort().map((name) => join(path, name))], { env: environment(env) });
+  return run(node22(), [...args, ...files.map((name) => join(path, name))], { env: environment(env) });
 }
 
 /** @type {{ parts: string[], title: string, work: () => Promise<void> }[]} */
 const STEPS = [
-  { parts: ["rust", "lint"], title: "rustfmt", work: () => cargo(["fmt", "--all", "--check"]) },
   {
-    parts: ["rust", "lint"],
+    parts: ["lint", "quick"],
+    title: "biome (JavaScript, CSS, JSON)",
+    work: () => run(join(ROOT, "node_modules", ".bin", "biome"), ["check", "--error-on-warnings"]),
+  },
+  { parts: ["rust", "lint", "quick"], title: "rustfmt", work: () => cargo(["fmt", "--all", "--check"]) },
+  {
+    parts: ["page", "quick"],
+    title: "tests of the waiting page",
+    work: () => nodeTests("page", { atOnce: 2 }),
+  },
+  {
+    parts: ["rust", "lint", "quick"],
     title: "clippy, host",
     work: () => cargo(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
   },
@@ -64,24 +84,20 @@ const STEPS = [
         RUSTUP_TOOLCHAIN: NIGHTLY,
       }),
   },
+  { parts: ["quick"], title: "tests of the core", work: () => cargo(["test", "--test", "core"]) },
   { parts: ["rust"], title: "Rust tests", work: () => cargo(["test", "--workspace"]) },
   {
     parts: ["rust", "lint"],
     title: "rustdoc",
     work: () => cargo(["doc", "--workspace", "--no-deps"], { RUSTDOCFLAGS: "-D warnings" }),
   },
+  { parts: ["edge", "browser", "quick"], title: "build", work: build },
   {
-    parts: ["lint"],
-    title: "biome (JavaScript, CSS, JSON)",
-    work: () => run(join(ROOT, "node_modules", ".bin", "biome"), ["check", "--error-on-warnings"]),
+    parts: ["quick"],
+    title: "a few tests in workerd",
+    work: () => nodeTests("edge", { atOnce: 2, only: SMOKE }),
   },
-  {
-    parts: ["page"],
-    title: "tests of the waiting page",
-    work: () => nodeTests("page", { atOnce: 2 }),
-  },
-  { parts: ["edge", "browser"], title: "build", work: build },
-  // Before the tests: a compiler beside them would slow down what they time.
+  // Before the tests, one of which takes real time: a compiler beside it would take the processors.
   {
     parts: ["edge"],
     title: "build of the simulator",
@@ -90,8 +106,9 @@ const STEPS = [
   {
     parts: ["edge"],
     title: "tests in workerd",
-    // Each file has a runtime of its own and mostly waits for real minutes to pass: they may pass at the same time.
-    work: () => nodeTests("edge", { atOnce: 6 }),
+    // Each file has a runtime of its own. All but one have a clock of their own too, and use what they get of the
+    // processors; that one plays three real minutes, and mostly waits.
+    work: () => nodeTests("edge", { atOnce: 3, first: "crowd.test.mjs" }),
   },
   {
     parts: ["browser"],
@@ -101,18 +118,14 @@ const STEPS = [
   },
 ];
 
-main(import.meta.url, async () => {
-  const known = [...new Set(STEPS.flatMap(({ parts }) => parts))];
-  const wanted = process.argv.slice(2);
-  const unknown = wanted.find((part) => !known.includes(part));
-  if (unknown)
-    throw new Failure(`There is no part ${unknown}: choose from ${known.join(", ")}, or none for all`);
-
+/** @param {string[]} wanted parts; none: all but the quick one, which is a choice from them */
+async function testOnce(wanted) {
   const begin = performance.now();
-  await setup({ tests: true });
-  for (const { title, work } of STEPS.filter(
-    ({ parts }) => wanted.length === 0 || parts.some((part) => wanted.includes(part)),
-  )) {
+  const isWanted = ({ parts }) =>
+    wanted.length === 0
+      ? parts.some((part) => part !== "quick")
+      : parts.some((part) => wanted.includes(part));
+  for (const { title, work } of STEPS.filter(isWanted)) {
     console.log(`\n== ${title}`);
     const since = performance.now();
     try {
@@ -124,4 +137,43 @@ main(import.meta.url, async () => {
     console.log(`== ${title}: passed in ${seconds(since)}`);
   }
   console.log(`\nAll passed in ${seconds(begin)}.`);
+  return seconds(begin);
+}
+
+/** @returns {{ wanted: string[], repeat: number, busy: number }} */
+function readOptions() {
+  const known = [...new Set(STEPS.flatMap(({ parts }) => parts))];
+  let read;
+  try {
+    const options = { repeat: { type: "string", default: "1" }, busy: { type: "string", default: "0" } };
+    read = parseArgs({ options, allowPositionals: true });
+  } catch (error) {
+    throw new Failure(error.message);
+  }
+  const { values, positionals: wanted } = read;
+  const unknown = wanted.find((part) => !known.includes(part));
+  if (unknown)
+    throw new Failure(`There is no part ${unknown}: choose from ${known.join(", ")}, or none for all`);
+  const [repeat, busy] = [values.repeat, values.busy].map(Number);
+  if (!(Number.isInteger(repeat) && repeat >= 1 && Number.isInteger(busy) && busy >= 0))
+    throw new Failure("--repeat takes a whole number from 1, --busy one from 0");
+  return { wanted, repeat, busy };
+}
+
+main(import.meta.url, async () => {
+  const { wanted, repeat, busy } = readOptions();
+  await setup({ tests: true });
+  for (let loop = 0; loop < busy; loop += 1) start(process.execPath, ["--eval", "for (;;);"]);
+  const times = [];
+  const list = () => times.map((time, index) => `\n  run ${index + 1}: ${time}`).join("");
+  for (let number = 1; number <= repeat; number += 1) {
+    try {
+      times.push(await testOnce(wanted));
+    } catch (error) {
+      if (error instanceof Failure && repeat > 1)
+        error.message = `Run ${number} of ${repeat}: ${error.message}${list()}`;
+      throw error;
+    }
+  }
+  if (repeat > 1) console.log(`\n${repeat} runs, all green:${list()}`);
 });

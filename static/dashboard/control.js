@@ -45,7 +45,9 @@ export class Control {
   /** Loads what is in force, and tells what has changed since. */
   async load() {
     try {
-      this.steering = await get("steering", { room: this.name });
+      const loaded = await get("steering", { room: this.name });
+      // What was asked before the last change may be answered after it.
+      if (!(loaded.version < this.steering?.version)) this.steering = loaded;
       this.problem = "";
     } catch ({ message }) {
       this.problem = message;

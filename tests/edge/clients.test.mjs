@@ -7,6 +7,7 @@ import { promisify } from "node:util";
 import axios from "axios";
 
 import { environment, PYTHON_PACKAGES } from "../../tools/toolchain.mjs";
+import * as clock from "./clock.mjs";
 import { letIn, room, startWorld } from "./world.mjs";
 
 const run = promisify(execFile);
@@ -115,10 +116,10 @@ print(json.dumps([{"status": a.status_code, "type": a.headers["content-type"], "
     async function get(address) {
       for (;;) {
         const headers = { accept: "application/json", "anteroom-ticket": ticket };
-        const answer = await fetch(address, { headers });
+        const answer = await clock.during(fetch(address, { headers }));
         ticket = answer.headers.get("anteroom-ticket") ?? ticket;
         if (answer.headers.get("anteroom") !== "waiting") return answer;
-        await new Promise((over) => setTimeout(over, 1000 * answer.headers.get("retry-after")));
+        await clock.sleep(1000 * answer.headers.get("retry-after"));
       }
     }
     // Somebody is in for a minute.

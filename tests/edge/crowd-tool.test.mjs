@@ -598,7 +598,7 @@ describe("the program against a server", { concurrency: true }, () => {
       assert.match(table, /interrupted/);
       assert.match(table, /still waiting +│ +4 │/);
 
-      const { code, stdout } = await crowd(...args, "--duration", "2", ...FOR_PROGRAMS);
+      const { code, stdout } = await crowd(...args, "--duration", "5", ...FOR_PROGRAMS);
       assert.equal(code, 0);
       assert.equal(JSON.parse(stdout).stoppedBy, "duration");
       assert.equal(JSON.parse(stdout).visitors.stillWaiting, 5);

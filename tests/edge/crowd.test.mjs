@@ -4,9 +4,11 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 
+import { goReal } from "./clock.mjs";
 import { COUNTED_LONGER, Crowd } from "./crowd.mjs";
 import { eventually, MINUTE, room, sleep, startWorld } from "./world.mjs";
 
+goReal();
 const SESSION = MINUTE;
 const REFRESH_SECONDS = 10;
 const TIMES = { lasts: 3 * MINUTE, arrivals: 2 * MINUTE, refreshSeconds: REFRESH_SECONDS };

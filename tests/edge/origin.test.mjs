@@ -328,11 +328,14 @@ describe("an origin in trouble", { concurrency: true }, () => {
       };
       ill();
       const begin = Date.now();
-      const flapping = setInterval(
-        () => (Math.floor((Date.now() - begin) / every) % 2 ? well() : ill()),
-        500,
-      );
-      if (!every) clearInterval(flapping);
+      const flaps = async () => {
+        for (let times = 1; every && times * every < lasts; times += 1) {
+          await sleep(every);
+          if (times % 2) well();
+          else ill();
+        }
+      };
+      const flapping = flaps();
       // Meanwhile forty people come; whoever waits refreshes as the page says.
       const waiting = [];
       let lost = 0;
@@ -356,7 +359,7 @@ describe("an origin in trouble", { concurrency: true }, () => {
       };
       const coming = Array.from({ length: 40 }, (_, index) => comes(index));
       await sleep(begin + lasts - Date.now());
-      clearInterval(flapping);
+      await flapping;
       well();
       world.origin.most(path);
       const back = Date.now();

@@ -3,6 +3,7 @@
 // in the middle of our code. All else is the real thing.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
@@ -25,11 +26,14 @@ export default {
 let miniflare;
 let origin;
 let url;
+/** Ends the answer that is under way while another request panics. */
+let finish;
 
 before(async () => {
-  // Slow, so that other requests are under way while one panics.
   origin = createServer((request, response) => {
-    setTimeout(() => response.end(`the origin's ${request.url}`), request.url === "/slow" ? 1_500 : 0);
+    const answer = () => response.end(`the origin's ${request.url}`);
+    if (request.url === "/slow") finish = answer;
+    else answer();
   });
   await new Promise((listening) => origin.listen(0, "127.0.0.1", listening));
   const objects = {
@@ -77,9 +81,11 @@ test("a panic in one request leaves the others and the next ones unharmed", asyn
   const first = await fetch(new URL("/", url));
   assert.equal(await first.text(), "the origin's /");
   const slow = fetch(new URL("/slow", url));
+  while (!finish) await once(origin, "request");
   const panicked = await fetch(new URL("/broken", url), { headers: { break: "yes" } });
   assert.equal(panicked.status, 500);
   assert.doesNotMatch(await panicked.text(), /the origin's/, "a panic opens no way in");
+  finish();
   const answer = await slow;
   assert.equal(answer.status, 200);
   assert.equal(await answer.text(), "the origin's /slow");

@@ -6,7 +6,6 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:
 import { readFileSync } from "node:fs";
 import { Agent, createServer, request as httpRequest } from "node:http";
 import { dirname, join, resolve } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 
@@ -14,8 +13,9 @@ import { Log, LogLevel, Miniflare } from "miniflare";
 
 import { parseRefresh } from "../../tools/crowd/visitor.mjs";
 import { newJar } from "../../tools/crowd/world.mjs";
+import * as clock from "./clock.mjs";
 
-export { sleep };
+export const { sleep } = clock;
 
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "..", "..");
 /** Another build than the usual one, for trials. */
@@ -44,10 +44,30 @@ export function room(path, more = {}) {
   return { path, total_active_users: 1000, new_users_per_minute: 1000, session_duration: 1, ...more };
 }
 
+/** How an entry rings the alarm of an object that it owns. */
+const RING = `
+const BINDINGS = Object.fromEntries(Object.entries(${JSON.stringify(CLASSES)}).map(([name, kind]) => [kind, name]));
+const ring = (env) => (object) => {
+  const [kind, name] = object.split(" ", 2);
+  return env[BINDINGS[kind]].getByName(name).fetch("https://object/ring-by-the-clock");
+};
+`;
+
+// The entry of the visitors' scripts: the Worker as it is, by the tests' clock.
+const VISITORS_ENTRY = `
+import { control, counted } from "./clock.js";
+import built from "./index.js";
+
+export default {
+  fetch: (request, env, context) => control(request) ?? counted(() => built.fetch(request, env, context)),
+};
+`;
+
 // The entry of the script that owns the objects. The objects in it are the real ones, whole: this only stands before
 // each of them, counts the calls, and makes the faults that a platform makes: a call that throws, hangs, arrives
 // late or whose answer is lost, and an object that is restarted between two calls.
 const OBJECTS_ENTRY = `
+import { alarmByTheClock, control, counted, sleep } from "./clock.js";
 import * as built from "./index.js";
 
 const faults = new Map();
@@ -70,7 +90,7 @@ async function suffer(kind, name, work) {
   const { mode, ms } = fault(kind, name) ?? {};
   if (mode === "throw") throw new Error("the test makes this call fail");
   if (mode === "hang") return hang(kind, name);
-  if (mode === "late") await scheduler.wait(ms);
+  if (mode === "late") await sleep(ms);
   const done = await work();
   return mode === "lost" ? hang(kind, name) : done;
 }
@@ -80,6 +100,7 @@ function around(kind) {
   return class {
     constructor(ctx, env) {
       this.ctx = ctx;
+      this.clock = alarmByTheClock(ctx.storage, kind + " " + ctx.id.name);
       this.real = new Real(ctx, env);
     }
     get name() {
@@ -87,6 +108,10 @@ function around(kind) {
     }
     async fetch(request) {
       const route = new URL(request.url).pathname;
+      if (route === "/ring-by-the-clock") {
+        await this.clock.ring();
+        return new Response();
+      }
       if (route === "/restart-by-the-test") this.ctx.abort("restarted by the test");
       if (route === "/alarm-by-the-test") {
         await this.real.alarm();
@@ -97,19 +122,19 @@ function around(kind) {
         return Response.json([...this.ctx.storage.sql.exec(query)]);
       }
       calls.push({ kind, name: this.name, route, at: Date.now() });
-      return suffer(kind, this.name, () => this.real.fetch(request));
+      return counted(() => suffer(kind, this.name, () => this.real.fetch(request)));
     }
     alarm(info) {
-      return suffer(kind, this.name, () => this.real.alarm(info));
+      return this.clock.rings(() => suffer(kind, this.name, () => this.real.alarm(info)));
     }
     webSocketMessage(...told) {
-      return this.real.webSocketMessage(...told);
+      return counted(() => this.real.webSocketMessage(...told));
     }
     webSocketClose(...told) {
-      return this.real.webSocketClose(...told);
+      return counted(() => this.real.webSocketClose(...told));
     }
     webSocketError(...told) {
-      return this.real.webSocketError(...told);
+      return counted(() => this.real.webSocketError(...told));
     }
   };
 }
@@ -120,11 +145,13 @@ export const DataCenter = around("DataCenter");
 export const Global = around("Global");
 export const Health = around("Health");
 
-const BINDINGS = Object.fromEntries(Object.entries(${JSON.stringify(CLASSES)}).map(([name, kind]) => [kind, name]));
+${RING}
 
 export default {
   scheduled: built.default.scheduled,
-  async fetch(request, env) {
+  async fetch(request, env, context) {
+    const answer = control(request, context, ring(env));
+    if (answer) return answer;
     const message = await request.json();
     const { act, kind, name = "", mode, ms } = message;
     if (act === "fault") mode ? faults.set(kind + " " + name, { mode, ms }) : faults.delete(kind + " " + name);
@@ -148,6 +175,7 @@ export default {
 // answers, each reading of the clock, its random numbers, what it loads, what other objects answered it. An object takes one event at
 // a time here, so that it is certain which reading belongs to which event.
 const RECORDING_ENTRY = `
+import { alarmByTheClock, control, counted } from "./clock.js";
 import * as built from "./index.js";
 
 const log = [];
@@ -213,6 +241,7 @@ function recorded(kind) {
         typeof value?.getByName === "function" ? [name, new DurableObjectNamespace(value)] : [name, value],
       );
       log.push({ start: kind, name: ctx.id.name });
+      this.clock = alarmByTheClock(ctx.storage, kind + " " + ctx.id.name);
       const state = {
         id: ctx.id,
         storage: watched(ctx.storage),
@@ -231,21 +260,25 @@ function recorded(kind) {
     }
     async fetch(request) {
       const { url, method } = request;
+      if (url.endsWith("/ring-by-the-clock")) {
+        await this.clock.ring();
+        return new Response();
+      }
       const body = await request.arrayBuffer();
-      return this.inTurn(async () => {
+      return counted(() => this.inTurn(async () => {
         log.push({ asked: new URL(url).pathname, body: base64(body) });
         const answer = await this.real.fetch(new Request(url, { method, body }));
         const said = await answer.arrayBuffer();
         log.push({ answered: answer.status, body: base64(said) });
         return new Response(said, { status: answer.status });
-      });
+      }));
     }
     alarm(info) {
-      return this.inTurn(async () => {
+      return this.clock.rings(() => this.inTurn(async () => {
         log.push({ alarm: true });
         await this.real.alarm(info);
         log.push({ slept: true });
-      });
+      }));
     }
   };
 }
@@ -256,8 +289,10 @@ export const DataCenter = recorded("DataCenter");
 export const Global = recorded("Global");
 export const Health = recorded("Health");
 
+${RING}
+
 export default {
-  fetch: () => Response.json(log),
+  fetch: (request, env, context) => control(request, context, ring(env)) ?? Response.json(log),
 };
 `;
 
@@ -302,7 +337,7 @@ export async function startWorld({ rooms, vars = {}, colos = { AMS: 2, SIN: 2, G
   const owners = recorded ? recording.names : [["objects", undefined]];
   const visitors = workers.map((name) => [name, name.split("-")[0].toUpperCase()]);
   const owner = (binding, colo) => (recorded ? recording.home(binding, colo) : "objects");
-  const options = (rooms, vars) => ({
+  const options = (rooms, vars, alarms = []) => ({
     log: new Log(LogLevel.NONE),
     cf: false,
     handleRuntimeStdio: (out, error) => {
@@ -312,7 +347,7 @@ export async function startWorld({ rooms, vars = {}, colos = { AMS: 2, SIN: 2, G
       name,
       compatibilityDate: COMPATIBILITY_DATE,
       compatibilityFlags: ["enable_request_signal"],
-      modules: modules(owners.some(([owner]) => owner === name) ? entry : undefined),
+      modules: modules(owners.some(([owner]) => owner === name) ? entry : VISITORS_ENTRY, alarms),
       durableObjects: Object.fromEntries(
         Object.entries(CLASSES).map(([binding, className]) => {
           const scriptName = owner(binding, colo);
@@ -325,20 +360,20 @@ export async function startWorld({ rooms, vars = {}, colos = { AMS: 2, SIN: 2, G
   });
   const entry = recorded ? RECORDING_ENTRY : OBJECTS_ENTRY;
   const miniflare = new Miniflare(options(rooms, vars));
-  await miniflare.ready;
   const world = new World({ miniflare, origin, log, options });
-  await world.findWorkers([...owners.map(([name]) => name), ...workers]);
+  await clock.unhurried(world.findWorkers([...owners.map(([name]) => name), ...workers]));
   return world;
 }
 
 const workerName = (colo, number) => `${colo.toLowerCase()}-${number}`;
 
-function modules(entry) {
-  const built = [
+function modules(entry, alarms) {
+  return [
+    { type: "ESModule", path: "entry.js", contents: entry },
+    { type: "ESModule", path: "clock.js", contents: clock.isolateClock(alarms) },
     { type: "ESModule", path: "index.js", contents: readFileSync(join(BUILD, "index.js"), "utf8") },
     { type: "CompiledWasm", path: "index_bg.wasm", contents: readFileSync(join(BUILD, "index_bg.wasm")) },
   ];
-  return entry ? [{ type: "ESModule", path: "entry.js", contents: entry }, ...built] : built;
 }
 
 /**
@@ -362,6 +397,8 @@ class World {
   #agent = new Agent({ keepAlive: true });
   /** @type {Map<string, URL>} */
   #urls = new Map();
+  /** @type {Map<string, clock.Isolate>} */
+  #isolates = new Map();
 
   constructor({ miniflare, origin, log, options }) {
     this.#miniflare = miniflare;
@@ -372,29 +409,46 @@ class World {
   }
 
   async findWorkers(names) {
+    await this.#miniflare.ready;
     for (const name of names) {
-      this.#urls.set(name, await this.#miniflare.unsafeGetDirectURL(name));
+      const url = await this.#miniflare.unsafeGetDirectURL(name);
+      this.#urls.set(name, url);
+      this.#isolates.set(name, new clock.Isolate(url.origin));
     }
+  }
+
+  /** The clock asks no isolate any more. @returns {Promise<[string, number][]>} For when alarms are set. */
+  async #unwatched() {
+    const isolates = [...this.#isolates.values()];
+    this.#isolates.clear();
+    const alarms = await Promise.all(isolates.map((isolate) => isolate.look()));
+    await Promise.all(isolates.map((isolate) => isolate.end()));
+    return alarms.flat();
   }
 
   /** The address of a worker, for clients of their own. Without `request.cf`: its colo is not known. */
   address(colo = "AMS", worker = 0) {
+    this.#isolates.get(workerName(colo, worker)).stay();
     return new URL(this.#urls.get(workerName(colo, worker))).origin;
   }
 
   /** Puts other rooms and vars in place, as a deploy does: all isolates and objects restart, storage stays. */
-  async deploy({ rooms, vars = {} }) {
-    await this.#miniflare.setOptions(this.#options(rooms, vars));
-    this.#agent.destroy();
-    this.#agent = new Agent({ keepAlive: true });
-    await this.findWorkers([...this.#urls.keys()]);
+  deploy({ rooms, vars = {} }) {
+    const deployed = async () => {
+      const alarms = await this.#unwatched();
+      await this.#miniflare.setOptions(this.#options(rooms, vars, alarms));
+      this.#agent.destroy();
+      this.#agent = new Agent({ keepAlive: true });
+      await this.findWorkers([...this.#urls.keys()]);
+    };
+    return clock.unhurried(deployed());
   }
 
   /**
    * The ways to a worker: straight to its socket, so that nothing stands between the visitor and the Worker. `colo`
    * is what `request.cf` says; `cf` replaces it as a whole, `null` leaves it out.
    */
-  #request({
+  async #request({
     colo = "AMS",
     worker = 0,
     cf = { colo },
@@ -405,7 +459,9 @@ class World {
     headers = {},
     agent = this.#agent,
   }) {
-    const { hostname, port } = this.#urls.get(workerName(at, worker));
+    const name = workerName(at, worker);
+    await this.#isolates.get(name).wake();
+    const { hostname, port } = this.#urls.get(name);
     return httpRequest({
       agent,
       host: hostname,
@@ -426,10 +482,10 @@ class World {
    * Sends a request and opens its answer; the body comes as a stream.
    * @returns {Promise<Answer & { stream: import("node:http").IncomingMessage }>}
    */
-  open(options, attempts = 3) {
-    return new Promise((resolve, reject) => {
+  async open(options, attempts = 3) {
+    const request = await this.#request(options);
+    const opened = new Promise((resolve, reject) => {
       const sent = Date.now();
-      const request = this.#request(options);
       request.on("error", (error) => {
         // A kept connection may be closed just when it is used again; as browsers do, the request takes another one.
         if (error.code === "ECONNRESET" && attempts > 1)
@@ -439,41 +495,42 @@ class World {
       request.on("response", (stream) => resolve({ ...answerOf(stream, sent), stream }));
       request.end(options.body);
     });
+    return clock.during(opened);
   }
 
   /** Sends a request, and closes the connection after so many milliseconds. */
-  leave(ms, options) {
-    return new Promise((resolve) => {
-      const request = this.#request({ ...options, agent: false });
+  async leave(ms, options) {
+    const request = await this.#request({ ...options, agent: false });
+    const left = new Promise((resolve) => {
       request.on("error", () => {});
       request.on("close", resolve);
       request.end();
       // Reset, as the platform's front does: half-closed connections may still wait for their answer.
-      setTimeout(() => request.socket?.resetAndDestroy(), ms);
+      sleep(ms).then(() => request.socket?.resetAndDestroy());
     });
+    return clock.during(left);
   }
 
   /** Sends a request and reads its answer. @returns {Promise<Answer>} */
   async send(options) {
     const { stream, ...answer } = await this.open(options);
-    const chunks = [];
-    for await (const chunk of stream) chunks.push(chunk);
+    const chunks = await clock.during(Array.fromAsync(stream));
     const bytes = Buffer.concat(chunks);
     return { ...answer, bytes, body: bytes.toString() };
   }
 
   /** Asks for a WebSocket and gives back the answer and, when the origin took it, the socket. */
-  upgrade(options) {
-    return new Promise((resolve, reject) => {
+  async upgrade(options) {
+    const headers = {
+      connection: "Upgrade",
+      upgrade: "websocket",
+      "sec-websocket-version": "13",
+      "sec-websocket-key": randomBytes(16).toString("base64"),
+      ...options.headers,
+    };
+    const request = await this.#request({ ...options, headers });
+    const upgraded = new Promise((resolve, reject) => {
       const sent = Date.now();
-      const headers = {
-        connection: "Upgrade",
-        upgrade: "websocket",
-        "sec-websocket-version": "13",
-        "sec-websocket-key": randomBytes(16).toString("base64"),
-        ...options.headers,
-      };
-      const request = this.#request({ ...options, headers });
       request.on("error", reject);
       request.on("response", (stream) => {
         stream.resume();
@@ -484,6 +541,7 @@ class World {
       });
       request.end();
     });
+    return clock.during(upgraded);
   }
 
   /** A visitor with a browser's cookie jar. */
@@ -505,12 +563,12 @@ class World {
   }
 
   async #control(message) {
-    const { hostname, port } = this.#urls.get("objects");
-    const answer = await fetch(`http://${hostname}:${port}/`, {
+    const asked = fetch(this.#urls.get("objects"), {
       method: "POST",
       headers: { connection: "close" },
       body: JSON.stringify(message),
     });
+    const answer = await clock.during(asked);
     return answer.json();
   }
 
@@ -566,6 +624,7 @@ class World {
   }
 
   async close() {
+    await this.#unwatched();
     this.#agent.destroy();
     await this.#miniflare.dispose();
     await this.origin.close();
@@ -668,18 +727,22 @@ export async function letIn(world, count, options) {
   for (const visitor of visitors) {
     const answer = await visitor.get();
     if (!answer.fromOrigin)
-      throw new Error(`a visitor who should be let in got ${answer.status} ${answer.body}`);
+      throw new Error(`a visitor who should be let in got ${answer.status} ${answer.body.slice(0, 200)}`);
   }
   return visitors;
 }
 
-/** Waits until `check` gives something true, and gives it back. */
-export async function eventually(what, check, { within = 15_000, every = 200 } = {}) {
-  const end = Date.now() + within;
+/**
+ * Waits until `check` gives something true, and gives it back. `within` is no promise, but when to give up: so long must
+ * have passed by the clock, and really, as what other programs do takes real time.
+ */
+export async function eventually(what, check, { within = 60_000, every = 200 } = {}) {
+  const [end, realEnd] = [Date.now(), performance.now()].map((time) => time + within);
   for (;;) {
     const result = await check();
     if (result) return result;
-    if (Date.now() > end) throw new Error(`not within ${within / 1000} s: ${what}`);
+    if (Date.now() > end && performance.now() > realEnd)
+      throw new Error(`not within ${within / 1000} s: ${what}`);
     await sleep(every);
   }
 }
@@ -782,7 +845,7 @@ async function startOrigin() {
       response.end(`${method} ${url}`);
     };
     if (hang) return held.add({ part, finish: answer });
-    if (delay) return setTimeout(answer, delay);
+    if (delay) return sleep(delay).then(answer);
     if (status) return answer();
     const send = (status, text, more = {}) => {
       response.writeHead(status, text, more);
@@ -877,13 +940,15 @@ async function startOrigin() {
   };
 }
 
-/** As much of RFC 6455 as short text messages need. */
+/** As much of RFC 6455 as text messages need. */
 class Socket {
   /** @type {string[]} */
   #texts = [];
   /** @type {((text: string) => void)[]} */
   #readers = [];
   #received = Buffer.alloc(0);
+  /** The code and the words with which the other end has closed it. @type {[number, string] | undefined} */
+  closed;
   onText = (text) => {
     const reader = this.#readers.shift();
     if (reader) reader(text);
@@ -903,14 +968,21 @@ class Socket {
       if (this.#received.length < 2) return;
       const kind = this.#received[0] & 0x0f;
       const masked = this.#received[1] >= 0x80;
-      const length = this.#received[1] & 0x7f;
-      const start = masked ? 6 : 2;
+      const short = this.#received[1] & 0x7f;
+      const after = { 126: 4, 127: 10 }[short] ?? 2;
+      if (this.#received.length < after) return;
+      const length =
+        { 4: () => this.#received.readUInt16BE(2), 10: () => this.#received.readUInt32BE(6) }[after]?.() ??
+        short;
+      const start = after + (masked ? 4 : 0);
       if (this.#received.length < start + length) return;
       const payload = Buffer.from(this.#received.subarray(start, start + length));
-      if (masked) mask(payload, this.#received.subarray(2, 6));
+      if (masked) mask(payload, this.#received.subarray(after, start));
       this.#received = this.#received.subarray(start + length);
       if (kind === 1) this.onText(payload.toString());
-      else if (kind === 8) this.stream.end();
+      if (kind !== 8) continue;
+      this.closed = [payload.readUInt16BE(0), payload.subarray(2).toString()];
+      this.stream.end();
     }
   }
 

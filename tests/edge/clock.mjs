@@ -1,0 +1,324 @@
+// The time of the tests. It belongs to them: it all but stands still while anything happens, and when nothing does, it
+// goes at once to the next moment for which anything is due, here or in the runtime. So nobody waits for it, and no
+// machine is too slow for a deadline.
+import { subscribe } from "node:diagnostics_channel";
+import { setImmediate } from "node:timers/promises";
+import { Client } from "undici";
+
+const realNow = Date.now;
+const realSetTimeout = setTimeout;
+/** The shortest wait: who looks again after a few milliseconds may as well look after these. */
+const SHORTEST_MS = 100;
+/** How fast time goes while something happens: a deadline of half a second is five seconds long. */
+const SLOW = 0.1;
+/** Nothing happens when nothing has happened between so many looks, one after the other. */
+const QUIET_LOOKS = 2;
+/** What is due and does not happen for so long will not, in real milliseconds. Nobody waits for it on purpose. */
+const STUCK_MS = 60_000;
+
+let rate = SLOW;
+let base = realNow();
+let since = base;
+
+/** Milliseconds since the epoch. */
+export function now() {
+  return Math.floor(base + (realNow() - since) * rate);
+}
+
+// Everything in this process goes by it: tickets that tests seal, cookies that expire.
+const dateBy = (now) =>
+  new Proxy(Date, {
+    construct: (Real, args, by) => Reflect.construct(Real, args.length === 0 ? [now()] : args, by),
+    get: (Real, name) => (name === "now" ? now : Real[name]),
+  });
+globalThis.Date = dateBy(now);
+
+/**
+ * Lets time pass as it really does, for what a clock of ours cannot drive: browsers, other programs, and the one run of
+ * real minutes. {@link pass} still puts it forward.
+ */
+export function goReal() {
+  [base, since, rate] = [now(), realNow(), 1];
+}
+
+/**
+ * One isolate of the runtime: how it stands, which is asked as its clock is set. One that has nothing to do is left alone
+ * until a request {@link wake}s it.
+ */
+export class Isolate {
+  activity = 0;
+  /** For when it has something to do: a timer, an object's alarm. */
+  due = Infinity;
+  #quiet = 0;
+  #isBusy = true;
+  #stays = false;
+  #client;
+
+  /** @param {string} url */
+  constructor(url) {
+    this.#client = new Client(url);
+    isolates.add(this);
+  }
+
+  get isAwake() {
+    return this.#isBusy || this.#quiet < QUIET_LOOKS;
+  }
+
+  /** Something will happen there: its clock is set, and from now on it is asked. */
+  async wake() {
+    this.#quiet = 0;
+    if (!this.#isBusy) await this.look();
+  }
+
+  /** Whoever asks it does not ask us: it is never left alone. */
+  stay() {
+    this.#stays = true;
+  }
+
+  /** @returns {Promise<[string, number][]>} For when alarms of objects are set. */
+  async look() {
+    const headers = { "clock-by-the-test": JSON.stringify({ base, since, rate }) };
+    const { body } = await this.#client.request({ path: "/", method: "GET", headers });
+    const { activity, isBusy, due, alarms } = await body.json();
+    this.#isBusy = isBusy || this.#stays;
+    this.#quiet = activity === this.activity ? this.#quiet + 1 : 0;
+    Object.assign(this, { activity, due: due ?? Infinity });
+    return alarms;
+  }
+
+  /** It is no more. */
+  async end() {
+    isolates.delete(this);
+    await this.#client.destroy();
+  }
+}
+
+/** @type {Set<Isolate>} */
+const isolates = new Set();
+
+/** @type {Set<{ due: number, wake: () => void, fail: (error: Error) => void }>} */
+const sleepers = new Set();
+/** What the tests have asked for and not heard of yet. */
+let underway = 0;
+/** What must not be hurried. */
+let holds = 0;
+/** Grows with everything that happens in this process. */
+let activity = 0;
+let isDriving = false;
+
+for (const end of [
+  "client.request.start",
+  "client.response.finish",
+  "server.request.start",
+  "server.response.finish",
+])
+  subscribe(`http.${end}`, () => (activity += 1));
+for (const end of ["client", "server"]) subscribe(`net.${end}.socket`, () => (activity += 1));
+
+/** Something has happened of which the clock does not know otherwise. */
+export function happened() {
+  activity += 1;
+}
+
+/** Waits for what needs the clock to go on. @template T @param {Promise<T>} promise @returns {Promise<T>} */
+export async function during(promise) {
+  underway += 1;
+  activity += 1;
+  drive();
+  try {
+    return await promise;
+  } finally {
+    underway -= 1;
+    activity += 1;
+  }
+}
+
+/** Time goes on no faster than it does by itself until this is done: no clock of ours drives it. @template T @param {Promise<T>} promise @returns {Promise<T>} */
+export async function unhurried(promise) {
+  holds += 1;
+  try {
+    return await promise;
+  } finally {
+    holds -= 1;
+    activity += 1;
+  }
+}
+
+/** Lets milliseconds pass: as they do, if time is real. */
+export const sleep = (ms) => (rate === 1 ? new Promise((over) => realSetTimeout(over, ms)) : pass(ms));
+
+/** Puts time forward, but past nothing that is due: alarms ring and timers end on the way. */
+export function pass(ms) {
+  const passed = new Promise((wake, fail) => sleepers.add({ due: now() + ms, wake, fail }));
+  drive();
+  return passed;
+}
+
+const isAwaited = () => sleepers.size > 0 || (underway > 0 && rate !== 1);
+
+async function drive() {
+  if (isDriving) return;
+  isDriving = true;
+  try {
+    while (isAwaited()) {
+      const due = await settle();
+      const next = Math.min(due, ...[...sleepers].map((sleeper) => sleeper.due));
+      if (next === Infinity) await setImmediate();
+      else if (next > now()) [base, since] = [next, realNow()];
+      for (const sleeper of [...sleepers].sort((one, other) => one.due - other.due)) {
+        if (sleeper.due > now()) break;
+        sleepers.delete(sleeper);
+        sleeper.wake();
+        activity += 1;
+      }
+      await setImmediate();
+    }
+  } catch (error) {
+    for (const sleeper of sleepers) sleeper.fail(error);
+    sleepers.clear();
+  } finally {
+    isDriving = false;
+  }
+}
+
+/** Waits until nothing happens any more, and gives back for when something is due. */
+async function settle() {
+  let quiet = 0;
+  let last = -1;
+  let stuckSince = realNow();
+  for (;;) {
+    const awake = [...isolates].filter((isolate) => isolate.isAwake);
+    // A world that is being closed or deployed does not answer.
+    await Promise.all(awake.map((isolate) => isolate.look().catch(() => {})));
+    const all = [...isolates].reduce((sum, isolate) => sum + isolate.activity, activity);
+    const due = Math.min(...[...isolates].map((isolate) => isolate.due));
+    if (all !== last) stuckSince = realNow();
+    const isOver = due > now();
+    if (!isOver && realNow() > stuckSince + STUCK_MS) throw new Error(`due at ${due}, and nothing happens`);
+    quiet = all === last && isOver && holds === 0 ? quiet + 1 : 0;
+    last = all;
+    if (quiet >= QUIET_LOOKS || !isAwaited()) return due;
+    if (!isOver || holds > 0) await new Promise((over) => realSetTimeout(over, 2));
+  }
+}
+
+/**
+ * The module by which an isolate goes by the clock. `alarms`: for when those of its objects were set before it was made,
+ * by kind and name.
+ * @param {[string, number][]} alarms
+ */
+export const isolateClock = (alarms = []) => `
+let { base, since, rate } = ${JSON.stringify({ base, since, rate })};
+const realNow = Date.now;
+const realSetTimeout = setTimeout;
+const realClearTimeout = clearTimeout;
+/** A timer looks at the clock so often, in real milliseconds; one that has not for so long has ended with its request. */
+const SLICE_MS = 8;
+const GONE_MS = 1_000;
+/** The platform tries an alarm again so long after it has failed. */
+const AGAIN_MS = 2_000;
+const now = () => Math.floor(base + (realNow() - since) * rate);
+const toReal = (time) => since + (time - base) / rate;
+const timers = new Map();
+const alarms = new Map(${JSON.stringify(alarms)});
+/** When those that are late were last rung, in real time. */
+const rung = new Map();
+let activity = 0;
+let underway = 0;
+let last = 0;
+
+globalThis.Date = (${dateBy})(now);
+globalThis.setTimeout = (work, ms = 0, ...more) => {
+  const id = (last += 1);
+  const timer = { due: now() + Math.max(ms, ${SHORTEST_MS}), seen: realNow() };
+  const look = () => {
+    timer.seen = realNow();
+    if (now() < timer.due) return wait();
+    timers.delete(id);
+    activity += 1;
+    work(...more);
+  };
+  const wait = () => {
+    timer.handle = realSetTimeout(look, Math.max(0, Math.min(SLICE_MS, toReal(timer.due) - realNow())));
+  };
+  timers.set(id, timer);
+  wait();
+  return id;
+};
+globalThis.clearTimeout = (id) => {
+  realClearTimeout(timers.get(id)?.handle);
+  timers.delete(id);
+};
+AbortSignal.timeout = (ms) => {
+  const controller = new AbortController();
+  setTimeout(() => controller.abort(new DOMException("too late", "TimeoutError")), ms);
+  return controller.signal;
+};
+
+export const sleep = (ms) => new Promise((over) => setTimeout(over, ms));
+
+/** Does something, and notes that it begins and ends. */
+export async function counted(work) {
+  activity += 1;
+  underway += 1;
+  try {
+    return await work();
+  } finally {
+    underway -= 1;
+    activity += 1;
+  }
+}
+
+/** How it stands, if the clock asks; its time is told along. \`ring\` rings the alarm of an object. */
+export function control(request, context, ring) {
+  const told = request.headers.get("clock-by-the-test");
+  if (!told) return undefined;
+  ({ base, since, rate } = JSON.parse(told));
+  const time = now();
+  for (const [id, { due, seen }] of timers) if (due <= time && seen + GONE_MS < realNow()) timers.delete(id);
+  for (const [object, at] of alarms) {
+    if (at > time || rung.get(object) + GONE_MS > realNow()) continue;
+    rung.set(object, realNow());
+    context.waitUntil(ring(object));
+  }
+  const due = Math.min(...[...timers.values()].map((timer) => timer.due), ...alarms.values());
+  // An object may be called by any other isolate.
+  const isBusy = underway + timers.size > 0 || ring !== undefined;
+  return Response.json({ activity, isBusy, due, alarms: [...alarms] });
+}
+
+/** Lets an object's storage set its alarm by the clock. */
+export function alarmByTheClock(storage, object) {
+  const [setAlarm, deleteAlarm, deleteAll] = ["setAlarm", "deleteAlarm", "deleteAll"].map((name) =>
+    storage[name].bind(storage),
+  );
+  const is = (name, value) => Object.defineProperty(storage, name, { value });
+  is("setAlarm", (at, options) => {
+    alarms.set(object, Number(at));
+    return setAlarm(Math.floor(toReal(Number(at))), options);
+  });
+  is("getAlarm", async () => alarms.get(object) ?? null);
+  is("deleteAlarm", (options) => {
+    alarms.delete(object);
+    return deleteAlarm(options);
+  });
+  is("deleteAll", async (options) => {
+    alarms.delete(object);
+    await deleteAlarm();
+    return deleteAll(options);
+  });
+  return {
+    /** The platform rings it now. */
+    ring: () => setAlarm(Math.floor(realNow())),
+    /** It rings: none is set any more. One that fails is tried again, as the platform does. */
+    async rings(work) {
+      alarms.delete(object);
+      rung.delete(object);
+      await counted(work).catch((error) => {
+        console.error(error);
+        if (!alarms.has(object)) return storage.setAlarm(now() + AGAIN_MS);
+      });
+    },
+  };
+}
+`;
