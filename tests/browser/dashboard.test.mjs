@@ -23,7 +23,6 @@ describe("the dashboard", { concurrency: 2 }, () => {
     t.after(server.close);
     const operator = await Visitor.of(browser, context);
     t.after(() => operator.close());
-    operator.context.setDefaultTimeout(20_000);
     const { page } = operator;
     if (role) {
       const cookie = { name: "__anteroom_operator", value: tokenOf(role), url: server.url };
@@ -368,7 +367,6 @@ describe("the dashboard", { concurrency: 2 }, () => {
     const operator = await Visitor.of(browser);
     t.after(() => operator.close());
     const { page } = operator;
-    operator.context.setDefaultTimeout(20_000);
     await page.clock.install();
     const cookie = { name: "__anteroom_operator", value: tokenOf("steer"), url: server.url };
     await operator.context.addCookies([cookie]);
@@ -384,7 +382,7 @@ describe("the dashboard", { concurrency: 2 }, () => {
     assert.equal(await page.locator("#connection[data-mode=paused]").count(), 0, "after a short while");
     await page.clock.runFor(2 * 60_000);
     await page.getByText("Paused while nobody looked").waitFor();
-    while (server.watchers() > 0) await new Promise((later) => setTimeout(later, 50));
+    await eventually("nobody listens", () => server.watchers() === 0);
     await hide(false);
     await page.getByText(/● Live/).waitFor();
   });

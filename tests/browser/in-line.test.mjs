@@ -1,10 +1,13 @@
-// A visitor in line: waits, is let in by the page itself, comes back, comes twice. The tests wait side by side, each
-// in a room of its own, since a place is free only after a minute.
+// A visitor in line: waits, is let in by the page itself, comes back, comes twice. Each test has a room and a clock of
+// its own: a place is free after a minute.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { inLine, inShop, startBrowser, startRoom, Visitor } from "./room.mjs";
 
-describe("in line", { concurrency: true }, () => {
+/** Whoever is inside has left: a session has gone by. */
+const sessionEnds = (room) => room.pass(60_000);
+
+describe("in line", { concurrency: 3 }, () => {
   let browser;
   before(async () => {
     browser = await startBrowser();
@@ -48,6 +51,7 @@ describe("in line", { concurrency: true }, () => {
       await inLine(page).waitFor();
       assert.equal(page.navigations, 1, "the waiting page was loaded once");
 
+      await sessionEnds(room);
       await inShop(page).waitFor();
       assert.equal(page.url(), url);
       assert.equal(page.navigations, 2, "one load of the waiting page, one of the shop");
@@ -76,6 +80,8 @@ describe("in line", { concurrency: true }, () => {
       await page.locator("noscript p").first().textContent(),
       /reloads itself, about every \d+ seconds/,
     );
+    await page.waitForRequest((request) => request.isNavigationRequest());
+    await sessionEnds(room);
     await inShop(page).waitFor();
     assert.equal(page.url(), url);
     assert.ok(page.navigations >= 3, `${page.navigations} loads`);
@@ -91,7 +97,7 @@ describe("in line", { concurrency: true }, () => {
     await page.goto(`${room.url}/product/2?from=letter#demo`);
     await inLine(page).waitFor();
     // Not a scroll to the fragment, which is what Chromium makes of a reload without an address.
-    await page.waitForRequest((request) => request.isNavigationRequest(), { timeout: 60_000 });
+    await page.waitForRequest((request) => request.isNavigationRequest());
     await room.change({ queue_all: false });
     await page.getByRole("heading", { name: "Oak stool" }).waitFor();
   });
@@ -109,6 +115,7 @@ describe("in line", { concurrency: true }, () => {
       cookies.map(({ name, httpOnly, sameSite, path }) => ({ name, httpOnly, sameSite, path })),
       [{ name: "__anteroom", httpOnly: true, sameSite: "Lax", path: "/" }],
     );
+    await sessionEnds(room);
     await Promise.all([
       inShop(visitor.page).waitFor(),
       second.getByRole("heading", { name: "Oak stool" }).waitFor(),
@@ -121,26 +128,21 @@ describe("in line", { concurrency: true }, () => {
 
   test("who closes the page and comes back has kept the place", async (t) => {
     const { room, first } = await fullRoom(t);
-    // Stays, until told otherwise.
-    let stays = true;
-    const staying = (async () => {
-      while (stays) {
-        await first.page.waitForTimeout(5_000);
-        await first.page.goto(room.url);
-      }
-    })();
-    t.after(() => {
-      stays = false;
-      return staying.catch(() => {});
-    });
+    const stays = async () => {
+      await first.page.goto(room.url);
+      await inShop(first.page).waitFor();
+    };
 
     const early = await newVisitor(t);
     await early.page.goto(room.url);
     await inLine(early.page).waitFor();
     // Whoever comes in the same minute has the same place in line.
-    const minute = () => Math.floor(Date.now() / 60_000);
-    const came = minute();
-    while (minute() === came) await early.page.waitForTimeout(1_000);
+    await early.checksIn();
+    await room.pass(30_000);
+    await stays();
+    await early.checksIn();
+    await room.pass(30_000);
+    await stays();
 
     const late = await newVisitor(t);
     await late.page.goto(room.url);
@@ -153,8 +155,7 @@ describe("in line", { concurrency: true }, () => {
     await inLine(again).waitFor();
     await late.page.getByText(/1 person is ahead of you\./).waitFor();
 
-    stays = false;
-    await staying;
+    await sessionEnds(room);
     await inShop(again).waitFor();
     await inLine(late.page).waitFor();
     await late.page.getByText("You are among the next to go in.").waitFor();
@@ -198,6 +199,7 @@ describe("in line", { concurrency: true }, () => {
     await inLine(page).waitFor();
     await visitor.context.setOffline(false);
     await trouble.waitFor({ state: "detached" });
+    await sessionEnds(room);
     await inShop(page).waitFor();
     assert.equal(page.navigations, 2);
   });

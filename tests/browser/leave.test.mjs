@@ -1,7 +1,7 @@
 // A visitor closes the waiting page: the place is given back, and kept for whoever comes back in time.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
+import { eventually } from "../edge/world.mjs";
 import { inLine, inShop, startBrowser, startRoom, Visitor } from "./room.mjs";
 
 const ADMIN_TOKEN = "the-token-of-the-tests";
@@ -34,13 +34,11 @@ describe("closing the page", () => {
   };
 
   /** The buckets with waiting users, as soon as so many users wait in all. */
-  async function waiting(users) {
-    for (;;) {
+  const waiting = (users) =>
+    eventually(`${users} wait`, async () => {
       const buckets = await status();
-      if (buckets.reduce((sum, [, count]) => sum + count, 0) === users) return buckets;
-      await sleep(200);
-    }
-  }
+      return buckets.reduce((sum, [, count]) => sum + count, 0) === users && buckets;
+    });
 
   test("nobody is given up who loads the page anew, or has it open a second time", async () => {
     await visitor.page.reload();
@@ -51,15 +49,13 @@ describe("closing the page", () => {
     // The first one's last check-in is not the ticket's last one any more.
     await visitor.page.close({ runBeforeUnload: true });
     visitor.page = second;
-    // Reports take a second, pushes two.
-    await sleep(5_000);
-    await waiting(1);
+    // All reports and pushes have come.
+    await room.pass(10_000);
+    assert.equal((await waiting(1)).length, 1);
     visitor.expectQuiet(room.url);
   });
 
-  test("whoever closes it is not counted, and keeps the place when coming back", {
-    timeout: 120_000,
-  }, async () => {
+  test("whoever closes it is not counted, and keeps the place when coming back", async () => {
     const [[bucket]] = await waiting(1);
     const elsewhere = await visitor.newTab();
     await visitor.page.close({ runBeforeUnload: true });

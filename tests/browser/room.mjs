@@ -14,12 +14,17 @@ import { Miniflare } from "miniflare";
 import { chromium } from "playwright";
 import { findChromium } from "../../tools/chromium.mjs";
 import { startDemoOrigin } from "../../tools/demo-origin.mjs";
+import { Clock, clock } from "../edge/clock.mjs";
+import { OBJECTS_ENTRY } from "../edge/world.mjs";
+
+// Browsers have clocks of their own.
+clock.goReal();
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const BUILD = resolve(ROOT, process.env.ANTEROOM_BUILD ?? "build");
 const SCREENSHOTS = join(import.meta.dirname, "screenshots");
 
-/** A session lasts a minute; nothing here takes half as long again as the longest chain of them. */
+/** When to give up; no promise of how fast anything is. */
 export const PATIENCE_MS = 180_000;
 
 const OBJECTS = {
@@ -35,6 +40,15 @@ const BROKEN_OBJECTS = `${Object.values(OBJECTS)
   .map((name) => `export class ${name} { fetch() { throw new Error("out of order"); } }`)
   .join("\n")}
 export default { fetch: () => new Response("none") };`;
+
+/** The Worker as it is, but that its clock can be put forward. */
+const ENTRY = `
+import built from "./index.js";
+import objects from "./objects.js";
+export * from "./objects.js";
+export default {
+  fetch: (request, ...more) => (request.headers.has("clock-by-the-test") ? objects : built).fetch(request, ...more),
+};`;
 
 /** A small room in front of everything, whose place is free after a minute. */
 const DEMO = {
@@ -57,7 +71,8 @@ export async function startRoom({ room = {}, vars = {}, origin, broken = false }
   const shop = origin ? undefined : await startDemoOrigin({ activeUsers: room.total_active_users ?? 1 });
   const keys = randomBytes(32).toString("base64");
   const log = [];
-  const options = (changes) => {
+  const time = new Clock().goReal();
+  const options = (changes, alarms) => {
     const objects = Object.entries(OBJECTS).map(([binding, className]) => [
       binding,
       { className, useSQLite: true, ...(broken && { scriptName: "broken" }) },
@@ -65,6 +80,9 @@ export async function startRoom({ room = {}, vars = {}, origin, broken = false }
     const anteroom = {
       name: "anteroom",
       modules: [
+        { type: "ESModule", path: "entry.js", contents: ENTRY },
+        { type: "ESModule", path: "objects.js", contents: OBJECTS_ENTRY },
+        { type: "ESModule", path: "clock.js", contents: time.source(alarms) },
         { type: "ESModule", path: "index.js", contents: readFileSync(join(BUILD, "index.js"), "utf8") },
         { type: "CompiledWasm", path: "index_bg.wasm", contents: readFileSync(join(BUILD, "index_bg.wasm")) },
       ],
@@ -98,8 +116,18 @@ export async function startRoom({ room = {}, vars = {}, origin, broken = false }
   };
   const worker = new Miniflare(options({}));
   const url = (await worker.ready).origin;
+  const drive = () => {
+    const isolate = time.drive(url);
+    isolate.stay();
+    return isolate;
+  };
+  let isolate = drive();
   return {
     url,
+    /** The room's clock: milliseconds since the epoch. */
+    now: time.now,
+    /** Puts it forward. What pages wait for they wait for by their own. */
+    pass: (ms) => time.pass(ms),
     /** Sends an object a message as another object would: bytes on a route. */
     tell: async (binding, name, route, bytes) => {
       const objects = await worker.getDurableObjectNamespace(binding);
@@ -111,8 +139,13 @@ export async function startRoom({ room = {}, vars = {}, origin, broken = false }
     /** What the Worker logged. */
     log,
     /** Deploys the room anew with some of it changed, as its owner would. */
-    change: (changes) => worker.setOptions({ ...options(changes), port: Number(new URL(url).port) }),
+    change: async (changes) => {
+      const alarms = await time.leave([isolate]);
+      await worker.setOptions({ ...options(changes, alarms), port: Number(new URL(url).port) });
+      isolate = drive();
+    },
     close: async () => {
+      await time.leave([isolate]);
       await worker.dispose();
       await shop?.close();
     },

@@ -28,10 +28,10 @@ const untrusted = certificate("untrusted");
 // Miniflare reads it when it is loaded, and workerd trusts what is in it.
 process.env.NODE_EXTRA_CA_CERTS = trusted.path;
 const { Miniflare } = await import("miniflare");
-const { goReal, pass } = await import("./clock.mjs");
+const { clock } = await import("./clock.mjs");
 const { eventually, room, startWorld } = await import("./world.mjs");
 // Real sockets and handshakes take real time.
-goReal();
+clock.goReal();
 
 /** The shortest interval that there is. */
 const INTERVAL = 5;
@@ -435,9 +435,9 @@ describe("checks of our own", () => {
     );
     assert.ok(world.log.join("").includes("check mistaken: interval = 1"));
     await world.deploy({ rooms: { shop: room("/") }, vars: { HEALTH_PAGE: "public" } });
-    await pass(2 * INTERVAL * 1_000);
+    await clock.pass(2 * INTERVAL * 1_000);
     const before = asked.length;
-    await pass(2 * INTERVAL * 1_000);
+    await clock.pass(2 * INTERVAL * 1_000);
     assert.equal(asked.length, before, "observers have stopped");
     assert.deepEqual((await view()).checks, []);
   });

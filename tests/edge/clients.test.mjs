@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import axios from "axios";
 
 import { environment, PYTHON_PACKAGES } from "../../tools/toolchain.mjs";
-import * as clock from "./clock.mjs";
+import { clock } from "./clock.mjs";
 import { letIn, room, startWorld } from "./world.mjs";
 
 const run = promisify(execFile);

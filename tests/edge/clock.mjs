@@ -16,36 +16,15 @@ const QUIET_LOOKS = 2;
 /** What is due and does not happen for so long will not, in real milliseconds. Nobody waits for it on purpose. */
 const STUCK_MS = 60_000;
 
-let rate = SLOW;
-let base = realNow();
-let since = base;
-
-/** Milliseconds since the epoch. */
-export function now() {
-  return Math.floor(base + (realNow() - since) * rate);
+/** Grows with everything that happens in this process. */
+let activity = 0;
+for (const side of ["client", "server"]) {
+  for (const what of [`http.${side}.request.start`, `http.${side}.response.finish`, `net.${side}.socket`])
+    subscribe(what, () => (activity += 1));
 }
 
-// Everything in this process goes by it: tickets that tests seal, cookies that expire.
-const dateBy = (now) =>
-  new Proxy(Date, {
-    construct: (Real, args, by) => Reflect.construct(Real, args.length === 0 ? [now()] : args, by),
-    get: (Real, name) => (name === "now" ? now : Real[name]),
-  });
-globalThis.Date = dateBy(now);
-
-/**
- * Lets time pass as it really does, for what a clock of ours cannot drive: browsers, other programs, and the one run of
- * real minutes. {@link pass} still puts it forward.
- */
-export function goReal() {
-  [base, since, rate] = [now(), realNow(), 1];
-}
-
-/**
- * One isolate of the runtime: how it stands, which is asked as its clock is set. One that has nothing to do is left alone
- * until a request {@link wake}s it.
- */
-export class Isolate {
+/** One isolate of the runtime, as the clock knows it. */
+class Isolate {
   activity = 0;
   /** For when it has something to do: a timer, an object's alarm. */
   due = Infinity;
@@ -53,31 +32,33 @@ export class Isolate {
   #isBusy = true;
   #stays = false;
   #client;
+  #setting;
 
-  /** @param {string} url */
-  constructor(url) {
+  /** @param {string} url @param {() => object} setting what its clock is to be set to */
+  constructor(url, setting) {
     this.#client = new Client(url);
-    isolates.add(this);
+    this.#setting = setting;
   }
 
+  /** One that has nothing to do is left alone until a request wakes it. */
   get isAwake() {
     return this.#isBusy || this.#quiet < QUIET_LOOKS;
   }
 
-  /** Something will happen there: its clock is set, and from now on it is asked. */
+  /** A request will come: its clock is set, and from now on it is asked. */
   async wake() {
     this.#quiet = 0;
     if (!this.#isBusy) await this.look();
   }
 
-  /** Whoever asks it does not ask us: it is never left alone. */
+  /** Requests come of which we do not know: it is never left alone. */
   stay() {
     this.#stays = true;
   }
 
-  /** @returns {Promise<[string, number][]>} For when alarms of objects are set. */
+  /** Sets its clock and asks how it stands. @returns {Promise<[string, number][]>} For when alarms of objects are set. */
   async look() {
-    const headers = { "clock-by-the-test": JSON.stringify({ base, since, rate }) };
+    const headers = { "clock-by-the-test": JSON.stringify(this.#setting()) };
     const { body } = await this.#client.request({ path: "/", method: "GET", headers });
     const { activity, isBusy, due, alarms } = await body.json();
     this.#isBusy = isBusy || this.#stays;
@@ -86,129 +67,170 @@ export class Isolate {
     return alarms;
   }
 
-  /** It is no more. */
-  async end() {
-    isolates.delete(this);
-    await this.#client.destroy();
+  close() {
+    return this.#client.destroy();
   }
 }
 
-/** @type {Set<Isolate>} */
-const isolates = new Set();
+/** A clock for isolates, and for whoever asks it. */
+export class Clock {
+  #rate = SLOW;
+  #base = realNow();
+  #since = realNow();
+  /** @type {Set<Isolate>} */
+  #isolates = new Set();
+  /** @type {Set<{ due: number, wake: () => void, fail: (error: Error) => void }>} */
+  #sleepers = new Set();
+  /** What the tests have asked for and not heard of yet. */
+  #underway = 0;
+  /** What must not be hurried. */
+  #holds = 0;
+  #isDriving = false;
 
-/** @type {Set<{ due: number, wake: () => void, fail: (error: Error) => void }>} */
-const sleepers = new Set();
-/** What the tests have asked for and not heard of yet. */
-let underway = 0;
-/** What must not be hurried. */
-let holds = 0;
-/** Grows with everything that happens in this process. */
-let activity = 0;
-let isDriving = false;
+  /** Milliseconds since the epoch. */
+  now = () => Math.floor(this.#base + (realNow() - this.#since) * this.#rate);
 
-for (const end of [
-  "client.request.start",
-  "client.response.finish",
-  "server.request.start",
-  "server.response.finish",
-])
-  subscribe(`http.${end}`, () => (activity += 1));
-for (const end of ["client", "server"]) subscribe(`net.${end}.socket`, () => (activity += 1));
+  /**
+   * Lets time pass as it really does, for what a clock of ours cannot drive: browsers, other programs, and the one run
+   * of real minutes. {@link pass} still puts it forward.
+   */
+  goReal() {
+    this.#set(this.now());
+    this.#rate = 1;
+    return this;
+  }
 
-/** Something has happened of which the clock does not know otherwise. */
-export function happened() {
-  activity += 1;
-}
+  #set(time) {
+    [this.#base, this.#since] = [time, realNow()];
+  }
 
-/** Waits for what needs the clock to go on. @template T @param {Promise<T>} promise @returns {Promise<T>} */
-export async function during(promise) {
-  underway += 1;
-  activity += 1;
-  drive();
-  try {
-    return await promise;
-  } finally {
-    underway -= 1;
+  get #setting() {
+    return { base: this.#base, since: this.#since, rate: this.#rate };
+  }
+
+  /** An isolate that is made of {@link source} and answers at a URL. */
+  drive(url) {
+    const isolate = new Isolate(url, () => this.#setting);
+    this.#isolates.add(isolate);
+    return isolate;
+  }
+
+  /** Isolates that are no more. @param {Isolate[]} isolates @returns {Promise<[string, number][]>} For when their alarms are set. */
+  async leave(isolates) {
+    for (const isolate of isolates) this.#isolates.delete(isolate);
+    const alarms = await Promise.all(isolates.map((isolate) => isolate.look()));
+    await Promise.all(isolates.map((isolate) => isolate.close()));
+    return alarms.flat();
+  }
+
+  /** Waits for what needs the clock to go on. @template T @param {Promise<T>} promise @returns {Promise<T>} */
+  async during(promise) {
+    this.#underway += 1;
     activity += 1;
-  }
-}
-
-/** Time goes on no faster than it does by itself until this is done: no clock of ours drives it. @template T @param {Promise<T>} promise @returns {Promise<T>} */
-export async function unhurried(promise) {
-  holds += 1;
-  try {
-    return await promise;
-  } finally {
-    holds -= 1;
-    activity += 1;
-  }
-}
-
-/** Lets milliseconds pass: as they do, if time is real. */
-export const sleep = (ms) => (rate === 1 ? new Promise((over) => realSetTimeout(over, ms)) : pass(ms));
-
-/** Puts time forward, but past nothing that is due: alarms ring and timers end on the way. */
-export function pass(ms) {
-  const passed = new Promise((wake, fail) => sleepers.add({ due: now() + ms, wake, fail }));
-  drive();
-  return passed;
-}
-
-const isAwaited = () => sleepers.size > 0 || (underway > 0 && rate !== 1);
-
-async function drive() {
-  if (isDriving) return;
-  isDriving = true;
-  try {
-    while (isAwaited()) {
-      const due = await settle();
-      const next = Math.min(due, ...[...sleepers].map((sleeper) => sleeper.due));
-      if (next === Infinity) await setImmediate();
-      else if (next > now()) [base, since] = [next, realNow()];
-      for (const sleeper of [...sleepers].sort((one, other) => one.due - other.due)) {
-        if (sleeper.due > now()) break;
-        sleepers.delete(sleeper);
-        sleeper.wake();
-        activity += 1;
-      }
-      await setImmediate();
+    this.#run();
+    try {
+      return await promise;
+    } finally {
+      this.#underway -= 1;
+      activity += 1;
     }
-  } catch (error) {
-    for (const sleeper of sleepers) sleeper.fail(error);
-    sleepers.clear();
-  } finally {
-    isDriving = false;
+  }
+
+  /** Waits for what must not be hurried. @template T @param {Promise<T>} promise @returns {Promise<T>} */
+  async unhurried(promise) {
+    this.#holds += 1;
+    try {
+      return await promise;
+    } finally {
+      this.#holds -= 1;
+      activity += 1;
+    }
+  }
+
+  /** Lets milliseconds pass: as they do, if time is real. */
+  sleep = (ms) => (this.#rate === 1 ? new Promise((over) => realSetTimeout(over, ms)) : this.pass(ms));
+
+  /** Puts time forward, but past nothing that is due: alarms ring and timers end on the way. */
+  pass(ms) {
+    const due = this.now() + ms;
+    const passed = new Promise((wake, fail) => this.#sleepers.add({ due, wake, fail }));
+    this.#run();
+    return passed;
+  }
+
+  get #isAwaited() {
+    return this.#sleepers.size > 0 || (this.#underway > 0 && this.#rate !== 1);
+  }
+
+  async #run() {
+    if (this.#isDriving) return;
+    this.#isDriving = true;
+    try {
+      while (this.#isAwaited) {
+        const due = await this.#settle();
+        const next = Math.min(due, ...[...this.#sleepers].map((sleeper) => sleeper.due));
+        if (next !== Infinity && next > this.now()) this.#set(next);
+        for (const sleeper of [...this.#sleepers].sort((one, other) => one.due - other.due)) {
+          if (sleeper.due > this.now()) break;
+          this.#sleepers.delete(sleeper);
+          sleeper.wake();
+          activity += 1;
+        }
+        await setImmediate();
+      }
+    } catch (error) {
+      for (const sleeper of this.#sleepers) sleeper.fail(error);
+      this.#sleepers.clear();
+    } finally {
+      this.#isDriving = false;
+    }
+  }
+
+  /** Waits until nothing happens any more, and gives back for when something is due. */
+  async #settle() {
+    let quiet = 0;
+    let last = -1;
+    let happenedAt = realNow();
+    for (;;) {
+      const awake = [...this.#isolates].filter((isolate) => isolate.isAwake);
+      // A world that is being closed or deployed does not answer.
+      await Promise.all(awake.map((isolate) => isolate.look().catch(() => {})));
+      const all = [...this.#isolates].reduce((sum, isolate) => sum + isolate.activity, activity);
+      const due = Math.min(...[...this.#isolates].map((isolate) => isolate.due));
+      const waits = due <= this.now();
+      if (all !== last) happenedAt = realNow();
+      else if (waits && realNow() > happenedAt + STUCK_MS)
+        throw new Error(`due at ${due}, and nothing happens`);
+      quiet = all === last && !waits && this.#holds === 0 ? quiet + 1 : 0;
+      last = all;
+      if (quiet >= QUIET_LOOKS || !this.#isAwaited) return due;
+      if (waits || this.#holds > 0) await new Promise((over) => realSetTimeout(over, 2));
+    }
+  }
+
+  /**
+   * The module by which an isolate goes by this clock. `alarms`: for when those of its objects were set before it was
+   * made, by kind and name.
+   * @param {[string, number][]} alarms
+   */
+  source(alarms = []) {
+    return isolateClock(this.#setting, alarms);
   }
 }
 
-/** Waits until nothing happens any more, and gives back for when something is due. */
-async function settle() {
-  let quiet = 0;
-  let last = -1;
-  let stuckSince = realNow();
-  for (;;) {
-    const awake = [...isolates].filter((isolate) => isolate.isAwake);
-    // A world that is being closed or deployed does not answer.
-    await Promise.all(awake.map((isolate) => isolate.look().catch(() => {})));
-    const all = [...isolates].reduce((sum, isolate) => sum + isolate.activity, activity);
-    const due = Math.min(...[...isolates].map((isolate) => isolate.due));
-    if (all !== last) stuckSince = realNow();
-    const isOver = due > now();
-    if (!isOver && realNow() > stuckSince + STUCK_MS) throw new Error(`due at ${due}, and nothing happens`);
-    quiet = all === last && isOver && holds === 0 ? quiet + 1 : 0;
-    last = all;
-    if (quiet >= QUIET_LOOKS || !isAwaited()) return due;
-    if (!isOver || holds > 0) await new Promise((over) => realSetTimeout(over, 2));
-  }
-}
+const dateBy = (now) =>
+  new Proxy(Date, {
+    construct: (Real, args, by) => Reflect.construct(Real, args.length === 0 ? [now()] : args, by),
+    get: (Real, name) => (name === "now" ? now : Real[name]),
+  });
 
-/**
- * The module by which an isolate goes by the clock. `alarms`: for when those of its objects were set before it was made,
- * by kind and name.
- * @param {[string, number][]} alarms
- */
-export const isolateClock = (alarms = []) => `
-let { base, since, rate } = ${JSON.stringify({ base, since, rate })};
+/** The clock of this process: everything goes by it, as do tickets that tests seal and cookies that expire. */
+export const clock = new Clock();
+globalThis.Date = dateBy(clock.now);
+
+/** See {@link Clock.source}. It is written for an isolate, not for Node. */
+const isolateClock = (setting, alarms) => `
+let { base, since, rate } = ${JSON.stringify(setting)};
 const realNow = Date.now;
 const realSetTimeout = setTimeout;
 const realClearTimeout = clearTimeout;

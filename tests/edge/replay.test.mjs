@@ -8,12 +8,12 @@ import { join } from "node:path";
 import { before, describe, test } from "node:test";
 
 import { environment, ROOT, STABLE } from "../../tools/toolchain.mjs";
-import { goReal, pass } from "./clock.mjs";
+import { clock } from "./clock.mjs";
 import { Crowd } from "./crowd.mjs";
 import { MINUTE, room, startWorld } from "./world.mjs";
 
 // A script for each object: so many would have to be asked how they stand that real time is faster.
-goReal();
+clock.goReal();
 
 /** The room is full before the minute's edge, so that the minute after it has shares. */
 const BEFORE_EDGE = 12_000;
@@ -66,7 +66,7 @@ async function record(strategy) {
       refreshSeconds: LIMITS.refresh_interval_seconds,
     });
     await crowd.play();
-    await pass(3_000);
+    await clock.pass(3_000);
     assert.deepEqual(crowd.unexpected, []);
     const history = { rooms: { ROOM_CROWD: rooms.crowd }, objects: await world.recording() };
     return { history, figures: crowd.figures() };
@@ -94,7 +94,7 @@ async function replay(history) {
 }
 
 describe("a recorded history through the core again", { concurrency: true }, () => {
-  before(() => pass((2 * MINUTE - (Date.now() % MINUTE) - BEFORE_EDGE) % MINUTE));
+  before(() => clock.pass((2 * MINUTE - (Date.now() % MINUTE) - BEFORE_EDGE) % MINUTE));
 
   for (const [strategy, least] of Object.entries(LEAST)) {
     test(strategy, async (context) => {

@@ -13,7 +13,7 @@ import { Log, LogLevel, Miniflare } from "miniflare";
 
 import { parseRefresh } from "../../tools/crowd/visitor.mjs";
 import { newJar } from "../../tools/crowd/world.mjs";
-import * as clock from "./clock.mjs";
+import { clock } from "./clock.mjs";
 
 export const { sleep } = clock;
 
@@ -66,7 +66,7 @@ export default {
 // The entry of the script that owns the objects. The objects in it are the real ones, whole: this only stands before
 // each of them, counts the calls, and makes the faults that a platform makes: a call that throws, hangs, arrives
 // late or whose answer is lost, and an object that is restarted between two calls.
-const OBJECTS_ENTRY = `
+export const OBJECTS_ENTRY = `
 import { alarmByTheClock, control, counted, sleep } from "./clock.js";
 import * as built from "./index.js";
 
@@ -370,7 +370,7 @@ const workerName = (colo, number) => `${colo.toLowerCase()}-${number}`;
 function modules(entry, alarms) {
   return [
     { type: "ESModule", path: "entry.js", contents: entry },
-    { type: "ESModule", path: "clock.js", contents: clock.isolateClock(alarms) },
+    { type: "ESModule", path: "clock.js", contents: clock.source(alarms) },
     { type: "ESModule", path: "index.js", contents: readFileSync(join(BUILD, "index.js"), "utf8") },
     { type: "CompiledWasm", path: "index_bg.wasm", contents: readFileSync(join(BUILD, "index_bg.wasm")) },
   ];
@@ -397,7 +397,7 @@ class World {
   #agent = new Agent({ keepAlive: true });
   /** @type {Map<string, URL>} */
   #urls = new Map();
-  /** @type {Map<string, clock.Isolate>} */
+  /** @type {Map<string, ReturnType<typeof clock.drive>>} */
   #isolates = new Map();
 
   constructor({ miniflare, origin, log, options }) {
@@ -413,7 +413,7 @@ class World {
     for (const name of names) {
       const url = await this.#miniflare.unsafeGetDirectURL(name);
       this.#urls.set(name, url);
-      this.#isolates.set(name, new clock.Isolate(url.origin));
+      this.#isolates.set(name, clock.drive(url.origin));
     }
   }
 
@@ -421,9 +421,7 @@ class World {
   async #unwatched() {
     const isolates = [...this.#isolates.values()];
     this.#isolates.clear();
-    const alarms = await Promise.all(isolates.map((isolate) => isolate.look()));
-    await Promise.all(isolates.map((isolate) => isolate.end()));
-    return alarms.flat();
+    return clock.leave(isolates);
   }
 
   /** The address of a worker, for clients of their own. Without `request.cf`: its colo is not known. */
