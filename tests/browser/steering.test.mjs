@@ -60,24 +60,24 @@ describe("steering from the dashboard", () => {
       const visit = world
         .visitor({ ...where, path: "/new" })
         .get()
-        .then(({ sent, fromOrigin, waiting }) => {
+        .then(({ sent, received, fromOrigin, waiting }) => {
           assert.ok(fromOrigin || waiting);
-          seen.push({ sent, colo: where.colo, entered: fromOrigin });
+          seen.push({ sent, received, colo: where.colo, entered: fromOrigin });
         })
         .finally(() => underway.delete(visit));
       underway.add(visit);
     }, PAUSE_MS);
-    const sentBetween = (from, to) => seen.filter(({ sent }) => sent > from && sent < to);
+    const sentSince = (time) => seen.filter(({ sent }) => sent > time);
     return {
       /** Those who have asked since a time, as soon as they are enough to tell; all of them have their answer. */
-      async since(from) {
+      async since(time) {
         const enough = ROUNDS * 2 * COLOS.length;
-        await eventually("enough newcomers", () => sentBetween(from, Infinity).length >= enough);
+        await eventually("enough newcomers", () => sentSince(time).length >= enough);
         await Promise.all(underway);
-        return sentBetween(from, Infinity);
+        return sentSince(time);
       },
-      /** Those who asked between two times. */
-      between: sentBetween,
+      /** Those who asked since one time and had their answer before another. */
+      between: (from, to) => sentSince(from).filter(({ received }) => received < to),
       end: async () => {
         clearInterval(timer);
         await Promise.all(underway);

@@ -58,8 +58,13 @@ class Isolate {
 
   /** Sets its clock and asks how it stands. @returns {Promise<[string, number][]>} For when alarms of objects are set. */
   async look() {
-    const headers = { "clock-by-the-test": JSON.stringify(this.#setting()) };
-    const { body } = await this.#client.request({ path: "/", method: "GET", headers });
+    const ask = () => {
+      const headers = { "clock-by-the-test": JSON.stringify(this.#setting()) };
+      return this.#client.request({ path: "/", method: "GET", headers });
+    };
+    // A kept connection may be closed just when it is used again.
+    const { statusCode, body } = await ask().catch(ask);
+    if (statusCode !== 200) throw new Error(`an isolate does not go by the clock: ${await body.text()}`);
     const { activity, isBusy, due, alarms } = await body.json();
     this.#isBusy = isBusy || this.#stays;
     this.#quiet = activity === this.activity ? this.#quiet + 1 : 0;
@@ -179,6 +184,7 @@ export class Clock {
         await setImmediate();
       }
     } catch (error) {
+      if (this.#sleepers.size === 0) throw error;
       for (const sleeper of this.#sleepers) sleeper.fail(error);
       this.#sleepers.clear();
     } finally {
@@ -193,8 +199,12 @@ export class Clock {
     let happenedAt = realNow();
     for (;;) {
       const awake = [...this.#isolates].filter((isolate) => isolate.isAwake);
-      // A world that is being closed or deployed does not answer.
-      await Promise.all(awake.map((isolate) => isolate.look().catch(() => {})));
+      const look = (isolate) =>
+        isolate.look().catch((error) => {
+          // One that has been left meanwhile does not answer any more.
+          if (this.#isolates.has(isolate)) throw error;
+        });
+      await Promise.all(awake.map(look));
       const all = [...this.#isolates].reduce((sum, isolate) => sum + isolate.activity, activity);
       const due = Math.min(...[...this.#isolates].map((isolate) => isolate.due));
       const waits = due <= this.now();

@@ -6,7 +6,11 @@ import { createServer } from "node:http";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
+import { clock } from "./clock.mjs";
 import { letIn, MINUTE, room, startWorld } from "./world.mjs";
+
+// The command is a program of its own.
+clock.goReal();
 
 const PROGRAM = fileURLToPath(new URL("../../tools/room.mjs", import.meta.url));
 const STEER = "the-token-of-anna-who-steers";

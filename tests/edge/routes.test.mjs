@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 
-import { letIn, openTicket, room, startWorld } from "./world.mjs";
+import { letIn, openTicket, room, sleep, startWorld } from "./world.mjs";
 
 const HOST = "shop.example.test";
 const OUTLET = "outlet.example.test";
@@ -89,7 +89,7 @@ describe("a room covers", { concurrency: true }, () => {
     for (let tries = 0; tries < 20; tries++) {
       assert.ok((await visitor.get("/open/app.js", { headers: SCRIPT })).fromOrigin);
       if (openTicket("open", visitor.ticket()).lastCheckIn > before) break;
-      await new Promise((resolve) => setTimeout(resolve, 100));
+      await sleep(100);
     }
     assert.ok(openTicket("open", visitor.ticket()).lastCheckIn > before, "the session goes on with a script");
     isWaiting(await send("/open", PAGE), "the only place is taken");

@@ -347,7 +347,7 @@ export async function startWorld({ rooms, vars = {}, colos = { AMS: 2, SIN: 2, G
       name,
       compatibilityDate: COMPATIBILITY_DATE,
       compatibilityFlags: ["enable_request_signal"],
-      modules: modules(owners.some(([owner]) => owner === name) ? entry : VISITORS_ENTRY, alarms),
+      modules: owners.some(([owner]) => owner === name) ? modules(entry, alarms) : modules(VISITORS_ENTRY),
       durableObjects: Object.fromEntries(
         Object.entries(CLASSES).map(([binding, className]) => {
           const scriptName = owner(binding, colo);
