@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { clock } from "../edge/clock.mjs";
-import { ADMIN_TOKEN, eventually, MINUTE, room, startWorld } from "../edge/world.mjs";
+import { ADMIN_TOKEN, eventually, MINUTE, room, sleep, startWorld } from "../edge/world.mjs";
 import { startBrowser, Visitor } from "./room.mjs";
 
 const COLOS = ["AMS", "SIN", "GRU"];
@@ -49,38 +49,32 @@ describe("steering from the dashboard", () => {
     return entries[0].at;
   };
 
-  /** Visitors who come one after another, each once; what became of them. */
+  /** Visitors who come one after another, each once and when the one before has an answer; what became of them. */
   function startNewcomers() {
     const seen = [];
-    const underway = new Set();
-    let count = 0;
-    const timer = setInterval(() => {
-      const where = { colo: COLOS[count % COLOS.length], worker: Math.floor(count / COLOS.length) % 2 };
-      count += 1;
-      const visit = world
-        .visitor({ ...where, path: "/new" })
-        .get()
-        .then(({ sent, received, fromOrigin, waiting }) => {
-          assert.ok(fromOrigin || waiting);
-          seen.push({ sent, received, colo: where.colo, entered: fromOrigin });
-        })
-        .finally(() => underway.delete(visit));
-      underway.add(visit);
-    }, PAUSE_MS);
+    let isOver = false;
+    const coming = (async () => {
+      for (let count = 0; !isOver; count += 1) {
+        const where = { colo: COLOS[count % COLOS.length], worker: Math.floor(count / COLOS.length) % 2 };
+        const { sent, received, fromOrigin, waiting } = await world.visitor({ ...where, path: "/new" }).get();
+        assert.ok(fromOrigin || waiting);
+        seen.push({ sent, received, colo: where.colo, entered: fromOrigin });
+        await sleep(PAUSE_MS);
+      }
+    })();
     const sentSince = (time) => seen.filter(({ sent }) => sent > time);
     return {
-      /** Those who have asked since a time, as soon as they are enough to tell; all of them have their answer. */
+      /** Those who have asked since a time, as soon as they are enough to tell. */
       async since(time) {
         const enough = ROUNDS * 2 * COLOS.length;
         await eventually("enough newcomers", () => sentSince(time).length >= enough);
-        await Promise.all(underway);
         return sentSince(time);
       },
       /** Those who asked since one time and had their answer before another. */
       between: (from, to) => sentSince(from).filter(({ received }) => received < to),
-      end: async () => {
-        clearInterval(timer);
-        await Promise.all(underway);
+      end: () => {
+        isOver = true;
+        return coming;
       },
     };
   }
@@ -100,16 +94,18 @@ describe("steering from the dashboard", () => {
       await Promise.all(crowd.slice(begin, begin + 50).map((visitor) => visitor.get()));
     // Whoever is in stays in, whatever operators do: each comes again every half a minute.
     const outside = [];
-    let turn = 0;
-    const stay = setInterval(() => {
-      const visitor = crowd[turn % CROWD];
-      turn += 1;
-      visitor.get().then(
-        ({ fromOrigin }) => fromOrigin || outside.push(visitor),
-        (error) => outside.push(error),
-      );
-    }, 30_000 / CROWD);
-    t.after(() => clearInterval(stay));
+    let areThere = true;
+    const staying = (async () => {
+      for (let turn = 0; areThere; turn += 1) {
+        const visitor = crowd[turn % CROWD];
+        if (!(await visitor.get()).fromOrigin) outside.push(visitor.where);
+        await sleep(30_000 / CROWD);
+      }
+    })();
+    t.after(() => {
+      areThere = false;
+      return staying;
+    });
     const newcomers = startNewcomers();
     t.after(newcomers.end);
 
@@ -171,8 +167,8 @@ describe("steering from the dashboard", () => {
     assert.deepEqual(outside, [], "whoever is in stays in");
 
     // Each minute since the first visitor is recorded, with the limits of its time, over the restart.
-    clearInterval(stay);
-    await newcomers.end();
+    areThere = false;
+    await Promise.all([staying, newcomers.end()]);
     const end = Math.ceil(Date.now() / MINUTE) * MINUTE;
     await clock.pass(end + 15_000 - Date.now());
     const first = Math.floor(calm / MINUTE) * MINUTE;

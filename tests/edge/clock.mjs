@@ -1,5 +1,5 @@
 // The time of the tests. It belongs to them: it all but stands still while anything happens, and when nothing does, it
-// goes at once to the next moment for which anything is due, here or in the runtime. So nobody waits for it, and no
+// goes at once to about the next moment for which anything is due, here or in the runtime. So nobody waits for it, and no
 // machine is too slow for a deadline.
 import { subscribe } from "node:diagnostics_channel";
 import { setImmediate } from "node:timers/promises";
@@ -7,8 +7,8 @@ import { Client } from "undici";
 
 const realNow = Date.now;
 const realSetTimeout = setTimeout;
-/** The shortest wait: who looks again after a few milliseconds may as well look after these. */
-const SHORTEST_MS = 100;
+/** Time goes on by multiples of these milliseconds, so that what is due at about the same time is done together. */
+const STEP_MS = 100;
 /** How fast time goes while something happens: a deadline of half a second is five seconds long. */
 const SLOW = 0.1;
 /** Nothing happens when nothing has happened between so many looks, one after the other. */
@@ -174,7 +174,7 @@ export class Clock {
       while (this.#isAwaited) {
         const due = await this.#settle();
         const next = Math.min(due, ...[...this.#sleepers].map((sleeper) => sleeper.due));
-        if (next !== Infinity && next > this.now()) this.#set(next);
+        if (next !== Infinity && next > this.now()) this.#set(Math.ceil(next / STEP_MS) * STEP_MS);
         for (const sleeper of [...this.#sleepers].sort((one, other) => one.due - other.due)) {
           if (sleeper.due > this.now()) break;
           this.#sleepers.delete(sleeper);
@@ -214,7 +214,7 @@ export class Clock {
       quiet = all === last && !waits && this.#holds === 0 ? quiet + 1 : 0;
       last = all;
       if (quiet >= QUIET_LOOKS || !this.#isAwaited) return due;
-      if (waits || this.#holds > 0) await new Promise((over) => realSetTimeout(over, 2));
+      if (waits || this.#holds > 0) await new Promise((over) => realSetTimeout(over, 4));
     }
   }
 
@@ -262,7 +262,7 @@ let last = 0;
 globalThis.Date = (${dateBy})(now);
 globalThis.setTimeout = (work, ms = 0, ...more) => {
   const id = (last += 1);
-  const timer = { due: now() + Math.max(ms, ${SHORTEST_MS}), seen: realNow() };
+  const timer = { due: now() + ms, seen: realNow() };
   const look = () => {
     timer.seen = realNow();
     if (now() < timer.due) return wait();
