@@ -16,7 +16,7 @@ const kinds = (tag) => new Intl.PluralRules(tag).resolvedOptions().pluralCategor
 
 /** Those that rooms may name. */
 const KNOWN = [
-  ...readFileSync(new URL("../../src/config/page.rs", import.meta.url), "utf8")
+  ...readFileSync(new URL("../../src/room/page.rs", import.meta.url), "utf8")
     .match(/LANGUAGES: \[&str; 39\] = \[(.*?)\];/s)[1]
     .matchAll(/"([^"]+)"/g),
 ].map(([, tag]) => tag);
