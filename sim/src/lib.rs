@@ -12,6 +12,7 @@
 //! - [`guarded`]: a flood of clients in front of it, with `origin_guard` and without; [`guarded_report`]: its figures;
 //!   [`literal_guard`]: the article's limiter as it reads, to compare with.
 //! - [`history`]: a recorded day of a room, as the arrivals of a plan.
+//! - [`v0_1_0`]: what the version before says and stores.
 //! - [`plan`]: what a day will be like for an owner's room, and what would make it better.
 
 pub mod clockwork;
@@ -29,3 +30,4 @@ pub mod replay;
 pub mod report;
 pub mod scenario;
 pub mod table;
+pub mod v0_1_0;

@@ -30,6 +30,7 @@ mod origin;
 mod places;
 mod records;
 mod rehearsal;
+mod rolling_deploy;
 mod routes;
 mod steering;
 mod ticket;
