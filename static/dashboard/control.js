@@ -88,6 +88,7 @@ export class Control {
     const key = JSON.stringify([
       room.steering?.version,
       room.steering?.overrides,
+      room.steering?.unread,
       room.deployed,
       room.events,
       room.error,

@@ -3,6 +3,7 @@ import { differencesOf, shown } from "./control.js";
 import { h, place, show, write } from "./dom.js";
 import { createField } from "./fields.js";
 import { section } from "./tables.js";
+import { createUnread } from "./unread.js";
 import { count, number, title, value } from "./words.js";
 
 /** What is written and not in force yet, by field. */
@@ -112,8 +113,9 @@ function createElements(control, operator, { submit, forget }) {
         { class: "notice", id: "view-only" },
         `You are signed in as ${operator} with the role view: you see everything and change nothing. A token with the role steer may.`,
       );
-  const panel = section("steering", "Steering", locked, inForce, trouble, form, outcome);
-  return { panel, form, inForce, outcome, conflict, trouble, problem, pending, save, bar };
+  const unread = createUnread(control, outcome);
+  const panel = section("steering", "Steering", locked, unread.element, inForce, trouble, form, outcome);
+  return { panel, form, unread, inForce, outcome, conflict, trouble, problem, pending, save, bar };
 }
 
 /**
@@ -184,6 +186,7 @@ export function createForm(control, operator) {
         conflict.before(...views.map(({ element }) => element));
       }
       for (const view of views) view.render();
+      elements.unread.render();
       show(elements.trouble, control.problem !== "");
       write(elements.problem, `What is in force could not be loaded: ${control.problem}. `);
       // What to do about a conflict is asked in its own place.

@@ -169,6 +169,8 @@ export function change({ by, kind, field, before, after, deployed }) {
     if (after.end !== before?.end) return `${by} ended ${event}`;
     return `${by} started ${event}`;
   }
+  if (kind === "clear" && (deployed ?? after ?? null) === null)
+    return `${by} cleared ${name}, which could not be read`;
   if (kind === "clear") return `${by} put ${name} back to the deployed ${value(field, deployed ?? after)}`;
   if (kind === "keep") return `${by} kept ${name} at ${value(field, after)}`;
   return `${by} set ${name} to ${value(field, after)}, it was ${value(field, before)}`;

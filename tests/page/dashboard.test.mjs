@@ -6,6 +6,7 @@ import { createWaitingRoom } from "../../src/edge/page/answer.js";
 import { marksOf } from "../../static/dashboard/marks.js";
 import { bounds, moved, RANGES, readPlace, writePlace } from "../../static/dashboard/place.js";
 import { addMoment, columns, momentOf, recorded, summary } from "../../static/dashboard/series.js";
+import { sentence } from "../../static/dashboard/unread.js";
 import { change, duration, situation } from "../../static/dashboard/words.js";
 import { readDashboard } from "../../tools/dashboard/assets.mjs";
 import { makeRooms } from "../../tools/dashboard/rooms.mjs";
@@ -153,6 +154,13 @@ describe("the dashboard's words", () => {
     });
     const room = { ...makeRooms(now).get("closed").status(now), suspended: true };
     assert.equal(situation(room, now).word, "Suspended", "a room that is off queues nobody");
+  });
+
+  test("tell what cannot be read, what is in force instead, and what to do", () => {
+    assert.equal(
+      sentence({ names: ["queue_all", "events.sale"], effect: "closed" }),
+      "This version cannot read what is stored here: queue_all, events.sale. Nobody new enters. Deploy the version that stored it, or clear it.",
+    );
   });
 
   test("tell how long in few letters", () => {
