@@ -82,7 +82,7 @@ pub fn markdown() -> String {
 /// The fields as they are written in a room's table, each with what it is for.
 pub fn help() -> String {
     let mut help = String::new();
-    for field in &FIELDS {
+    for field in FIELDS {
         if let Kind::Table { of, example, .. } = field.kind {
             entry(&mut help, &format!("{} = {example}", field.name), "");
             for inner in of {

@@ -277,7 +277,7 @@ macro_rules! choice {
 use InEvents::{FromPrequeue, FromStart};
 
 /// Every field of a room's table, in the order in which documents show them and errors are told.
-pub static FIELDS: [Field; 45] = [
+pub static FIELDS: &[Field] = &[
     Field::own("description", |table, _| {
         table.text("description", "tickets for the summer tour");
     })
@@ -409,7 +409,7 @@ pub static FIELDS: [Field; 45] = [
     Field::new(
         "cookie_attributes",
         Kind::Table {
-            of: &COOKIE_FIELDS,
+            of: COOKIE_FIELDS,
             prefix: "cookie_attributes.",
             example: "{ samesite = \"auto\", secure = \"auto\" }",
             judge: |table, room| table.judge_cookie(room),
@@ -499,7 +499,7 @@ pub static FIELDS: [Field; 45] = [
     Field::new("show_progress", flag!(true, page.progress)).help("tell how far the visitor is"),
 ];
 
-static COOKIE_FIELDS: [Field; 4] = [
+const COOKIE_FIELDS: &[Field] = &[
     Field::own("domain", |table, room| room.cookie_domain = table.cookie_domain())
         .help("the cookie is for all hosts of this domain; needed when routes lie on several hosts")
         .example("\"example.com\"")

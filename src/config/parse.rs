@@ -23,9 +23,9 @@ const STATUS_CODES: [u16; 3] = [200, 202, 429];
 /// Every error of the room: unknown fields, wrong types, values out of range, conflicts, what is missing.
 pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError>> {
     let (name, mut table) = Table::open(Part::Room, var_name, value)?;
-    table.unknown(&names_of(&FIELDS));
+    table.unknown(&names_of(FIELDS));
     let mut room = Room { name, ..Room::default() };
-    for field in &FIELDS {
+    for field in FIELDS {
         table.read(field, &mut room);
     }
     if room.rate_window == RateWindow::Sliding && room.slot_strategy != SlotStrategy::Leases {

@@ -42,6 +42,131 @@ const CHARTS = [
   },
 ];
 
+/** A chart's elements: its legend with the values, and where it is drawn. */
+function createPart(chart) {
+  const values = chart.series.map(() => h("b", {}, "–"));
+  const keys = chart.series.map(({ label, color, dash, bars, area, onlyHours }, index) =>
+    h(
+      "span",
+      { class: "key", "data-only-hours": onlyHours ?? false },
+      s(
+        "svg",
+        { width: 18, height: 10, "aria-hidden": "true", class: `swatch ${color.slice(2)}` },
+        bars || area
+          ? s("rect", { width: 18, height: 10, class: bars ? "solid" : "area" })
+          : s("line", { x1: 0, x2: 18, y1: 5, y2: 5, "stroke-dasharray": dash?.join(" ") ?? "none" }),
+        area && !bars ? s("line", { x1: 0, x2: 18, y1: 1, y2: 1 }) : null,
+      ),
+      ` ${label} `,
+      values[index],
+    ),
+  );
+  const at = h("span", { class: "at" });
+  const canvas = h("div", { class: "canvas", "aria-hidden": "true" });
+  const legend = h("div", { class: "legend" }, h("h3", {}, chart.title), ...keys, at);
+  const figure = h("div", { class: "chart", id: `chart-${chart.id}` }, legend, canvas);
+  return { chart, figure, canvas, values, at };
+}
+
+/** Says the values under the cursor, or the last ones. */
+function say(part, plot) {
+  const { idx } = plot.cursor;
+  const times = plot.data[0];
+  part.chart.series.forEach((_, index) => {
+    const column = plot.data[index + 1];
+    const last = column.findLastIndex((value) => value !== null && value !== undefined);
+    write(part.values[index], number(column[idx ?? last]));
+  });
+  write(part.at, typeof idx === "number" && times[idx] ? stamp(times[idx]) : "");
+}
+
+const dataOf = (state, { data, series }) => [
+  state.data[data][0],
+  ...series.map(({ column }) => state.data[data][column]),
+];
+
+/**
+ * What uPlot wants to know of a chart.
+ * @param {{ color: (name: string) => string, narrow: boolean, state: () => object, zoom: (plot: uPlot) => void }} drawn
+ */
+function optionsOf(part, { color, narrow, state, zoom }) {
+  const { chart, canvas } = part;
+  return {
+    width: Math.max(200, canvas.clientWidth),
+    height: chart.height[narrow ? 1 : 0],
+    padding: [chart.marks ? LETTER + 6 : 6, 6, 0, 0],
+    legend: { show: false },
+    cursor: {
+      sync: { key: SYNC, setSeries: false },
+      drag: { x: true, y: false, setScale: false },
+      y: false,
+      points: { size: 6 },
+    },
+    scales: {
+      x: { time: true, range: () => [state().from / 1000, state().to / 1000] },
+      y: { range: (_plot, _least, most) => [0, Math.max(4, (most ?? 0) * 1.08)] },
+    },
+    axes: [
+      axis(color, { size: 26, space: 64, values: times }),
+      axis(color, { size: 46, space: 32, values: (_plot, splits) => splits.map(short), incrs: WHOLE }),
+    ],
+    series: [{}, ...chart.series.map((one) => seriesOf(one, color))],
+    hooks: {
+      drawClear: [(plot) => shade(plot, color, state())],
+      draw: [(plot) => drawMarks(plot, color, state(), chart.marks)],
+      setCursor: [(plot) => say(part, plot)],
+      setSelect: [zoom],
+    },
+  };
+}
+
+/** Shades rehearsals. */
+function shade(plot, color, { rehearsals }) {
+  const { ctx, bbox } = plot;
+  ctx.save();
+  ctx.fillStyle = color("--rehearsal");
+  for (const { at, until } of rehearsals) {
+    const left = Math.max(bbox.left, plot.valToPos(at / 1000, "x", true));
+    const right = Math.min(bbox.left + bbox.width, plot.valToPos(until / 1000, "x", true));
+    if (right > left) ctx.fillRect(left, bbox.top, right - left, bbox.height);
+  }
+  ctx.restore();
+}
+
+/** Draws a line where something happened, with its letter on the first chart. */
+function drawMarks(plot, color, { marks, from, to }, withLetters) {
+  const { ctx, bbox } = plot;
+  const scale = devicePixelRatio;
+  let free = Number.NEGATIVE_INFINITY;
+  ctx.save();
+  ctx.font = `600 ${10.5 * scale}px system-ui, sans-serif`;
+  ctx.textAlign = "center";
+  ctx.textBaseline = "middle";
+  for (const { at, letter } of marks) {
+    if (at < from || at > to) continue;
+    const x = Math.round(plot.valToPos(at / 1000, "x", true));
+    ctx.strokeStyle = color("--mark");
+    ctx.lineWidth = scale;
+    ctx.setLineDash([2 * scale, 3 * scale]);
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
+    // Letters that would lie upon each other say nothing; the list below has them all.
+    if (!withLetters || x - free < (LETTER + 1) * scale) continue;
+    free = x;
+    const top = bbox.top - (LETTER + 2) * scale;
+    ctx.setLineDash([]);
+    ctx.fillStyle = color("--mark");
+    ctx.beginPath();
+    ctx.roundRect(x - (LETTER / 2) * scale, top, LETTER * scale, LETTER * scale, 3 * scale);
+    ctx.fill();
+    ctx.fillStyle = color("--card");
+    ctx.fillText(letter, x, top + (LETTER / 2 + 0.5) * scale);
+  }
+  ctx.restore();
+}
+
 /**
  * @param {{ zoom: (from: number, to: number) => void }} told
  */
@@ -56,151 +181,32 @@ export function createCharts(told) {
     hourly: false,
   };
   let plots = [];
-  const parts = CHARTS.map((chart) => {
-    const values = chart.series.map(() => h("b", {}, "–"));
-    const keys = chart.series.map(({ label, color, dash, bars, area, onlyHours }, index) =>
-      h(
-        "span",
-        { class: "key", "data-only-hours": onlyHours ?? false },
-        s(
-          "svg",
-          { width: 18, height: 10, "aria-hidden": "true", class: `swatch ${color.slice(2)}` },
-          bars || area
-            ? s("rect", { width: 18, height: 10, class: bars ? "solid" : "area" })
-            : s("line", { x1: 0, x2: 18, y1: 5, y2: 5, "stroke-dasharray": dash?.join(" ") ?? "none" }),
-          area && !bars ? s("line", { x1: 0, x2: 18, y1: 1, y2: 1 }) : null,
-        ),
-        ` ${label} `,
-        values[index],
-      ),
-    );
-    const at = h("span", { class: "at" });
-    const canvas = h("div", { class: "canvas", "aria-hidden": "true" });
-    const figure = h(
-      "div",
-      { class: "chart", id: `chart-${chart.id}` },
-      h("div", { class: "legend" }, h("h3", {}, chart.title), ...keys, at),
-      canvas,
-    );
-    return { chart, figure, canvas, values, keys, at };
-  });
+  const parts = CHARTS.map(createPart);
   element.append(...parts.map(({ figure }) => figure));
 
-  const dataOf = ({ data, series }) => [
-    state.data[data][0],
-    ...series.map(({ column }) => state.data[data][column]),
-  ];
-
-  /** Says the values under the cursor, or the last ones. */
-  function say(part, plot) {
-    const { idx } = plot.cursor;
-    const times = plot.data[0];
-    part.chart.series.forEach((_, index) => {
-      const column = plot.data[index + 1];
-      const last = column.findLastIndex((value) => value !== null && value !== undefined);
-      write(part.values[index], number(column[idx ?? last]));
-    });
-    write(part.at, typeof idx === "number" && times[idx] ? stamp(times[idx]) : "");
-  }
-
   let isZooming = false;
+  const zoom = (plot) => {
+    const { left, width } = plot.select;
+    if (width < 8 || isZooming) return;
+    // The other charts select the same: once is enough.
+    isZooming = true;
+    queueMicrotask(() => {
+      isZooming = false;
+    });
+    told.zoom(plot.posToVal(left, "x") * 1000, plot.posToVal(left + width, "x") * 1000);
+  };
+
   function draw() {
     for (const plot of plots) plot.destroy();
     const style = getComputedStyle(document.documentElement);
     const color = (name) => style.getPropertyValue(name).trim();
     const narrow = element.clientWidth < 500;
     plots = parts.map((part) => {
-      const { chart, canvas } = part;
-      const plot = new uPlot(
-        {
-          width: Math.max(200, canvas.clientWidth),
-          height: chart.height[narrow ? 1 : 0],
-          padding: [chart.marks ? LETTER + 6 : 6, 6, 0, 0],
-          legend: { show: false },
-          cursor: {
-            sync: { key: SYNC, setSeries: false },
-            drag: { x: true, y: false, setScale: false },
-            y: false,
-            points: { size: 6 },
-          },
-          scales: {
-            x: { time: true, range: () => [state.from / 1000, state.to / 1000] },
-            y: { range: (_plot, _least, most) => [0, Math.max(4, (most ?? 0) * 1.08)] },
-          },
-          axes: [
-            axis(color, { size: 26, space: 64, values: times }),
-            axis(color, { size: 46, space: 32, values: (_plot, splits) => splits.map(short), incrs: WHOLE }),
-          ],
-          series: [{}, ...chart.series.map((one) => seriesOf(one, color))],
-          hooks: {
-            drawClear: [(plot) => shade(plot, color)],
-            draw: [(plot) => drawMarks(plot, color, chart.marks)],
-            setCursor: [(plot) => say(part, plot)],
-            setSelect: [
-              (plot) => {
-                const { left, width } = plot.select;
-                if (width < 8 || isZooming) return;
-                // The other charts select the same: once is enough.
-                isZooming = true;
-                queueMicrotask(() => {
-                  isZooming = false;
-                });
-                told.zoom(plot.posToVal(left, "x") * 1000, plot.posToVal(left + width, "x") * 1000);
-              },
-            ],
-          },
-        },
-        dataOf(chart),
-        canvas,
-      );
+      const options = optionsOf(part, { color, narrow, state: () => state, zoom });
+      const plot = new uPlot(options, dataOf(state, part.chart), part.canvas);
       say(part, plot);
       return plot;
     });
-  }
-
-  function shade(plot, color) {
-    const { ctx, bbox } = plot;
-    ctx.save();
-    ctx.fillStyle = color("--rehearsal");
-    for (const { at, until } of state.rehearsals) {
-      const left = Math.max(bbox.left, plot.valToPos(at / 1000, "x", true));
-      const right = Math.min(bbox.left + bbox.width, plot.valToPos(until / 1000, "x", true));
-      if (right > left) ctx.fillRect(left, bbox.top, right - left, bbox.height);
-    }
-    ctx.restore();
-  }
-
-  function drawMarks(plot, color, withLetters) {
-    const { ctx, bbox } = plot;
-    const scale = devicePixelRatio;
-    let free = Number.NEGATIVE_INFINITY;
-    ctx.save();
-    ctx.font = `600 ${10.5 * scale}px system-ui, sans-serif`;
-    ctx.textAlign = "center";
-    ctx.textBaseline = "middle";
-    for (const { at, letter } of state.marks) {
-      if (at < state.from || at > state.to) continue;
-      const x = Math.round(plot.valToPos(at / 1000, "x", true));
-      ctx.strokeStyle = color("--mark");
-      ctx.lineWidth = scale;
-      ctx.setLineDash([2 * scale, 3 * scale]);
-      ctx.beginPath();
-      ctx.moveTo(x, bbox.top);
-      ctx.lineTo(x, bbox.top + bbox.height);
-      ctx.stroke();
-      // Letters that would lie upon each other say nothing; the list below has them all.
-      if (!withLetters || x - free < (LETTER + 1) * scale) continue;
-      free = x;
-      const top = bbox.top - (LETTER + 2) * scale;
-      ctx.setLineDash([]);
-      ctx.fillStyle = color("--mark");
-      ctx.beginPath();
-      ctx.roundRect(x - (LETTER / 2) * scale, top, LETTER * scale, LETTER * scale, 3 * scale);
-      ctx.fill();
-      ctx.fillStyle = color("--card");
-      ctx.fillText(letter, x, top + (LETTER / 2 + 0.5) * scale);
-    }
-    ctx.restore();
   }
 
   let width = 0;
@@ -222,7 +228,7 @@ export function createCharts(told) {
       state = { ...state, ...changes };
       element.classList.toggle("hourly", state.hourly);
       plots.forEach((plot, index) => {
-        plot.setData(dataOf(CHARTS[index]));
+        plot.setData(dataOf(state, CHARTS[index]));
         say(parts[index], plot);
       });
     },

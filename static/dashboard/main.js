@@ -154,7 +154,7 @@ function openRoom(name) {
   let version;
   const stop = watchRoom(name, {
     mode: line.mode,
-    news: timeline.addNews,
+    news: (news) => timeline.addNews(news),
     room: (room, at) => {
       line.heard(room, at);
       now.update(room, at);
@@ -179,7 +179,7 @@ function openRoom(name) {
   timeline.show(chosen.range);
   return {
     name,
-    show: timeline.show,
+    show: (range) => timeline.show(range),
     end() {
       stop();
       WIDE.removeEventListener("change", arrange);

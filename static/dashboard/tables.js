@@ -152,6 +152,25 @@ const MAP = {
   y: (latitude) => (84 - latitude) * 2,
 };
 
+/** A data center's row. @param {string} colo @param {() => number} version of the steering that is in force */
+function createColo(colo, version) {
+  const cells = COLO_COLUMNS.slice(1).map(() => h("td", { class: "number" }));
+  const note = h("span", { class: "note" });
+  const city = h("span", { class: "city" }, KNOWN.get(colo)?.city ?? "");
+  const row = h("tr", {}, h("th", { scope: "row" }, h("b", {}, colo), " ", city, note), ...cells);
+  return {
+    element: row,
+    update(one) {
+      COLO_COLUMNS.slice(1).forEach(({ id }, index) => {
+        write(cells[index], id === "age_ms" ? heard(one.age_ms) : number(one[id]));
+      });
+      // Where nobody is, nothing was heard and nothing has to be.
+      const isBehind = version() > 0 && one.age_ms < AWAKE_MS && one.steering < version();
+      write(note, one.cut_off ? " cut off" : isBehind ? ` steering ${one.steering} of ${version()}` : "");
+    },
+  };
+}
+
 /** Data centers: on a map, and as a table. */
 export function createColos() {
   let last = [];
@@ -183,23 +202,7 @@ export function createColos() {
   const rows = keyed(
     body,
     ({ colo }) => colo,
-    ({ colo }) => {
-      const cells = COLO_COLUMNS.slice(1).map(() => h("td", { class: "number" }));
-      const note = h("span", { class: "note" });
-      const city = h("span", { class: "city" }, KNOWN.get(colo)?.city ?? "");
-      const row = h("tr", {}, h("th", { scope: "row" }, h("b", {}, colo), " ", city, note), ...cells);
-      return {
-        element: row,
-        update(one) {
-          COLO_COLUMNS.slice(1).forEach(({ id }, index) => {
-            write(cells[index], id === "age_ms" ? heard(one.age_ms) : number(one[id]));
-          });
-          // Where nobody is, nothing was reported and nothing has to be.
-          const isBehind = version > 0 && one.age_ms < AWAKE_MS && one.steering < version;
-          write(note, one.cut_off ? " cut off" : isBehind ? ` steering ${one.steering} of ${version}` : "");
-        },
-      };
-    },
+    ({ colo }) => createColo(colo, () => version),
   );
 
   function render() {

@@ -26,49 +26,27 @@ const COLUMNS = [
   ["Waited, 90 %, s", "wait_seconds_p90"],
 ];
 
-/**
- * @param {string} room its name
- * @param {{ go: (range: import("./place.js").Range) => void, audit: () => object[] }} told `go`: another range is wanted
- */
-export function createTimeline(room, { go, audit }) {
-  let range = { name: "1h" };
-  let offset = 0;
-  let latest;
-  let history = { rows: [], settled: 0, hourly: false };
-  let news = [];
-  const moments = [];
-  let isAllMarks = false;
-  let asked = 0;
-  let reload = 0;
-
-  const charts = createCharts({ zoom: (from, to) => go({ from: Math.round(from), to: Math.round(to) }) });
-  const clock = () => Date.now() + offset;
-
+/** The range: up to now, moved and zoomed, or from one time to another. */
+function createRangeBar({ go, moved }) {
   const presets = Object.entries(RANGES).map(([name, [, label]]) => [
     name,
     h("button", { onclick: () => go({ name }) }, label),
   ]);
   const move = (label, title, factor, shift) =>
-    h(
-      "button",
-      { title, "aria-label": title, onclick: () => go(moved(range, clock(), factor, shift)) },
-      label,
-    );
+    h("button", { title, "aria-label": title, onclick: () => go(moved(factor, shift)) }, label);
   const from = h("input", { type: "datetime-local", id: newId("from"), required: true });
   const to = h("input", { type: "datetime-local", id: newId("to"), required: true });
   const wrong = h("p", { class: "error", role: "status" });
+  const onsubmit = (event) => {
+    event.preventDefault();
+    const chosen = { from: new Date(from.value).getTime(), to: new Date(to.value).getTime() };
+    const isRight = chosen.to - chosen.from >= MINUTE;
+    write(wrong, isRight ? "" : "The end must be at least a minute after the beginning.");
+    if (isRight) go(chosen);
+  };
   const pick = h(
     "form",
-    {
-      class: "pick",
-      onsubmit: (event) => {
-        event.preventDefault();
-        const chosen = { from: new Date(from.value).getTime(), to: new Date(to.value).getTime() };
-        const isRight = chosen.to - chosen.from >= MINUTE;
-        write(wrong, isRight ? "" : "The end must be at least a minute after the beginning.");
-        if (isRight) go(chosen);
-      },
-    },
+    { class: "pick", onsubmit },
     h("label", { for: from.id }, "From "),
     from,
     h("label", { for: to.id }, " to "),
@@ -77,48 +55,7 @@ export function createTimeline(room, { go, audit }) {
     h("button", {}, "Show"),
     wrong,
   );
-  const csv = h("a", { download: "" }, "Download as CSV");
-  const caption = h("p", { class: "quiet caption" });
-  const said = h("p", { class: "summary" });
-  const trouble = h("p", { class: "problem", hidden: true });
-  const list = h("ol", { class: "marks" });
-  const moreMarks = h("button", {
-    class: "more",
-    onclick: () => {
-      isAllMarks = !isAllMarks;
-      renderMarks();
-    },
-  });
-  const noMarks = h(
-    "p",
-    { class: "quiet" },
-    "Nothing happened in this time: no steering, no event, no trouble.",
-  );
-  const body = h("tbody");
-  const cut = h("p", { class: "quiet" });
-  const table = h(
-    "table",
-    {},
-    h(
-      "thead",
-      {},
-      h(
-        "tr",
-        {},
-        h("th", { scope: "col" }, "Time"),
-        ...COLUMNS.map(([title]) => h("th", { scope: "col", class: "number" }, title)),
-      ),
-    ),
-    body,
-  );
-  const details = h(
-    "details",
-    { ontoggle: () => renderTable() },
-    h("summary", { class: "opens" }, "The same as a table"),
-    cut,
-    wide("Recorded figures", table),
-  );
-  const toolbar = h(
+  const element = h(
     "div",
     { class: "ranges" },
     h(
@@ -136,178 +73,265 @@ export function createTimeline(room, { go, audit }) {
     ),
     h("details", { class: "dates" }, h("summary", { class: "opens" }, "From … to …"), pick),
   );
-  const element = section(
-    "timeline",
-    "On the time line",
-    toolbar,
-    trouble,
-    charts.element,
-    caption,
-    said,
-    h("h3", {}, "What happened"),
-    noMarks,
-    list,
-    moreMarks,
-    details,
-    h("p", {}, csv),
+  return {
+    element,
+    /** @param {import("./place.js").Range} range @param {{ from: number, to: number }} span */
+    show(range, span) {
+      for (const [name, button] of presets)
+        attribute(button, "aria-pressed", String("name" in range && range.name === name));
+      from.value = localInput(span.from);
+      to.value = localInput(span.to);
+    },
+  };
+}
+
+/** What happened, the latest first. */
+function createMarks(render) {
+  let isAll = false;
+  let shown = "";
+  const list = h("ol", { class: "marks" });
+  const onclick = () => {
+    isAll = !isAll;
+    render();
+  };
+  const more = h("button", { class: "more", onclick });
+  const none = h(
+    "p",
+    { class: "quiet" },
+    "Nothing happened in this time: no steering, no event, no trouble.",
   );
+  const item = ({ letter, name, text, at }, isLong) =>
+    h(
+      "li",
+      {},
+      h("abbr", { class: "letter", title: name }, letter),
+      h("span", { class: "when" }, isLong ? moment(at) : exactTime(at)),
+      h("span", {}, text),
+    );
+  return {
+    elements: [none, list, more],
+    /** @param {object[]} found @param {boolean} isLong more than a day is shown */
+    update(found, isLong) {
+      const chosen = isAll ? found : found.slice(0, MOST_MARKS);
+      show(none, found.length === 0);
+      show(more, found.length > MOST_MARKS);
+      write(more, isAll ? `Show the last ${MOST_MARKS} only` : `Show all ${found.length}`);
+      attribute(more, "aria-expanded", String(isAll));
+      const key = JSON.stringify(chosen);
+      if (key === shown) return;
+      shown = key;
+      place(
+        list,
+        chosen.map((mark) => item(mark, isLong)),
+      );
+    },
+  };
+}
 
-  const isLive = () => "name" in range;
+/** The figures as a table, which is filled when it is opened. */
+function createFigures(render) {
+  const body = h("tbody");
+  const cut = h("p", { class: "quiet" });
+  const heads = COLUMNS.map(([title]) => h("th", { scope: "col", class: "number" }, title));
+  const head = h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Time"), ...heads));
+  const element = h(
+    "details",
+    { ontoggle: render },
+    h("summary", { class: "opens" }, "The same as a table"),
+    cut,
+    wide("Recorded figures", h("table", {}, head, body)),
+  );
+  const line = (row) =>
+    h(
+      "tr",
+      {},
+      h("th", { scope: "row" }, moment(row.at)),
+      ...COLUMNS.map(([, field]) => h("td", { class: "number" }, number(row[field] ?? Number.NaN))),
+    );
+  return {
+    element,
+    update(rows) {
+      if (!element.open) return;
+      show(cut, rows.length > MOST_ROWS);
+      write(cut, `The last ${MOST_ROWS} of ${number(rows.length)} rows; the file has them all.`);
+      place(body, rows.slice(-MOST_ROWS).reverse().map(line));
+    },
+  };
+}
 
-  async function load() {
-    clearTimeout(reload);
-    const turn = ++asked;
-    const span = bounds(range, clock());
-    element.setAttribute("aria-busy", "true");
+/**
+ * @param {string} room its name
+ * @param {{ go: (range: import("./place.js").Range) => void, audit: () => object[] }} told `go`: another range is wanted
+ */
+export function createTimeline(room, told) {
+  return new Timeline(room, told);
+}
+
+class Timeline {
+  #room;
+  #audit;
+  #range = { name: "1h" };
+  #offset = 0;
+  #latest;
+  #history = { rows: [], settled: 0, hourly: false };
+  #news = [];
+  #moments = [];
+  #asked = 0;
+  #reload = 0;
+  #charts;
+  #bar;
+  #marks = createMarks(() => this.#renderMarks());
+  #figures = createFigures(() => this.#figures.update(this.#history.rows));
+  #csv = h("a", { download: "" }, "Download as CSV");
+  #caption = h("p", { class: "quiet caption" });
+  #said = h("p", { class: "summary" });
+  #problem = h("span");
+  #trouble;
+
+  constructor(room, { go, audit }) {
+    this.#room = room;
+    this.#audit = audit;
+    this.#charts = createCharts({
+      zoom: (from, to) => go({ from: Math.round(from), to: Math.round(to) }),
+    });
+    this.#bar = createRangeBar({
+      go,
+      moved: (factor, shift) => moved(this.#range, this.#clock(), factor, shift),
+    });
+    const again = h("button", { onclick: () => this.#load() }, "Try again");
+    this.#trouble = h("p", { class: "problem", hidden: true }, this.#problem, again);
+    this.element = section(
+      "timeline",
+      "On the time line",
+      this.#bar.element,
+      this.#trouble,
+      this.#charts.element,
+      this.#caption,
+      this.#said,
+      h("h3", {}, "What happened"),
+      ...this.#marks.elements,
+      this.#figures.element,
+      h("p", {}, this.#csv),
+    );
+  }
+
+  #clock() {
+    return Date.now() + this.#offset;
+  }
+
+  #span() {
+    return bounds(this.#range, this.#clock());
+  }
+
+  #isLive() {
+    return "name" in this.#range;
+  }
+
+  async #load() {
+    clearTimeout(this.#reload);
+    const turn = ++this.#asked;
+    const span = this.#span();
+    this.element.setAttribute("aria-busy", "true");
+    await this.#loadHistory(span, turn);
+    if (turn !== this.#asked) return;
     try {
-      const answer = await get("history", { room, ...span, resolution: "auto", fields: FIELDS.join(",") });
-      if (turn !== asked) return;
-      history = {
+      const answer = await get("news", { room: this.#room, ...span });
+      if (turn === this.#asked) this.#news = answer.news;
+    } catch {
+      // The charts are worth something without.
+    }
+    if (turn !== this.#asked) return;
+    this.element.removeAttribute("aria-busy");
+    const toReload = RELOAD_MS - ((this.#clock() - SETTLES_MS) % RELOAD_MS);
+    if (this.#isLive()) this.#reload = setTimeout(() => this.#load(), toReload);
+    this.render();
+    this.#figures.update(this.#history.rows);
+  }
+
+  async #loadHistory(span, turn) {
+    try {
+      const asked = { room: this.#room, ...span, resolution: "auto", fields: FIELDS.join(",") };
+      const answer = await get("history", asked);
+      if (turn !== this.#asked) return;
+      this.#history = {
         rows: recorded(answer),
         settled: answer.settled_until ?? span.to,
         hourly: answer.resolution === "hour",
       };
-      show(trouble, false);
+      show(this.#trouble, false);
     } catch ({ message }) {
-      if (turn !== asked) return;
-      show(trouble, true);
-      place(trouble, [
-        `The record could not be loaded: ${message}. `,
-        h("button", { onclick: load }, "Try again"),
-      ]);
+      if (turn !== this.#asked) return;
+      show(this.#trouble, true);
+      write(this.#problem, `The record could not be loaded: ${message}. `);
     }
-    try {
-      const answer = await get("news", { room, ...span });
-      if (turn === asked) news = answer.news;
-    } catch {
-      // The charts are worth something without.
-    }
-    if (turn !== asked) return;
-    element.removeAttribute("aria-busy");
-    if (isLive()) reload = setTimeout(load, RELOAD_MS - ((clock() - SETTLES_MS) % RELOAD_MS));
-    render();
-    renderTable();
   }
 
-  function marks() {
-    const span = bounds(range, clock());
-    return marksOf({ news, audit: audit(), events: latest?.events ?? [], rows: history.rows, ...span });
+  #happened() {
+    const events = this.#latest?.events ?? [];
+    const { rows } = this.#history;
+    return marksOf({ news: this.#news, audit: this.#audit(), events, rows, ...this.#span() });
   }
 
-  function render() {
-    const span = bounds(range, clock());
+  render() {
+    const span = this.#span();
+    const { rows, hourly, settled } = this.#history;
     const inRange = (point) => point.at >= span.from - HOUR && point.at <= span.to;
-    const live = history.hourly ? [] : moments.filter(inRange);
-    const data = columns(history.rows, live, history.settled);
-    charts.update({
-      ...span,
-      data,
-      marks: marks(),
-      rehearsals: rehearsals(history.rows),
-      hourly: history.hourly,
-    });
-    write(said, summary(data, number));
-    const step = history.hourly
+    const data = columns(rows, hourly ? [] : this.#moments.filter(inRange), settled);
+    const marks = this.#happened();
+    this.#charts.update({ ...span, data, marks, rehearsals: rehearsals(rows), hourly });
+    write(this.#said, summary(data, number));
+    const isLive = this.#isLive();
+    const step = hourly
       ? "by the hour"
-      : isLive()
+      : isLive
         ? "by the minute, the last moments by the second"
         : "by the minute";
     write(
-      caption,
-      `${moment(span.from)} to ${isLive() ? "now" : moment(span.to)}, ${step}. Times are those of ${zone()}. Drag over a chart to zoom in.`,
+      this.#caption,
+      `${moment(span.from)} to ${isLive ? "now" : moment(span.to)}, ${step}. Times are those of ${zone()}. Drag over a chart to zoom in.`,
     );
-    attribute(
-      csv,
-      "href",
-      address("history", {
-        room,
-        from: Math.round(span.from),
-        to: Math.round(span.to),
-        fields: FIELDS.join(","),
-        format: "csv",
-      }),
-    );
-    renderMarks();
+    const file = {
+      room: this.#room,
+      from: Math.round(span.from),
+      to: Math.round(span.to),
+      fields: FIELDS.join(","),
+      format: "csv",
+    };
+    attribute(this.#csv, "href", address("history", file));
+    this.#renderMarks();
   }
 
-  let shownMarks = "";
-  function renderMarks() {
-    const found = marks().reverse();
-    const chosen = isAllMarks ? found : found.slice(0, MOST_MARKS);
-    show(noMarks, found.length === 0);
-    show(moreMarks, found.length > MOST_MARKS);
-    write(moreMarks, isAllMarks ? `Show the last ${MOST_MARKS} only` : `Show all ${found.length}`);
-    attribute(moreMarks, "aria-expanded", String(isAllMarks));
-    const key = JSON.stringify(chosen);
-    if (key === shownMarks) return;
-    shownMarks = key;
-    const isLong = bounds(range, clock()).to - bounds(range, clock()).from > DAY;
-    place(
-      list,
-      chosen.map(({ letter, name, text, at }) =>
-        h(
-          "li",
-          {},
-          h("abbr", { class: "letter", title: name }, letter),
-          h("span", { class: "when" }, isLong ? moment(at) : exactTime(at)),
-          h("span", {}, text),
-        ),
-      ),
-    );
+  #renderMarks() {
+    const { from, to } = this.#span();
+    this.#marks.update(this.#happened().reverse(), to - from > DAY);
   }
 
-  function renderTable() {
-    if (!details.open) return;
-    const rows = history.rows.slice(-MOST_ROWS).reverse();
-    show(cut, history.rows.length > MOST_ROWS);
-    write(cut, `The last ${MOST_ROWS} of ${number(history.rows.length)} rows; the file has them all.`);
-    place(
-      body,
-      rows.map((row) =>
-        h(
-          "tr",
-          {},
-          h("th", { scope: "row" }, moment(row.at)),
-          ...COLUMNS.map(([, field]) => h("td", { class: "number" }, number(row[field] ?? Number.NaN))),
-        ),
-      ),
-    );
+  /** @param {import("./place.js").Range} chosen */
+  show(chosen) {
+    this.#range = chosen;
+    this.#bar.show(chosen, this.#span());
+    return this.#load();
   }
 
-  return {
-    element,
-    /** @param {import("./place.js").Range} chosen */
-    show(chosen) {
-      range = chosen;
-      for (const [name, button] of presets)
-        attribute(button, "aria-pressed", String("name" in range && range.name === name));
-      const span = bounds(range, clock());
-      for (const [input, at] of [
-        [from, span.from],
-        [to, span.to],
-      ])
-        input.value = localInput(at);
-      return load();
-    },
-    /** What the room is now. */
-    update(found, now) {
-      offset = now - Date.now();
-      latest = found;
-      if (!found.error) addMoment(moments, momentOf(found, Math.max(found.taken_at || 0, now - 3_000)));
-      if (isLive()) render();
-    },
-    addNews(more) {
-      const known = new Set(news.map(({ id }) => id));
-      news = [...news, ...more.filter(({ id }) => !known.has(id))];
-      render();
-    },
-    render,
-    end() {
-      clearTimeout(reload);
-      asked += 1;
-      charts.end();
-    },
-  };
+  /** What the room is now. */
+  update(found, now) {
+    this.#offset = now - Date.now();
+    this.#latest = found;
+    if (!found.error) addMoment(this.#moments, momentOf(found, Math.max(found.taken_at || 0, now - 3_000)));
+    if (this.#isLive()) this.render();
+  }
+
+  addNews(more) {
+    const known = new Set(this.#news.map(({ id }) => id));
+    this.#news = [...this.#news, ...more.filter(({ id }) => !known.has(id))];
+    this.render();
+  }
+
+  end() {
+    clearTimeout(this.#reload);
+    this.#asked += 1;
+    this.#charts.end();
+  }
 }
 
 /** A time as its input wants it, in local time. */
