@@ -135,7 +135,7 @@ impl Rooms {
 
     /// The room that covers a request: the one with the longest path of those whose host fits; with equal paths, one
     /// with a host comes before one without. `host` may carry a port, which is ignored, and any case; `path` is
-    /// compared in its one spelling (see [`path`](super::path)) and by whole segments; in any case where the room says so.
+    /// compared in its one spelling (see [`path`]) and by whole segments; in any case where the room says so.
     ///
     /// A suspended room covers its path like any other, and so takes it out of a wider room.
     pub fn find(&self, host: &str, path: &str) -> Coverage<'_> {
