@@ -1,7 +1,7 @@
 //! Global's tables in memory, for the simulator and the tests: what is not confirmed can be lost.
 
 use std::cell::{RefCell, RefMut};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
 use super::rows::{Kept, NotificationRow, PendingRow, ReceiverRow, Rows, RowsError, Series};
@@ -30,7 +30,9 @@ enum Row {
 struct Tables {
     rows: BTreeMap<Key, Row>,
     /// What stood there before each write that is not confirmed.
-    undo: Vec<(Key, Option<Row>)>,
+    undo: VecDeque<(Key, Option<Row>)>,
+    /// Writes that are confirmed.
+    confirmed: u64,
     fails: bool,
 }
 
@@ -40,7 +42,7 @@ impl Tables {
             Some(row) => self.rows.insert(key.clone(), row),
             None => self.rows.remove(&key),
         };
-        self.undo.push((key, before));
+        self.undo.push_back((key, before));
     }
 
     /// Deletes the rows of a range that a condition is true for.
@@ -59,15 +61,29 @@ impl Tables {
 pub struct MemoryRows(Rc<RefCell<Tables>>);
 
 impl MemoryRows {
+    /// How many writes there were so far.
+    pub fn writes(&self) -> u64 {
+        let tables = self.0.borrow();
+        tables.confirmed + tables.undo.len() as u64
+    }
+
     /// What is written so far outlives Global.
     pub fn confirm(&self) {
-        self.0.borrow_mut().undo.clear();
+        self.confirm_first(self.writes());
+    }
+
+    /// So many writes outlive Global.
+    pub fn confirm_first(&self, writes: u64) {
+        let mut tables = self.0.borrow_mut();
+        while tables.confirmed < writes && tables.undo.pop_front().is_some() {
+            tables.confirmed += 1;
+        }
     }
 
     /// Global is gone, and what was written since the last confirmation too.
     pub fn roll_back(&self) {
         let mut tables = self.0.borrow_mut();
-        while let Some((key, before)) = tables.undo.pop() {
+        while let Some((key, before)) = tables.undo.pop_back() {
             match before {
                 Some(row) => tables.rows.insert(key, row),
                 None => tables.rows.remove(&key),

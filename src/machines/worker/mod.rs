@@ -15,7 +15,7 @@ pub use visit::{Outcome, Verification, Visit, Visitor, Waiting, best, is_counted
 use super::{COLD_START_FACTOR, Call, CurrentRoom};
 use crate::admission::{
     Addresses, AdmissionController, Batcher, Clocked, DrawKey, Level, NumberAsk, Outcome as Judgement,
-    StateKey, Whom, minute_of,
+    StateKey, Step, Whom, minute_of,
 };
 use crate::check_in::CheckIn;
 use crate::counts::Outbox;
@@ -24,7 +24,7 @@ use crate::origin::OriginMonitor;
 use crate::protocol::messages::{StateRequest, Take, Taken, VERSION, colo_object};
 use crate::protocol::{Answer, Request};
 use crate::room::Room;
-use crate::ticket::Ticket;
+use crate::ticket::{Standing, Ticket};
 use crate::turnstile::Verdict;
 
 /// A cache that does not answer within this time is passed over, in milliseconds.
@@ -101,6 +101,9 @@ pub const POLL_MS: u64 = 4;
 /// Who asks, and from which address; 0: it does not matter.
 type NumberBatcher = Batcher<(NumberAsk, u64), Judgement>;
 
+/// The first step of somebody who is not in, by what a worker knows; see [`AdmissionController::judge`].
+pub type Judge = fn(&mut AdmissionController, &Room, &Standing, u64, u64) -> Step;
+
 /// What one worker remembers of one room in one colo.
 #[derive(Debug)]
 pub struct Worker {
@@ -108,6 +111,7 @@ pub struct Worker {
     colo: String,
     deadline_ms: u64,
     controller: AdmissionController,
+    judge: Judge,
     outbox: Outbox,
     counter_batch: NumberBatcher,
     anywhere_batch: NumberBatcher,
@@ -125,12 +129,19 @@ impl Worker {
             colo,
             deadline_ms,
             controller: AdmissionController::default(),
+            judge: AdmissionController::judge,
             outbox: Outbox::new(id),
             counter_batch: Batcher::new(replace_after),
             anywhere_batch: Batcher::new(replace_after),
             addresses: Addresses::default(),
             rooms: CurrentRoom::default(),
         }
+    }
+
+    /// The same worker, with other rules of judgement: the simulator compares.
+    #[must_use]
+    pub fn judging_by(self, judge: Judge) -> Self {
+        Self { judge, ..self }
     }
 
     /// What it knows of the room's state, and how it judges by it.

@@ -373,7 +373,7 @@ impl Visit {
         } else {
             self.claims = true;
             if worker.addresses.claim(self.address(room), judged.ticket.id, time) == 0 {
-                worker.controller.judge(room, &self.standing(context), judged.ticket.id, time)
+                (worker.judge)(&mut worker.controller, room, &self.standing(context), judged.ticket.id, time)
             } else {
                 Step::Wait
             }
