@@ -1,8 +1,8 @@
 //! The planet in a box: how exactly a room keeps its limits, measured with the code that runs in production.
 //!
 //! - [`scenario`]: what a user writes down: a room, its visitors, a planet, faults.
-//! - [`planet`]: lets it happen in virtual time, event by event. It holds no rule of its own: workers, Counter,
-//!   Anywhere, `DataCenter` and Global are the core's.
+//! - [`planet`]: lets it happen in virtual time, event by event. It holds no rule of its own: visits, workers, Counter,
+//!   Anywhere, `DataCenter` and Global are the machines that the Worker and the objects run.
 //! - [`literal`]: the 2023 article's counters without our repairs, to compare with.
 //! - [`measure`]: what it was like for the visitors and for the origin.
 //! - [`table`]: figures of many runs, the worst seed of each, and whether they reach the goals.

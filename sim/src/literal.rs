@@ -8,8 +8,11 @@
 //!
 //! For the simulator only: no room can be set to it.
 
-use anteroom::admission::{NumberAsk, Outcome, StateKey, Step, Whom, minute_of};
-use anteroom::config::Room;
+use anteroom::admission::{AdmissionController, NumberAsk, Outcome, Step, Whom, minute_of};
+use anteroom::machines::{Context, Effect, Input, ObjectMachine};
+use anteroom::protocol::messages::{Given, Taken, VERSION};
+use anteroom::protocol::{Answer, Request};
+use anteroom::room::Room;
 use anteroom::ticket::Standing;
 
 /// Counts the asks of a minute: a colo's Counter, or Anywhere.
@@ -37,8 +40,41 @@ impl Attempts {
     }
 }
 
+impl ObjectMachine for Attempts {
+    fn handle(&mut self, context: &Context<'_>, input: Input, effects: &mut Vec<Effect>) {
+        let Input::Asked { from, request } = input else { return };
+        let now = context.now;
+        let mut taken = |asks: &[NumberAsk], slots: fn(&NumberAsk) -> i64| {
+            let outcomes = asks.iter().map(|ask| self.take(slots(ask), now)).collect();
+            Box::new(Taken { v: VERSION, outcomes, lent: None, holders: Vec::new() })
+        };
+        let answer = match request {
+            Request::CounterTake(asked) => Answer::CounterTake(taken(&asked.asks, |ask| ask.owned)),
+            Request::AnywhereTake(asked) => Answer::AnywhereTake(taken(&asked.asks, |ask| ask.limit)),
+            Request::CounterGiven(_) => {
+                let (minute, none) = (minute_of(now), Some(0));
+                let given = Given { v: VERSION, minute, given: none, previous: none, assumed: 0 };
+                Answer::CounterGiven(Box::new(given))
+            }
+            _ => return,
+        };
+        effects.push(Effect::Reply { to: from, answer });
+    }
+
+    fn next_timer(&self) -> Option<u64> {
+        None
+    }
+}
+
 /// The first step for a request. An ask carries the colo's slots in `owned` and Anywhere's in `limit`.
-pub fn judge(room: &Room, standing: &Standing, id: u64, state: Option<(&StateKey, u64)>, now: u64) -> Step {
+pub fn judge(
+    controller: &mut AdmissionController,
+    room: &Room,
+    standing: &Standing,
+    id: u64,
+    now: u64,
+) -> Step {
+    let state = controller.state().map(|state| (&state.key, state.global_time(now)));
     let minute = minute_of(now);
     let waiting_in = match standing {
         Standing::Active(_) => return Step::Pass,

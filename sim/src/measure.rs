@@ -7,12 +7,11 @@ use std::collections::VecDeque;
 use anteroom::admission::{StateKey, minute_of};
 use anteroom::config::{QueueingMethod, RateWindow, Room};
 use anteroom::protocol::messages::{ColoReport, StateAnswer, VERSION, WorkerAnswer};
-use anteroom::protocol::wire;
+use anteroom::protocol::{Object, wire};
 use serde::Serialize;
 
 use crate::history::{History, Row};
 use crate::pages::Passed;
-use crate::planet::Busiest;
 
 /// A queued visitor's first estimate counts when the wait was longer than this, in milliseconds.
 const WAITED_MS: u64 = 20_000;
@@ -609,14 +608,15 @@ impl Measure {
         self.last_minute.iter().filter(|(at, _)| (from..to).contains(at)).map(|(_, users)| users).sum()
     }
 
-    /// An object serves a request.
-    pub fn object_request(&mut self, object: Busiest, now: u64) {
+    /// An object serves a request. `station` is a number of its own.
+    pub fn object_request(&mut self, station: u16, object: Object, now: u64) {
         self.object_requests += 1;
-        let (index, kind) = match object {
-            Busiest::Anywhere => (0, 1),
-            Busiest::Global => (1, 3),
-            Busiest::Counter(colo) => (2 + 2 * usize::from(colo), 0),
-            Busiest::DataCenter(colo) => (3 + 2 * usize::from(colo), 2),
+        let index = usize::from(station);
+        let kind = match object {
+            Object::Counter => 0,
+            Object::Anywhere => 1,
+            Object::DataCenter => 2,
+            Object::Global => 3,
         };
         self.object_requests_by[kind] += 1;
         if self.seconds.len() <= index {

@@ -262,6 +262,8 @@ pub struct Planet {
     pub queue_ms: u64,
     /// The worker's deadline for a call, in milliseconds.
     pub deadline_ms: u64,
+    /// How long it takes until an object's write is confirmed, in milliseconds: what leaves the object waits for it.
+    pub storage_ms: (u64, u64),
     /// Share of reports, pushes and their answers that are lost.
     pub loss: f64,
     /// Share of reports and pushes that arrive twice.
@@ -285,6 +287,7 @@ impl Default for Planet {
             service_micros: 1_000,
             queue_ms: 1_000,
             deadline_ms: 500,
+            storage_ms: (2, 8),
             loss: 0.0,
             twice: 0.0,
             jitter_ms: 0,
@@ -382,6 +385,11 @@ pub struct Steer {
 
 impl Steer {
     /// The order as it comes to Global.
+    pub fn body(&self) -> String {
+        serde_json::json!({ "set": &self.set, "clear": &self.clear }).to_string()
+    }
+
+    /// What is read there.
     pub fn order(&self) -> Order {
         let set = serde_json::to_value(&self.set).ok();
         let set = set.and_then(|set| set.as_object().cloned()).unwrap_or_default();
@@ -549,6 +557,7 @@ impl Scenario {
             ("planet: pool_ms", planet.pool_ms),
             ("planet: global_ms", planet.global_ms),
             ("planet: between_ms", planet.between_ms),
+            ("planet: storage_ms", planet.storage_ms),
         ];
         for (field, (from, to)) in links {
             if from > to || to > 60_000 {

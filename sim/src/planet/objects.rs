@@ -1,0 +1,501 @@
+//! The objects: machines, each behind a queue and over a storage of its own, with the platform's timers and alarm.
+
+use anteroom::admission::{StateKey, minute_of};
+use anteroom::config::Webhooks;
+use anteroom::counts;
+use anteroom::machines::{
+    Anywhere, Context, Counter, DataCenter, Effect, Global, Input, MemoryRows, ObjectMachine, Outside, Stored,
+};
+use anteroom::protocol::messages::{StateRequest, VERSION, room_and_colo};
+use anteroom::protocol::{Answer, Object, Request};
+
+use super::network::{Caller, Ended, Message};
+use super::storage::{Storage, Write};
+use super::{Colo, Event, Planet};
+use crate::literal::Attempts;
+
+/// An alarm whose work broke off is rung again after so long, in milliseconds.
+const RING_AGAIN_MS: u64 = 2_000;
+
+/// Where Anywhere and Global stand among the objects; a Counter and a `DataCenter` for each colo follow.
+pub(super) const ANYWHERE: u16 = 0;
+pub(super) const GLOBAL: u16 = 1;
+
+/// Where a colo's Counter stands.
+pub(super) fn counter_of(colo: u16) -> u16 {
+    2 + 2 * colo
+}
+
+/// Where a colo's `DataCenter` stands.
+pub(super) fn data_center_of(colo: u16) -> u16 {
+    3 + 2 * colo
+}
+
+pub(super) enum Machine {
+    Counter(Box<Counter>),
+    Anywhere(Box<Anywhere>),
+    DataCenter(Box<DataCenter>),
+    Global(Box<Global>),
+    /// A Counter or Anywhere of the literal `counters`.
+    Literal(Attempts),
+}
+
+impl Machine {
+    fn handle(&mut self, context: &Context<'_>, input: Input, effects: &mut Vec<Effect>) {
+        match self {
+            Self::Counter(machine) => machine.handle(context, input, effects),
+            Self::Anywhere(machine) => machine.handle(context, input, effects),
+            Self::DataCenter(machine) => machine.handle(context, input, effects),
+            Self::Global(machine) => machine.handle(context, input, effects),
+            Self::Literal(machine) => machine.handle(context, input, effects),
+        }
+    }
+
+    fn next_timer(&self) -> Option<u64> {
+        match self {
+            Self::Counter(machine) => machine.next_timer(),
+            Self::Anywhere(machine) => machine.next_timer(),
+            Self::DataCenter(machine) => machine.next_timer(),
+            Self::Global(machine) => machine.next_timer(),
+            Self::Literal(machine) => machine.next_timer(),
+        }
+    }
+}
+
+/// Where an object runs.
+pub(super) struct Station {
+    pub(super) object: Object,
+    /// For a colo's objects: which.
+    pub(super) colo: u16,
+    /// Its name; empty for Anywhere and Global.
+    colo_name: String,
+    skew: i64,
+    pub(super) machine: Machine,
+    /// How often it was made anew.
+    pub(super) life: u16,
+    /// Until when it serves what has come, in microseconds.
+    busy_until: u64,
+    /// Until then it hangs: what comes is lost, and nothing leaves.
+    pub(super) out_until: u64,
+    storage: Storage,
+    /// When the last write is confirmed.
+    confirmed_at: u64,
+    /// What leaves waits until then for a write.
+    gate_until: u64,
+    alarm: Option<u64>,
+    alarm_runs: bool,
+    /// When the machine is told the time next.
+    timer: Option<u64>,
+    /// Calls that have not ended.
+    calls: Vec<u32>,
+}
+
+/// What waits for a write to be confirmed; lost when the object ends before.
+pub(super) struct Held {
+    life: u16,
+    effects: Vec<Effect>,
+}
+
+impl Station {
+    fn new(object: Object, colo: Option<(u16, &Colo)>, machine: Machine, storage: Storage) -> Self {
+        Self {
+            object,
+            colo: colo.map_or(u16::MAX, |(index, _)| index),
+            colo_name: colo.map_or(String::new(), |(_, colo)| colo.name.clone()),
+            skew: colo.map_or(0, |(_, colo)| colo.skew),
+            machine,
+            life: 0,
+            busy_until: 0,
+            out_until: 0,
+            storage,
+            confirmed_at: 0,
+            gate_until: 0,
+            alarm: None,
+            alarm_runs: false,
+            timer: None,
+            calls: Vec::new(),
+        }
+    }
+
+    /// The time by its own clock.
+    fn local(&self, now: u64) -> u64 {
+        now.saturating_add_signed(self.skew)
+    }
+
+    /// When its own clock says so.
+    fn true_time(&self, local: u64) -> u64 {
+        local.saturating_add_signed(-self.skew)
+    }
+}
+
+impl Planet {
+    /// Puts an object that has stored nothing where it stands: behind those that are there.
+    pub(super) fn make_object(&mut self, object: Object, colo: Option<u16>) {
+        let storage = Storage::default();
+        let now = colo.map_or(self.now(), |colo| self.local(colo));
+        let name = colo.map_or(String::new(), |colo| self.colos[usize::from(colo)].name.clone());
+        let machine = self.machine(object, &name, &Stored::new(), storage.rows(), now);
+        let colo = colo.map(|colo| (colo, &self.colos[usize::from(colo)]));
+        self.stations.push(Station::new(object, colo, machine, storage));
+        self.plan_timer(self.stations.len() as u16 - 1);
+    }
+
+    /// An object as it starts with what is stored.
+    fn machine(
+        &mut self,
+        object: Object,
+        colo: &str,
+        stored: &Stored,
+        rows: MemoryRows,
+        now: u64,
+    ) -> Machine {
+        let (room, random) = (&self.room, self.chance.u64(1..));
+        match object {
+            Object::Counter | Object::Anywhere if self.literal => Machine::Literal(Attempts::default()),
+            Object::Counter => Machine::Counter(Box::new(Counter::restore(stored, random, now))),
+            Object::Anywhere => Machine::Anywhere(Box::new(Anywhere::restore(room, stored, now))),
+            Object::DataCenter => {
+                Machine::DataCenter(Box::new(DataCenter::restore(room, colo, stored, random, now)))
+            }
+            Object::Global => {
+                let outside = Outside {
+                    rows: Box::new(rows),
+                    webhooks: Webhooks::default(),
+                    reachable: Vec::new(),
+                    words: |kind, _| kind.to_owned(),
+                    sockets: Vec::new(),
+                    random,
+                };
+                let Ok(global) = Global::restore(room, stored, outside, now) else {
+                    unreachable!("tables in memory can always be read")
+                };
+                Machine::Global(Box::new(global))
+            }
+        }
+    }
+
+    /// What Global has counted.
+    pub(super) fn global(&self) -> Option<&counts::Global> {
+        match &self.stations[usize::from(GLOBAL)].machine {
+            Machine::Global(global) => Some(global.counts()),
+            _ => None,
+        }
+    }
+
+    /// The state as Global would tell it now, to nobody.
+    pub(super) fn known_state(&mut self) -> StateKey {
+        let now = self.end;
+        let context = Context { room: &self.room, colo: "", deadline_ms: 0, now };
+        let asked =
+            StateRequest { v: VERSION, minute: minute_of(now), given: None, colo: String::new(), leases: 0 };
+        let request = Request::GlobalState(Box::new(asked));
+        let mut effects = Vec::new();
+        let input = Input::Asked { from: Caller::Nobody.number(), request };
+        self.stations[usize::from(GLOBAL)].machine.handle(&context, input, &mut effects);
+        let state = effects.into_iter().find_map(|effect| match effect {
+            Effect::Reply { answer: Answer::GlobalState(answer), .. } => answer.state,
+            _ => None,
+        });
+        state.unwrap_or_default()
+    }
+
+    /// Where the object of a name stands.
+    pub(super) fn station_of(&self, object: Object, name: &str) -> u16 {
+        match object {
+            Object::Anywhere => ANYWHERE,
+            Object::Global => GLOBAL,
+            Object::Counter | Object::DataCenter => {
+                let (_, colo) = room_and_colo(name);
+                let colo = self.colos.binary_search_by(|known| known.name.as_str().cmp(colo));
+                let colo = colo.unwrap_or_default() as u16;
+                if object == Object::Counter { counter_of(colo) } else { data_center_of(colo) }
+            }
+        }
+    }
+
+    fn is_dead(&self, station: u16) -> bool {
+        let colo = self.stations[usize::from(station)].colo;
+        self.colos.get(usize::from(colo)).is_some_and(|colo| colo.dead)
+    }
+
+    /// Until when an object hangs, if it does.
+    pub(super) fn hangs(&self, station: u16) -> Option<u64> {
+        Some(self.stations[usize::from(station)].out_until).filter(|until| self.now() < *until)
+    }
+
+    // ---- What an object is told ----
+
+    /// A message has come to an object, which serves one at a time: by now it is served, if it was the only one.
+    pub(super) fn arrives(&mut self, index: u16, mut message: Box<Message>) {
+        if self.is_dead(index) || self.hangs(index).is_some() {
+            return;
+        }
+        let now = self.now();
+        let came = (now - self.service_ms()) * 1_000;
+        let station = &mut self.stations[usize::from(index)];
+        let start = station.busy_until.max(came);
+        if start - came > self.setup.queue_ms * 1_000 {
+            self.measure.refused += 1;
+            return;
+        }
+        station.busy_until = start + self.setup.service_micros;
+        self.measure.object_request(index, station.object, now);
+        let done = station.busy_until.div_ceil(1_000);
+        if done <= now {
+            self.served(index, *message);
+        } else {
+            message.life = Some(station.life);
+            self.clockwork.at(done, Event::Served { station: index, message });
+        }
+    }
+
+    /// How long an object takes for a message that finds it idle, in milliseconds.
+    pub(super) fn service_ms(&self) -> u64 {
+        self.setup.service_micros.div_ceil(1_000)
+    }
+
+    pub(super) fn served(&mut self, index: u16, message: Message) {
+        let station = &self.stations[usize::from(index)];
+        let is_there = message.life.is_none_or(|life| life == station.life) && !self.is_dead(index);
+        if is_there && self.hangs(index).is_none() {
+            self.tell(index, Input::Asked { from: message.from.number(), request: message.request });
+        }
+    }
+
+    /// A call of an object has ended. Each ends once.
+    pub(super) fn object_hears(&mut self, index: u16, life: u16, call: u32, answer: Option<Answer>) {
+        if let Some(until) = self.hangs(index) {
+            if answer.is_none() {
+                let to = Caller::Object { station: index, life, call };
+                self.clockwork.at(until, Event::Ended(Box::new(Ended { to, answer })));
+            }
+            return;
+        }
+        let station = &mut self.stations[usize::from(index)];
+        let open = station.calls.iter().position(|open| *open == call);
+        let Some(open) = open.filter(|_| station.life & 0x7fff == life) else { return };
+        station.calls.swap_remove(open);
+        if !self.is_dead(index) {
+            self.tell(index, Input::Answered { call: call.into(), answer });
+        }
+    }
+
+    /// Whether a call has not ended.
+    pub(super) fn waits(&self, index: u16, life: u16, call: u32) -> bool {
+        let station = &self.stations[usize::from(index)];
+        station.life & 0x7fff == life && station.calls.contains(&call)
+    }
+
+    pub(super) fn timer(&mut self, index: u16) {
+        let now = self.now();
+        if self.stations[usize::from(index)].timer != Some(now) || self.is_dead(index) {
+            // A sooner one has taken its place.
+            return;
+        }
+        let hangs = self.hangs(index);
+        let station = &mut self.stations[usize::from(index)];
+        station.timer = hangs;
+        if let Some(until) = hangs {
+            self.clockwork.at(until, Event::Timer(index));
+        } else if station.machine.next_timer().is_some_and(|due| due <= station.local(now)) {
+            self.tell(index, Input::Timer);
+        } else {
+            self.plan_timer(index);
+        }
+    }
+
+    pub(super) fn alarm(&mut self, index: u16) {
+        let now = self.now();
+        let hangs = self.hangs(index);
+        let is_dead = self.is_dead(index);
+        let station = &mut self.stations[usize::from(index)];
+        if station.alarm != Some(now) || station.alarm_runs || is_dead {
+            return;
+        }
+        station.alarm = hangs;
+        if let Some(until) = hangs {
+            self.clockwork.at(until, Event::Alarm(index));
+        } else {
+            station.alarm_runs = true;
+            station.storage.rings();
+            self.tell(index, Input::Alarm);
+        }
+    }
+
+    fn tell(&mut self, index: u16, input: Input) {
+        let now = self.now();
+        let mut effects = std::mem::take(&mut self.effects);
+        let station = &mut self.stations[usize::from(index)];
+        let context = Context {
+            room: &self.room,
+            colo: &station.colo_name,
+            deadline_ms: self.setup.deadline_ms,
+            now: station.local(now),
+        };
+        station.machine.handle(&context, input, &mut effects);
+        self.carry_out(index, &mut effects);
+        self.effects = effects;
+        self.plan_timer(index);
+    }
+
+    pub(super) fn plan_timer(&mut self, index: u16) {
+        let soonest = self.now() + 1;
+        let station = &mut self.stations[usize::from(index)];
+        let Some(due) = station.machine.next_timer() else { return };
+        let due = station.true_time(due).max(soonest);
+        if station.timer.is_none_or(|planned| due < planned) {
+            station.timer = Some(due);
+            self.clockwork.at(due, Event::Timer(index));
+        }
+    }
+
+    // ---- What an object does ----
+
+    fn carry_out(&mut self, index: u16, effects: &mut Vec<Effect>) {
+        let mut write = Write::default();
+        let mut held = Vec::new();
+        if self.stations[usize::from(index)].storage.rows_written() {
+            self.begin_write(index, &mut write, false);
+        }
+        for effect in effects.drain(..) {
+            match effect {
+                Effect::Store { key, bytes, background } => {
+                    self.begin_write(index, &mut write, background);
+                    write.records.push((key, Some(bytes)));
+                }
+                Effect::Delete { key } => {
+                    self.begin_write(index, &mut write, false);
+                    write.records.push((key, None));
+                }
+                Effect::SetAlarm { at } => {
+                    self.begin_write(index, &mut write, false);
+                    write.alarm = self.set_alarm(index, at);
+                }
+                Effect::ClearAlarm => {
+                    self.begin_write(index, &mut write, false);
+                    self.stations[usize::from(index)].alarm = None;
+                    write.alarm = Some(0);
+                }
+                Effect::AlarmDone => self.alarm_done(index),
+                Effect::Reply { .. } | Effect::Refuse { .. } => self.leaves(index, effect, &mut held),
+                Effect::Call(call) => {
+                    let station = &mut self.stations[usize::from(index)];
+                    let number = call.number as u32;
+                    station.calls.push(number);
+                    let caller = Caller::Object { station: index, life: station.life, call: number };
+                    self.time_out(caller, call.deadline_ms);
+                    self.leaves(index, Effect::Call(call), &mut held);
+                }
+                // No scenario has webhooks, or operators who look.
+                Effect::Global(_) => {}
+            }
+        }
+        let now = self.now();
+        let station = &mut self.stations[usize::from(index)];
+        if write.confirmed_at > 0 {
+            station.storage.write(write, self.restarts, now);
+        }
+        if !held.is_empty() {
+            let held = Box::new(Held { life: station.life, effects: held });
+            self.clockwork.at(station.gate_until, Event::Confirmed { station: index, held });
+        }
+    }
+
+    /// What one input writes is confirmed together. What leaves the object from now on waits for it.
+    fn begin_write(&mut self, index: u16, write: &mut Write, background: bool) {
+        let now = self.now();
+        let (least, most) = self.setup.storage_ms;
+        let station = &mut self.stations[usize::from(index)];
+        if write.confirmed_at == 0 {
+            write.confirmed_at = (now + self.chance.u64(least..=most)).max(station.confirmed_at + 1);
+            station.confirmed_at = write.confirmed_at;
+        }
+        if !background {
+            station.gate_until = write.confirmed_at;
+        }
+    }
+
+    /// What leaves an object waits at the gate for writes before it.
+    fn leaves(&mut self, index: u16, effect: Effect, held: &mut Vec<Effect>) {
+        if self.now() < self.stations[usize::from(index)].gate_until {
+            held.push(effect);
+        } else {
+            self.send_effect(index, effect);
+        }
+    }
+
+    fn send_effect(&mut self, index: u16, effect: Effect) {
+        match effect {
+            Effect::Reply { to, answer } => self.send_answer(index, Caller::of(to), Some(answer)),
+            Effect::Refuse { to, .. } => self.send_answer(index, Caller::of(to), None),
+            Effect::Call(call) => self.send_call(index, call),
+            _ => {}
+        }
+    }
+
+    /// A write is confirmed: what waited for it leaves.
+    pub(super) fn confirmed(&mut self, index: u16, held: Box<Held>) {
+        if self.stations[usize::from(index)].life != held.life || self.is_dead(index) {
+            return;
+        }
+        if let Some(until) = self.hangs(index) {
+            self.clockwork.at(until, Event::Confirmed { station: index, held });
+            return;
+        }
+        for effect in held.effects {
+            self.send_effect(index, effect);
+        }
+    }
+
+    fn set_alarm(&mut self, index: u16, at: u64) -> Option<u64> {
+        let soonest = self.now() + 1;
+        let station = &mut self.stations[usize::from(index)];
+        let at = station.true_time(at).max(soonest);
+        if station.alarm.replace(at) != Some(at) {
+            self.clockwork.at(at, Event::Alarm(index));
+        }
+        station.alarm
+    }
+
+    fn alarm_done(&mut self, index: u16) {
+        let now = self.now();
+        let station = &mut self.stations[usize::from(index)];
+        station.alarm_runs = false;
+        if station.alarm.is_some_and(|at| at <= now) {
+            // It was to ring while the one before was at work.
+            station.alarm = Some(now + 1);
+            self.clockwork.at(now + 1, Event::Alarm(index));
+        }
+    }
+
+    /// An object ends and is made anew. What it had not stored is gone, and what waits for its answers gets none.
+    pub(super) fn restart(&mut self, index: u16) {
+        let now = self.now();
+        let mut storage = std::mem::take(&mut self.stations[usize::from(index)].storage);
+        let rows = storage.rows();
+        let (stored, mut alarm) = storage.end(now, &mut self.chance);
+        let station = &self.stations[usize::from(index)];
+        if station.alarm_runs && alarm.is_none() {
+            alarm = Some(now + RING_AGAIN_MS);
+        }
+        let (object, local, colo) = (station.object, station.local(now), station.colo_name.clone());
+        let machine = self.machine(object, &colo, stored, rows, local);
+        let station = &mut self.stations[usize::from(index)];
+        *station = Station {
+            machine,
+            storage,
+            life: station.life.wrapping_add(1),
+            colo_name: colo,
+            calls: Vec::new(),
+            timer: None,
+            gate_until: 0,
+            alarm_runs: false,
+            alarm: alarm.map(|at| at.max(now + 1)),
+            ..*station
+        };
+        if let Some(at) = station.alarm {
+            self.clockwork.at(at, Event::Alarm(index));
+        }
+        self.plan_timer(index);
+    }
+}

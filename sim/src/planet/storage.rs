@@ -1,0 +1,96 @@
+//! An object's storage, as the platform has it: a write is confirmed some milliseconds later, and what leaves the object
+//! after it waits for that. An object that ends before may have written it or not.
+
+use std::collections::VecDeque;
+
+use anteroom::admission::minute_of;
+use anteroom::machines::{MemoryRows, Rows, Series, Stored};
+use fastrand::Rng;
+
+/// Of the history, so many minutes are read again, and of its parts.
+const READ_AGAIN: [(Series, u32); 2] = [(Series::Minutes, 120), (Series::Parts, 10)];
+
+/// What one input of an object writes: all of it is stored, or none.
+#[derive(Debug, Default)]
+pub struct Write {
+    /// Records; `None`: it is deleted.
+    pub records: Vec<(String, Option<Vec<u8>>)>,
+    /// The alarm, if it was set or taken back: 0.
+    pub alarm: Option<u64>,
+    /// When it is confirmed.
+    pub confirmed_at: u64,
+    /// How many writes the tables have after it.
+    rows: u64,
+}
+
+/// Records, tables and the alarm of one object, and writes that are under way.
+#[derive(Debug, Default)]
+pub struct Storage {
+    stored: Stored,
+    alarm: Option<u64>,
+    rows: MemoryRows,
+    rows_seen: u64,
+    writes: VecDeque<Write>,
+}
+
+impl Storage {
+    /// The tables.
+    pub fn rows(&self) -> MemoryRows {
+        self.rows.clone()
+    }
+
+    /// Whether rows were written since the last write.
+    pub fn rows_written(&self) -> bool {
+        self.rows.writes() != self.rows_seen
+    }
+
+    /// Takes a write in, which is confirmed after all those before it. `keeps`: the object may end, so it is of use.
+    pub fn write(&mut self, write: Write, keeps: bool, now: u64) {
+        if self.rows_written() {
+            // Nobody looks at the history here, and a simulated month of it would fill the memory.
+            for (series, minutes) in READ_AGAIN {
+                let _ = self.rows.delete_before(series, minute_of(now).saturating_sub(minutes));
+            }
+        }
+        self.rows_seen = self.rows.writes();
+        if keeps {
+            self.settle(now);
+            self.writes.push_back(Write { rows: self.rows_seen, ..write });
+        } else {
+            self.rows.confirm();
+        }
+    }
+
+    /// The alarm rings: it is not set any more.
+    pub fn rings(&mut self) {
+        self.alarm = None;
+    }
+
+    /// The object ends: of what is not confirmed, the first writes are there and the others are not. Returns what the next
+    /// one finds, and its alarm.
+    pub fn end(&mut self, now: u64, rng: &mut Rng) -> (&Stored, Option<u64>) {
+        self.settle(now);
+        self.writes.truncate(rng.usize(0..=self.writes.len()));
+        self.settle(u64::MAX);
+        self.rows.roll_back();
+        self.rows_seen = self.rows.writes();
+        (&self.stored, self.alarm)
+    }
+
+    /// Takes in what is confirmed by now.
+    fn settle(&mut self, now: u64) {
+        while self.writes.front().is_some_and(|write| write.confirmed_at <= now) {
+            let Some(write) = self.writes.pop_front() else { return };
+            self.rows.confirm_first(write.rows);
+            if let Some(alarm) = write.alarm {
+                self.alarm = Some(alarm).filter(|at| *at > 0);
+            }
+            for (key, bytes) in write.records {
+                match bytes {
+                    Some(bytes) => self.stored.insert(key, bytes),
+                    None => self.stored.remove(&key),
+                };
+            }
+        }
+    }
+}

@@ -1,0 +1,529 @@
+//! Visitors and their habits: when they come, what they do when they are let in, wait or are turned away.
+
+use anteroom::admission::{minute_of, queue_bucket};
+use anteroom::answer::Estimate;
+use anteroom::check_in::{CheckIn, Seen};
+use anteroom::machines::worker::{self as machine, Outcome, Visit, Waiting, Worker};
+use anteroom::ticket::{Standing, Ticket, standing};
+
+use super::{Event, Planet, START};
+
+/// Whoever presses reload all the time does so after so many milliseconds.
+const RELOAD_MS: u64 = 2_000;
+
+/// A visitor on the way through the room. Hundreds of thousands of them are looked at in random order: each begins with
+/// a line of the processor's cache.
+#[derive(Debug, Clone)]
+#[repr(align(64))]
+pub(super) struct Visitor {
+    pub(super) ticket: Option<Ticket>,
+    pub(super) colo: u16,
+    pub(super) place: Place,
+    pub(super) cookieless: bool,
+    /// Presses reload all the time.
+    pub(super) reloads: bool,
+    /// Counts as active until this time, if no other request comes.
+    pub(super) active_until: u64,
+    pub(super) counted_active: bool,
+    pub(super) visit_until: u64,
+    pub(super) gives_up: u64,
+    pub(super) queued_at: u64,
+    /// The wait that was shown last, in seconds.
+    pub(super) shown: Option<u32>,
+    pub(super) first_shown: Option<u32>,
+    pub(super) rose: bool,
+    /// Events that will come for this visitor.
+    pub(super) pending: u8,
+    /// Bucket as the measure keeps it: the minute of the first request.
+    pub(super) bucket: u32,
+    pub(super) asking: bool,
+    /// Requests that are not answered yet, and hold on to the visitor.
+    pub(super) requests: u8,
+    /// Pages in a row that the origin did not bring.
+    pub(super) failed: u8,
+    /// As a key.
+    pub(super) address: u64,
+    /// Refuses cookies, and comes from an address with others: not one of those whom a queue is for.
+    pub(super) is_bot: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Outside,
+    Queue,
+    Inside,
+    Gone,
+    /// Nothing refers to it any more: the next visitor takes its place.
+    Forgotten,
+}
+
+/// A request of somebody who is not in, and where it came.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Request {
+    pub(super) visitor: u32,
+    pub(super) colo: u16,
+    pub(super) worker: u16,
+    came_at: u64,
+    /// The second of two at once with one cookie.
+    twin: bool,
+}
+
+impl Planet {
+    pub(super) fn second(&mut self) {
+        let now = self.now();
+        std::mem::swap(&mut self.rng, &mut self.arrivals);
+        let minutes = (now - START) as f64 / 60_000.0;
+        for (index, (_, per_minute)) in self.scenario.arrivals_at(minutes).into_iter().enumerate() {
+            self.fractions[index] += per_minute / 60.0;
+            // Poisson: the sum of many small chances, drawn as gaps within the second.
+            let expected = self.fractions[index];
+            self.fractions[index] = 0.0;
+            if expected <= 0.0 {
+                continue;
+            }
+            let mut at = 0.0;
+            loop {
+                at += self.exponential(1.0 / expected);
+                if at >= 1.0 {
+                    break;
+                }
+                let colo = self.pick_colo(index);
+                let visitor = self.new_visitor(colo);
+                self.visit_at(visitor, now + (at * 1_000.0) as u64);
+            }
+        }
+        std::mem::swap(&mut self.rng, &mut self.arrivals);
+        self.clockwork.at(now + 1_000, Event::Second);
+    }
+
+    pub(super) fn exponential(&mut self, mean: f64) -> f64 {
+        -(1.0 - self.rng.f64()).ln() * mean
+    }
+
+    fn pick_colo(&mut self, kind: usize) -> u16 {
+        let weights = &self.weights[kind];
+        let sum = weights.last().copied().unwrap_or(1.0);
+        let drawn = self.rng.f64() * sum;
+        let mut colo = weights.partition_point(|weight| *weight <= drawn).min(weights.len() - 1);
+        while self.colos[colo].dead {
+            colo = (colo + 1) % self.colos.len();
+        }
+        colo as u16
+    }
+
+    fn new_visitor(&mut self, colo: u16) -> u32 {
+        let cookieless = self.behaviour.cookieless > 0.0 && self.rng.f64() < self.behaviour.cookieless;
+        let is_bot = cookieless && self.behaviour.bot_addresses > 0;
+        let (address, colo) = match self.behaviour.bot_addresses {
+            addresses if is_bot => {
+                let address = self.rng.u64(1..=addresses);
+                (address, (address % self.colos.len() as u64) as u16)
+            }
+            addresses => (addresses + 1 + self.arrived, colo),
+        };
+        self.arrived += 1;
+        let reloads = self.behaviour.reloading > 0.0 && self.rng.f64() < self.behaviour.reloading;
+        let visitor = Visitor {
+            ticket: None,
+            reloads,
+            colo,
+            place: Place::Outside,
+            cookieless,
+            active_until: 0,
+            counted_active: false,
+            visit_until: 0,
+            gives_up: u64::MAX,
+            queued_at: 0,
+            shown: None,
+            first_shown: None,
+            rose: false,
+            pending: 0,
+            bucket: 0,
+            asking: false,
+            requests: 0,
+            failed: 0,
+            address,
+            is_bot,
+        };
+        if let Some(index) = self.free.pop() {
+            self.visitors[index as usize] = visitor;
+            index
+        } else {
+            self.visitors.push(visitor);
+            (self.visitors.len() - 1) as u32
+        }
+    }
+
+    pub(super) fn visit_at(&mut self, visitor: u32, time: u64) {
+        self.visitors[visitor as usize].pending += 1;
+        self.clockwork.at(time, Event::Visit(visitor));
+    }
+
+    pub(super) fn release(&mut self, visitor: u32) {
+        let here = &mut self.visitors[visitor as usize];
+        if here.pending == 0 && here.place == Place::Gone && !here.counted_active && here.requests == 0 {
+            here.place = Place::Forgotten;
+            self.free.push(visitor);
+        }
+    }
+
+    pub(super) fn visit(&mut self, visitor: u32) {
+        let now = self.now();
+        let here = &mut self.visitors[visitor as usize];
+        here.pending -= 1;
+        if here.place == Place::Queue && now >= here.gives_up {
+            here.place = Place::Gone;
+            let (bucket, queued_at) = (here.bucket, here.queued_at);
+            if !self.visitors[visitor as usize].is_bot {
+                self.measure.gave_up(now, bucket, queued_at);
+            }
+            self.close(visitor);
+            self.measure.chance(now - queued_at, self.visitors[visitor as usize].reloads, false);
+            self.release(visitor);
+            return;
+        }
+        if here.asking {
+            // The last request has not been answered yet: the next one comes a moment later.
+            self.visit_at(visitor, now + 500);
+            return;
+        }
+        if self.colos[usize::from(self.visitors[visitor as usize].colo)].dead {
+            self.visitors[visitor as usize].colo = self.pick_colo(0);
+        }
+        let home = self.visitors[visitor as usize].colo;
+        let roams = self.behaviour.roaming > 0.0 && self.rng.f64() < self.behaviour.roaming;
+        let colo = if roams { self.pick_colo(0) } else { home };
+        let twin = self.behaviour.parallel > 0.0 && self.rng.f64() < self.behaviour.parallel;
+        let here = &mut self.visitors[visitor as usize];
+        let ticket = here.ticket;
+        here.requests += 1;
+        self.request(visitor, colo, ticket, false);
+        if twin && ticket.is_some() {
+            self.request(visitor, colo, ticket, true);
+        }
+        self.visitors[visitor as usize].requests -= 1;
+        self.release(visitor);
+    }
+
+    /// Whoever gives up closes the page, and some pages say so.
+    fn close(&mut self, visitor: u32) {
+        if self.behaviour.closing <= 0.0 || self.rng.f64() >= self.behaviour.closing {
+            return;
+        }
+        let here = &self.visitors[visitor as usize];
+        let Some(ticket) = here.ticket else { return };
+        let at = (here.colo, self.rng.usize(0..self.setup.workers) as u16);
+        let bucket = queue_bucket(&self.room, &self.draw_key, ticket.bucket, ticket.id);
+        self.note(at, |room, at| CheckIn::GiveUp {
+            id: ticket.id,
+            bucket,
+            from: Seen::of(&ticket, room),
+            at,
+        });
+    }
+
+    /// The origin ends a session with its answer to the last page.
+    fn revoke(&mut self, visitor: u32) {
+        let here = &mut self.visitors[visitor as usize];
+        let Some(ticket) = here.ticket.take().filter(|_| here.counted_active) else { return };
+        here.counted_active = false;
+        self.measure.expired(self.clockwork.now());
+        let at = (here.colo, self.rng.usize(0..self.setup.workers) as u16);
+        let (id, from, entered) = (ticket.id, ticket.last_check_in, ticket.accepted_at);
+        self.note(at, |_, at| CheckIn::Leave { id, from, at, entered });
+    }
+
+    /// One request, to any worker of a colo. A twin is the second of two at once with one cookie.
+    fn request(&mut self, visitor: u32, colo: u16, ticket: Option<Ticket>, twin: bool) {
+        let own = self.local(colo);
+        let came_at = self.now();
+        let worker = self.rng.usize(0..self.setup.workers) as u16;
+        let (id, random) = (self.rng.u64(1..), self.rng.f64());
+        self.measure.requests += 1;
+        let request = Request { visitor, colo, worker, came_at, twin };
+        let machine = &mut self.worker(colo, worker).machine;
+        let whole = machine.room();
+        if whole.suspended {
+            self.past(&request);
+            return;
+        }
+        let time = machine.time(own);
+        let room = whole.at(time).0;
+        let standing = standing(ticket, time, &room.terms());
+        match standing {
+            Standing::Active(ticket) => {
+                let pass = |machine: &mut Worker, now, effects: &mut Vec<_>| {
+                    machine.pass(room, ticket, now, effects)
+                };
+                let moved = self.with_worker((colo, worker), pass);
+                self.passed(&request, moved);
+                return;
+            }
+            Standing::New => self.is_new(visitor, id),
+            Standing::Waiting(_) => {}
+        }
+        let newcomer = self.room.one_place_per_address && standing == Standing::New;
+        let address = if newcomer { self.visitors[visitor as usize].address } else { 0 };
+        let tickets = ticket.into_iter().collect();
+        let brings = machine::Visitor { tickets, id, random, address, ..machine::Visitor::default() };
+        self.begin_visit(request, Visit::new(brings, whole));
+    }
+
+    /// Somebody comes without a ticket, or with one that has run out.
+    fn is_new(&mut self, visitor: u32, id: u64) {
+        let now = self.now();
+        let here = &mut self.visitors[visitor as usize];
+        if let Some(pages) = &mut self.pages {
+            pages.lost_places += u64::from(here.place == Place::Queue && !here.cookieless);
+            pages.thrown_out += u64::from(now < here.active_until && !here.cookieless);
+        }
+        if here.place == Place::Inside {
+            // The session was over: a new visit, and a new visitor for the room.
+            here.place = Place::Outside;
+        }
+        if here.place == Place::Outside {
+            here.bucket = queue_bucket(&self.room, &self.draw_key, minute_of(now), id);
+            self.measure.arrived(now);
+        }
+    }
+
+    /// A visit waits for answers.
+    pub(super) fn visit_goes_on(&mut self, request: &Request) {
+        let here = &mut self.visitors[request.visitor as usize];
+        here.asking = true;
+        here.requests += 1;
+    }
+
+    /// A visit that has waited for answers is over.
+    pub(super) fn late_visited(&mut self, request: &Request, outcome: Outcome) {
+        self.visitors[request.visitor as usize].asking = false;
+        self.visited(request, outcome);
+        self.visitors[request.visitor as usize].requests -= 1;
+        self.release(request.visitor);
+    }
+
+    /// What came of a visit.
+    pub(super) fn visited(&mut self, request: &Request, outcome: Outcome) {
+        match outcome {
+            Outcome::Suspended => self.past(request),
+            Outcome::Admitted { ticket, enters: true, .. } => self.enters(request, ticket),
+            Outcome::Admitted { ticket, changed, .. } => self.passed(request, changed.then_some(ticket)),
+            Outcome::Refused => self.refuse(request),
+            Outcome::Waiting(told) => self.waits_on(request, &told),
+        }
+    }
+
+    /// The room is off: the request goes past it, and nobody is counted.
+    fn past(&mut self, request: &Request) {
+        let Request { visitor, colo, worker, twin, .. } = *request;
+        self.with_worker((colo, worker), |machine, now, effects| {
+            machine.refresh_in_background(false, now, effects);
+        });
+        let now = self.now();
+        let length = self.exponential(self.behaviour.visit_seconds * 1_000.0) as u64;
+        let here = &mut self.visitors[visitor as usize];
+        if twin || here.place == Place::Gone {
+            return;
+        }
+        if here.place == Place::Queue && !here.is_bot {
+            self.measure.went_past();
+        }
+        if here.place != Place::Inside {
+            here.place = Place::Inside;
+            here.visit_until = now + length;
+        }
+        self.page(colo, worker, visitor);
+    }
+
+    /// An active user's request has passed. `moved`: the ticket, where this request moved it on.
+    fn passed(&mut self, request: &Request, moved: Option<Ticket>) {
+        let now = self.now();
+        let room = self.room.at(now).0;
+        let session = room.session_ms();
+        let here = &mut self.visitors[request.visitor as usize];
+        // Within a slot the cookie stays as it is: its session counts from the request that wrote it.
+        let begins = moved.is_some() || !here.counted_active && !room.disable_session_renewal;
+        if moved.is_some() {
+            here.ticket = moved;
+        }
+        let from = if begins { now } else { here.active_until.saturating_sub(session) };
+        here.active_until = here.active_until.max(from + session);
+        if here.place != Place::Inside {
+            // Let in by a twin's answer that came later than this one's cookie.
+            here.place = Place::Inside;
+        }
+        if !request.twin {
+            self.page(request.colo, request.worker, request.visitor);
+        }
+    }
+
+    fn enters(&mut self, request: &Request, ticket: Ticket) {
+        let now = self.now();
+        let session = self.room.at(now).0.session_ms();
+        let mean = self.behaviour.visit_seconds * 1_000.0;
+        let length = self.exponential(mean) as u64;
+        let here = &mut self.visitors[request.visitor as usize];
+        if here.place == Place::Gone {
+            return;
+        }
+        let first = here.place != Place::Inside;
+        here.ticket = (!here.cookieless).then_some(ticket);
+        if first {
+            let queued = here.place == Place::Queue && !here.is_bot;
+            here.place = Place::Inside;
+            here.visit_until = now + length;
+            self.measure.cookieless += u64::from(here.cookieless);
+            self.measure.admitted(
+                now,
+                here.bucket,
+                queued.then_some(here.queued_at),
+                now - request.came_at,
+                here.first_shown.map(u64::from),
+                here.rose,
+            );
+            if queued {
+                self.measure.chance(now - here.queued_at, here.reloads, true);
+            }
+        }
+        here.active_until = now + session;
+        if !here.counted_active {
+            here.counted_active = true;
+            here.pending += 1;
+            self.clockwork.at(now + session, Event::Expiry(request.visitor));
+            self.measure.activated(now);
+        }
+        // Whoever refuses cookies is a new visitor with the next request.
+        if (here.cookieless && first) || !request.twin {
+            self.page(request.colo, request.worker, request.visitor);
+        }
+    }
+
+    /// Somebody waits, and is told when to come again.
+    fn waits_on(&mut self, request: &Request, told: &Waiting) {
+        let now = self.now();
+        let estimate = match told.estimate {
+            Estimate::Known { seconds } => Some(seconds),
+            Estimate::Spread { half, .. } => Some(half),
+            Estimate::Unknown => None,
+        };
+        let estimate = estimate.map(|seconds| u32::try_from(seconds).unwrap_or(u32::MAX));
+        let patience = self.exponential(self.behaviour.patience_seconds * 1_000.0) as u64;
+        let leaves = self.behaviour.leave_at_once > 0.0 && self.rng.f64() < self.behaviour.leave_at_once;
+        let refresh = self.room.at(now).0.refresh_ms();
+        // The page's timer and the way here add a little.
+        let next = u64::from(told.refresh_seconds) * 1_000 + self.rng.u64(0..500);
+        let here = &mut self.visitors[request.visitor as usize];
+        if request.twin || here.place == Place::Inside || here.place == Place::Gone {
+            return;
+        }
+        if here.place == Place::Outside {
+            here.place = Place::Queue;
+            (here.shown, here.first_shown, here.rose) = (None, None, false);
+            here.queued_at = now;
+            here.gives_up = if leaves { now } else { now + patience };
+            if !self.visitors[request.visitor as usize].is_bot {
+                self.measure.queued(now);
+            }
+        }
+        let here = &mut self.visitors[request.visitor as usize];
+        if let (Some(shown), Some(estimate)) = (here.shown, estimate) {
+            here.rose |= u64::from(estimate) * 1_000 > u64::from(shown) * 1_000 + refresh;
+        }
+        if here.first_shown.is_none() {
+            here.first_shown = estimate;
+        }
+        here.shown = estimate.or(here.shown);
+        here.ticket = (!here.cookieless).then_some(told.ticket);
+        let next = if here.reloads { next.min(RELOAD_MS) } else { next };
+        let next = (now + next).min(here.gives_up.max(now + 1));
+        if leaves {
+            here.place = Place::Gone;
+            let (bucket, queued_at) = (here.bucket, here.queued_at);
+            if !self.visitors[request.visitor as usize].is_bot {
+                self.measure.gave_up(now, bucket, queued_at);
+            }
+            self.release(request.visitor);
+        } else {
+            self.visit_at(request.visitor, next);
+        }
+    }
+
+    /// Whoever is turned away goes; who waited keeps the place while the ticket is good, but this one does not come back.
+    pub(super) fn refuse(&mut self, request: &Request) {
+        let now = self.now();
+        let here = &mut self.visitors[request.visitor as usize];
+        if request.twin || here.place == Place::Inside || here.place == Place::Gone {
+            return;
+        }
+        let queued = here.place == Place::Queue;
+        here.place = Place::Gone;
+        let (bucket, queued_at) = (here.bucket, here.queued_at);
+        if queued && !self.visitors[request.visitor as usize].is_bot {
+            self.measure.gave_up(now, bucket, queued_at);
+        }
+    }
+
+    pub(super) fn next_page(&mut self, visitor: u32) {
+        let now = self.now();
+        let gap = self.exponential(self.behaviour.gap_seconds * 1_000.0) as u64;
+        let returns = self.behaviour.returning > 0.0 && self.rng.f64() < self.behaviour.returning;
+        let pause = 60_000 + self.exponential(300_000.0) as u64;
+        let length = self.exponential(self.behaviour.visit_seconds * 1_000.0) as u64;
+        let here = &mut self.visitors[visitor as usize];
+        if now + gap < here.visit_until {
+            self.visit_at(visitor, now + gap.max(1));
+        } else if returns {
+            here.visit_until = here.visit_until.max(now) + pause + length;
+            self.visit_at(visitor, now + pause);
+        } else {
+            here.place = Place::Gone;
+            if self.behaviour.revoked > 0.0 && self.rng.f64() < self.behaviour.revoked {
+                self.revoke(visitor);
+            }
+            self.release(visitor);
+        }
+    }
+
+    pub(super) fn expiry(&mut self, visitor: u32) {
+        let now = self.now();
+        let here = &mut self.visitors[visitor as usize];
+        if !here.counted_active {
+            // The origin has ended it before its time.
+            here.pending -= 1;
+            self.release(visitor);
+            return;
+        }
+        if here.active_until > now {
+            self.clockwork.at(here.active_until, Event::Expiry(visitor));
+            return;
+        }
+        here.pending -= 1;
+        here.counted_active = false;
+        if here.pending == 0 && here.requests == 0 && here.place == Place::Inside {
+            // Let in by a twin's answer while the page itself was the queue's: nothing more will come.
+            here.place = Place::Gone;
+        }
+        self.measure.expired(now);
+        self.release(visitor);
+    }
+
+    /// From now on it is another room: sessions last longer, or end sooner.
+    pub(super) fn change(&mut self) {
+        let now = self.now();
+        let (before, room) = (self.room.at(now - 1).0, self.room.at(now).0);
+        self.measure.room_is(room, now);
+        let (was, is) = (before.session_ms(), room.session_ms());
+        if was != is {
+            for (index, visitor) in self.visitors.iter_mut().enumerate() {
+                if visitor.counted_active {
+                    visitor.active_until = visitor.active_until - was + is;
+                    visitor.pending += 1;
+                    self.clockwork.at(visitor.active_until, Event::Expiry(index as u32));
+                }
+            }
+        }
+        if let Some(change) = self.room.next_change(now) {
+            self.clockwork.at(change, Event::Change);
+        }
+    }
+}
