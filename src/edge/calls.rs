@@ -14,10 +14,8 @@ use crate::protocol::messages::MAX_BODY;
 use crate::protocol::wire::{self, WireError};
 
 /// Bindings of the objects.
-pub const DATA_CENTER: &str = "DATA_CENTER";
-/// See [`DATA_CENTER`].
 pub const GLOBAL: &str = "GLOBAL";
-/// See [`DATA_CENTER`].
+/// See [`GLOBAL`].
 pub const HEALTH: &str = "HEALTH";
 
 /// Sends a message to an object and reads its answer. An object that throws, is overloaded or does not answer in time

@@ -15,8 +15,8 @@ impl std::panic::RefUnwindSafe for Anywhere {}
 
 impl DurableObject for Anywhere {
     fn new(state: State, env: Env) -> Self {
-        Self(Shell::new(state, env, Object::Anywhere, |room, _, stored, _, now| {
-            Box::new(machines::Anywhere::restore(room, stored, now))
+        Self(Shell::new(state, env, Object::Anywhere, |start| {
+            Ok(Box::new(machines::Anywhere::restore(start.room, start.stored, start.now)))
         }))
     }
 

@@ -15,8 +15,8 @@ impl std::panic::RefUnwindSafe for Counter {}
 
 impl DurableObject for Counter {
     fn new(state: State, env: Env) -> Self {
-        Self(Shell::new(state, env, Object::Counter, |_, _, stored, random, now| {
-            Box::new(machines::Counter::restore(stored, random, now))
+        Self(Shell::new(state, env, Object::Counter, |start| {
+            Ok(Box::new(machines::Counter::restore(start.stored, start.random, start.now)))
         }))
     }
 

@@ -2,7 +2,7 @@
 
 use worker::{DurableObject, Env, Request, Response, Result, State, durable_object};
 
-use super::shell::Shell;
+use super::shell::{Shell, Start};
 use crate::machines;
 use crate::protocol::Object;
 
@@ -15,8 +15,9 @@ impl std::panic::RefUnwindSafe for DataCenter {}
 
 impl DurableObject for DataCenter {
     fn new(state: State, env: Env) -> Self {
-        Self(Shell::new(state, env, Object::DataCenter, |room, colo, stored, random, now| {
-            Box::new(machines::DataCenter::restore(room, colo, stored, random, now))
+        Self(Shell::new(state, env, Object::DataCenter, |start| {
+            let Start { room, colo, stored, random, now, .. } = *start;
+            Ok(Box::new(machines::DataCenter::restore(room, colo, stored, random, now)))
         }))
     }
 

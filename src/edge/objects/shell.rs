@@ -21,14 +21,33 @@ use crate::machines::{Call, Context, Effect, Input, ObjectMachine, Stored, probl
 use crate::protocol::messages::room_and_colo;
 use crate::protocol::{Answer, Object, Request};
 
-/// Makes a machine of the room, the colo, what is stored, a random number and the time.
-pub type Restore = fn(&Rc<Room>, &str, &Stored, u64, u64) -> Box<dyn ObjectMachine>;
+/// What a machine begins with.
+pub struct Start<'a> {
+    /// The platform's side of the object.
+    pub state: &'a State,
+    /// The deployment.
+    pub env: &'a Env,
+    /// The room as it is deployed.
+    pub room: &'a Rc<Room>,
+    /// The colo; empty for Anywhere and Global.
+    pub colo: &'a str,
+    /// What is stored.
+    pub stored: &'a Stored,
+    /// A random number.
+    pub random: u64,
+    /// The time, in milliseconds since the epoch.
+    pub now: u64,
+}
+
+/// Makes a machine.
+pub type Restore = fn(&Start<'_>) -> Result<Box<dyn ObjectMachine>>;
 
 /// What is sent back to whoever asked: bytes, or a status and a reason.
-type Reply = std::result::Result<Vec<u8>, (u16, &'static str)>;
+pub type Reply = std::result::Result<Vec<u8>, (u16, &'static str)>;
 
 /// An object of a room on the platform. It is one for all classes, by a pointer to the machine: four copies of it would be
 /// a large part of the Worker.
+#[derive(Clone)]
 pub struct Shell(Rc<Inner>);
 
 struct Inner {
@@ -84,7 +103,15 @@ impl Shell {
                 for problem in problems(&stored) {
                     log_error(&format!("{}: {problem}", starting.state.id().name().unwrap_or_default()));
                 }
-                let machine = restore(&home.room, &home.colo, &stored, start_id()?, now());
+                let machine = restore(&Start {
+                    state: &starting.state,
+                    env: &starting.env,
+                    room: &home.room,
+                    colo: &home.colo,
+                    stored: &stored,
+                    random: start_id()?,
+                    now: now(),
+                })?;
                 *starting.machine.borrow_mut() = Some(machine);
             }
             Ok(())
@@ -97,25 +124,52 @@ impl Shell {
     /// # Errors
     /// When the message cannot be read, or the object belongs to no room.
     pub async fn fetch(&self, mut request: HttpRequest) -> Result<Response> {
-        if let Err(error) = &self.0.home {
-            return Err(failure(error.clone()));
-        }
         let route = request.path();
         let body = body_of(&mut request).await?;
         let Some(request) = Request::decode(self.0.object, &route, &body) else {
             return Response::error(format!("there is no route {route}"), 404);
         };
         let request = request.map_err(unreadable)?;
+        match self.ask(|from| Input::Asked { from, request }).await? {
+            Ok(bytes) => Response::from_bytes(bytes),
+            Err((status, reason)) => Response::error(reason, status),
+        }
+    }
+
+    /// Tells the machine something that it answers, under the number that it is given.
+    ///
+    /// # Errors
+    /// When the object belongs to no room.
+    pub async fn ask(&self, input: impl FnOnce(u64) -> Input) -> Result<Reply> {
+        if let Err(error) = &self.0.home {
+            return Err(failure(error.clone()));
+        }
         let from = self.0.asked.get() + 1;
         self.0.asked.set(from);
         let (sender, reply) = oneshot::channel();
         self.0.replies.borrow_mut().insert(from, sender);
-        self.0.tell(Input::Asked { from, request });
-        match reply.await {
-            Ok(Ok(bytes)) => Response::from_bytes(bytes),
-            Ok(Err((status, reason))) => Response::error(reason, status),
-            Err(_) => Response::error("not ready", 503),
-        }
+        self.0.tell(input(from));
+        Ok(reply.await.unwrap_or(Err((503, "not ready"))))
+    }
+
+    /// Tells the machine something.
+    pub fn tell(&self, input: Input) {
+        self.0.tell(input);
+    }
+
+    /// Answers whoever has asked under a number.
+    pub fn reply(&self, to: u64, reply: Reply) {
+        self.0.reply(to, reply);
+    }
+
+    /// The platform's side of the object.
+    pub fn state(&self) -> &State {
+        &self.0.state
+    }
+
+    /// The deployment.
+    pub fn env(&self) -> &Env {
+        &self.0.env
     }
 
     /// The alarm rings. Returns when all that it began is done.
@@ -171,7 +225,7 @@ impl Inner {
             Effect::Delete { key } => self.storage("delete", &[JsValue::from_str(&key)]),
             Effect::SetAlarm { at } => self.storage("setAlarm", &[JsValue::from_f64(at as f64)]),
             Effect::ClearAlarm => self.storage("deleteAlarm", &[]),
-            Effect::Global(_) => {}
+            Effect::Global(effect) => super::global::carry_out(&Shell(Rc::clone(self)), effect),
             Effect::AlarmDone => {
                 if let Some(sender) = self.alarm.take() {
                     let _ = sender.send(());

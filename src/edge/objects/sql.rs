@@ -41,7 +41,10 @@ impl Row {
     }
 }
 
-/// A number for `SQLite`: times and counts are far below 2^53.
+/// The largest whole number that JavaScript's numbers hold.
+const LARGEST: u64 = (1 << 53) - 1;
+
+/// A number for `SQLite`: times and counts are far below its largest one.
 pub fn number(number: u64) -> Sql {
-    Sql::Integer(number as i64)
+    Sql::Integer(number.min(LARGEST) as i64)
 }

@@ -60,7 +60,7 @@ pub enum GlobalInput {
         ends: Option<u64>,
     },
     /// The sockets that are open now, each by the end of its session: told when one has closed or been accepted, and
-    /// before the alarm rings.
+    /// when the alarm has rung.
     Sockets(Vec<Option<u64>>),
     /// A message to a webhook has been answered, or not.
     Attempted {
