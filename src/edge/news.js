@@ -79,6 +79,7 @@ const WORDS = {
 function changed({ kind, field, before, after }) {
   const was = value(before) === value(after) ? "" : ` (before: ${value(before)})`;
   if (kind === "keep") return `kept ${field} at ${value(after)}${was}`;
+  if (kind === "clear" && after === null) return `cleared ${field}, which could not be read`;
   if (kind === "clear") return `set ${field} back to what is deployed, ${value(after)}${was}`;
   return `set ${field} to ${value(after)}${was}`;
 }

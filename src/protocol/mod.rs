@@ -3,6 +3,7 @@
 pub mod messages;
 mod method;
 pub mod records;
+pub mod schema;
 
 pub use crate::wire;
 pub use method::{

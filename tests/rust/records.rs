@@ -259,3 +259,37 @@ fn what_newer_code_has_stored_is_never_overwritten_and_no_limit_is_broken_by_it(
     });
     assert_eq!(durable, Some((1, 0)), "the worker must keep what is not in storage");
 }
+
+#[test]
+fn tables_of_older_code_are_migrated_and_those_of_newer_code_used_as_long_as_that_is_sound() {
+    use anteroom::protocol::schema::{Migration, NewerTables, Schema, SchemaStep};
+
+    const FIRST: SchemaStep = SchemaStep {
+        statements: &["CREATE TABLE IF NOT EXISTS seen (at INTEGER)"],
+        older_code_goes_on: false,
+    };
+    const ADDS: SchemaStep = SchemaStep {
+        statements: &["ALTER TABLE seen ADD COLUMN by TEXT NOT NULL DEFAULT ''"],
+        older_code_goes_on: true,
+    };
+    const BREAKS: SchemaStep =
+        SchemaStep { statements: &["ALTER TABLE seen RENAME TO looks"], older_code_goes_on: false };
+    let first = Schema { name: "seen", steps: &[FIRST] };
+    let second = Schema { name: "seen", steps: &[FIRST, ADDS] };
+    let third = Schema { name: "seen", steps: &[FIRST, ADDS, BREAKS] };
+
+    // 0.1.0 has noted nothing; the first step leaves its tables as they are.
+    let all = Migration {
+        statements: vec![FIRST.statements[0], ADDS.statements[0], BREAKS.statements[0]],
+        version: 3,
+        needs: 3,
+    };
+    assert_eq!(third.migration(None), Ok(Some(all)));
+    let one = Migration { statements: vec![ADDS.statements[0]], version: 2, needs: 1 };
+    assert_eq!(second.migration(Some((1, 1))), Ok(Some(one)));
+    assert_eq!(second.migration(Some((2, 1))), Ok(None));
+    // After a rollback.
+    assert_eq!(first.migration(Some((2, 1))), Ok(None), "a column more does not matter");
+    let refused = Err(NewerTables { name: "seen", needs: 3 });
+    assert_eq!((first.migration(Some((3, 3))), second.migration(Some((3, 3)))), (refused.clone(), refused));
+}

@@ -1,6 +1,8 @@
 //! An object's `SQLite`.
 
-use worker::{Result, SqlStorage, SqlStorageValue as Sql, Storage};
+use worker::{Error, Result, SqlStorage, SqlStorageValue as Sql, Storage};
+
+use crate::protocol::schema::{self, Migration, Schema};
 
 /// The database of an object. What is written without a wait between is stored as a whole.
 pub struct Database(SqlStorage);
@@ -8,6 +10,22 @@ pub struct Database(SqlStorage);
 impl Database {
     pub fn of(storage: &Storage) -> Self {
         Self(storage.sql())
+    }
+
+    /// Makes the tables of a group, or makes them of the version that this code knows.
+    ///
+    /// # Errors
+    /// When storage fails, or newer code has changed what this code relies on.
+    pub fn migrate(&self, schema: &Schema) -> Result<()> {
+        self.run(schema::TABLE, vec![])?;
+        let noted = self.rows(schema::READ, vec![schema.name.into()])?;
+        let noted = noted.first().map(|row| (row.number(0), row.number(1)));
+        let migration = schema.migration(noted).map_err(|error| Error::RustError(error.to_string()))?;
+        let Some(Migration { statements, version, needs }) = migration else { return Ok(()) };
+        for statement in statements {
+            self.run(statement, vec![])?;
+        }
+        self.run(schema::WRITE, vec![schema.name.into(), number(version), number(needs)])
     }
 
     pub fn run(&self, query: &str, values: Vec<Sql>) -> Result<()> {

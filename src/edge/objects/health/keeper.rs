@@ -27,6 +27,7 @@ use crate::health::view::{ChangeView, CheckRow, CheckView, ResultView, Status, S
 use crate::health::{ProbeResult, Reason, Source, StateChange};
 use crate::protocol::messages::{ORIGIN_HEALTH, OriginHealth};
 use crate::protocol::records::{self, Found, Record};
+use crate::protocol::schema::{Schema, SchemaStep};
 
 /// Time between two wakings of observers that do not report, in milliseconds.
 const TEND_MS: u64 = 30_000;
@@ -56,7 +57,9 @@ const AHEAD_MS: u64 = 600_000;
 
 /// Checks, their changes of state, single results, sums of results, what observers agree on, and what rooms were told.
 /// A `WITHOUT ROWID` table lies in the order of its key.
-const TABLES: [&str; 6] = [
+const TABLES: Schema =
+    Schema { name: "health", steps: &[SchemaStep { statements: &TABLES_1, older_code_goes_on: false }] };
+const TABLES_1: [&str; 6] = [
     "CREATE TABLE IF NOT EXISTS checks (id TEXT PRIMARY KEY, name TEXT NOT NULL, healthy INTEGER, reason TEXT NOT NULL, \
      since INTEGER NOT NULL, at INTEGER NOT NULL, expected TEXT NOT NULL, actual INTEGER, heard INTEGER NOT NULL, \
      floor INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID",
@@ -185,9 +188,7 @@ impl Keeper {
 
     fn make_tables(&self) -> Result<()> {
         if !self.tables_made.get() {
-            for table in TABLES {
-                self.run(table, vec![])?;
-            }
+            self.sql.migrate(&TABLES)?;
             self.tables_made.set(true);
         }
         Ok(())
