@@ -1,4 +1,4 @@
-// The documents: every relative link leads to a file of the repository and to a heading in it.
+// The documents: links lead to files and headings that are there, and so do the names of sources.
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
@@ -40,6 +40,17 @@ for (const file of FILES) {
     }
   });
 }
+
+test("every source that a document names is there", () => {
+  for (const file of FILES)
+    for (const [, name] of readFileSync(file, "utf8").matchAll(
+      /`([a-z][\w.-]*\/[\w./-]*\.(?:rs|m?js|toml|json))`/g,
+    ))
+      assert.ok(
+        ["", "src", "tests"].some((root) => existsSync(join(ROOT, root, name))),
+        `${relative(ROOT, file)} names ${name}`,
+      );
+});
 
 test("the index names every document", () => {
   const index = read(join(ROOT, "docs/README.md"));
