@@ -8,7 +8,7 @@ import { plainFacts } from "./preview/facts.mjs";
 
 /** As users of waiting rooms know it. */
 const LARGEST_BYTES = 1_048_576;
-/** A name that differs in so many letters may be meant. */
+/** A name that differs in this many letters may be meant. */
 const NEAR = 4;
 
 /** All names that a template may use. @param {Record<string, string>} languages as `readPages` reads them */

@@ -13,13 +13,13 @@ use crate::clockwork::Clockwork;
 use crate::literal_guard::Literal;
 use crate::origin::{Origin, OriginAnswer, OriginFault, Setup, Sharing, Trouble};
 
-/// Figures begin after so many seconds: then windows have found their place.
+/// When figures begin, in seconds: by then windows have found their place.
 const WARM_SECONDS: u64 = 10;
-/// The window is looked at so often, in milliseconds.
+/// Time between two looks at the window, in milliseconds.
 const SAMPLE_MS: u64 = 100;
 /// What is under half of the origin's best is a collapse.
 const COLLAPSE: f64 = 0.5;
-/// The worst stretch is so long, in seconds.
+/// The length of the worst stretch, in seconds.
 const STRETCH_SECONDS: usize = 5;
 
 /// What stands before the origin.
@@ -237,11 +237,11 @@ pub struct Figures {
     pub goodput: f64,
     /// The same of the worst 5 seconds, of those in which something could have been completed in each second.
     pub goodput_worst: f64,
-    /// Half of the completed were answered within so many milliseconds.
+    /// The time within which half of the completed were answered, in milliseconds.
     pub latency_p50: u64,
-    /// And 95 % within so many.
+    /// The same for 95 %.
     pub latency_p95: u64,
-    /// Who was refused, or left, had waited so long for it, in milliseconds, on the average.
+    /// How long those had waited who were refused or left, in milliseconds, on the average.
     pub in_vain_ms: f64,
     /// The windows of all workers together after the first 10 seconds, looked at ten times a second.
     pub window_min: u64,

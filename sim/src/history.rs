@@ -30,7 +30,7 @@ const FIELDS: [&str; 9] = [
     "rehearsal_new_users",
     "rehearsal_joins",
 ];
-/// So many of them, the first, have to be there.
+/// How many of them, the first ones, have to be there.
 const NEEDED: usize = 4;
 /// No count of a minute or hour is larger.
 const MOST: f64 = 1e8;
@@ -145,7 +145,7 @@ impl History {
             || header.split(',').any(|field| FIELDS.contains(&field.trim().trim_matches('"')))
     }
 
-    /// A history of rows, each so many minutes long.
+    /// A history of rows, each some minutes long.
     pub fn of_rows(rows: Vec<Row>, span: f64) -> Self {
         Self { rows, span, cut: false }
     }

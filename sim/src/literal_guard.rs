@@ -10,7 +10,7 @@ use anteroom::origin::{Arrival, Passage, Turn};
 
 /// By how much a window shrinks, and may be exceeded.
 const STEP: u32 = 10;
-/// A run of so many successes adds one.
+/// Successes in a row that add one.
 const RUN: u32 = 10;
 
 /// The article's limiter, of one worker.

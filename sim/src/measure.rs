@@ -17,13 +17,13 @@ use crate::pages::Passed;
 const WAITED_MS: u64 = 20_000;
 /// Where no limit is looked at.
 const NO_LIMIT: i64 = 1 << 40;
-/// What was given before the limits changed is used within so long, in milliseconds.
+/// Time within which what was given before the limits changed is used, in milliseconds.
 const ON_THE_WAY_MS: u64 = 1_000;
 /// Whoever has just come has no chance yet where the order is random, in milliseconds.
 const FRESH_MS: u64 = 30_000;
 /// Whoever has waited for longer has waited long, in milliseconds.
 const OLD_MS: u64 = 120_000;
-/// So many younger ones must have entered for somebody to be passed over.
+/// How many younger ones must have entered for somebody to be passed over.
 const PASSED_BY: u64 = 10;
 /// Of each kind of message, every so manieth is weighed.
 const WEIGHED: u64 = 16;
@@ -388,7 +388,7 @@ impl Measure {
         )
     }
 
-    /// Somebody who waited for so long has left the queue.
+    /// Somebody has left the queue after `waited_ms`.
     pub fn chance(&mut self, waited_ms: u64, reloads: bool, entered: bool) {
         if waited_ms <= FRESH_MS {
             return;

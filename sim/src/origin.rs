@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::scenario::ScenarioError;
 
-/// An answer that needs no work takes so long, in milliseconds.
+/// How long an answer takes that needs no work, in milliseconds.
 const REFUSAL_MS: f64 = 1.0;
 
 /// What an origin is like.
@@ -31,7 +31,7 @@ pub struct Setup {
     /// How much slower everything gets when twice as many requests as `concurrency` are there: 0.1 is a tenth. It grows
     /// with their number.
     pub contention: f64,
-    /// So many requests wait at the most; one more is answered 503. Left out: there is no limit.
+    /// The most requests that wait; one more is answered 503. Left out: there is no limit.
     pub queue: Option<u32>,
     /// What goes wrong, and when.
     pub faults: Vec<OriginFault>,
@@ -65,7 +65,7 @@ pub enum Sharing {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OriginFault {
-    /// After so many seconds.
+    /// When it begins, in seconds.
     pub at: f64,
     /// How long, in seconds.
     pub lasts: f64,
@@ -77,7 +77,7 @@ pub struct OriginFault {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trouble {
-    /// Everything takes so many times as long.
+    /// Everything takes this many times as long.
     Slow(f64),
     /// This share of requests ends with an error, after the same work.
     Errors(f64),
@@ -87,7 +87,7 @@ pub enum Trouble {
     Hang,
     /// It cannot be reached; what was there is lost.
     Dies,
-    /// Dies and lives in turn, for so many seconds each, beginning with death.
+    /// Dies and lives in turn, for this many seconds each, beginning with death.
     Flaps(f64),
     /// It works on this share of `concurrency` at once.
     Capacity(f64),

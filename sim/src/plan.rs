@@ -15,11 +15,11 @@ use crate::report::{clock, per_minute, thousands};
 use crate::scenario::{Arrivals, Behaviour, Planet as Setup, Recorded, Scenario, ScenarioError, shipped};
 use crate::table::{Run, strategy_name};
 
-/// So many simulations look for limits that avoid queueing, at most.
+/// The most simulations that look for limits that avoid queueing.
 const TRIALS: u32 = 6;
-/// Limits are tried a little above the peaks of a room without limits, and so much higher each time.
+/// Limits are tried a little above the peaks of a room without limits, and higher by this factor each time.
 const MARGIN: f64 = 0.02;
-/// Queueing that begins again within so many seconds goes on.
+/// Queueing that begins again within this many seconds goes on.
 const PAUSE_SECONDS: u64 = 300;
 /// Characters of a chart in the terminal.
 const WIDE: usize = 72;

@@ -59,10 +59,10 @@ pub struct Scenario {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Arrivals {
-    /// Begins after so many minutes.
+    /// When it begins, in minutes.
     #[serde(default)]
     pub from: f64,
-    /// Ends after so many minutes; left out: with the scenario.
+    /// When it ends, in minutes; left out: with the scenario.
     pub until: Option<f64>,
     /// New visitors per minute, from 0 to 100,000,000.
     pub per_minute: Option<f64>,
@@ -194,7 +194,7 @@ impl Recorded {
         self.steps.last().map_or(0.0, |(end, _)| *end)
     }
 
-    /// New visitors per minute, so many minutes after the beginning.
+    /// New visitors per minute, at a time in minutes after the beginning.
     pub fn per_minute(&self, minute: f64) -> f64 {
         let after = self.steps.partition_point(|(from, _)| *from <= minute);
         after.checked_sub(1).map_or(0.0, |index| self.steps[index].1)
@@ -258,7 +258,7 @@ pub struct Planet {
     pub between_ms: (u64, u64),
     /// How long an object takes for a request, in microseconds: it serves one at a time.
     pub service_micros: u64,
-    /// A request that would have to queue so long at an object is refused, in milliseconds.
+    /// A request that would have to queue for longer at an object is refused, in milliseconds.
     pub queue_ms: u64,
     /// The worker's deadline for a call, in milliseconds.
     pub deadline_ms: u64,
@@ -268,9 +268,9 @@ pub struct Planet {
     pub loss: f64,
     /// Share of reports and pushes that arrive twice.
     pub twice: f64,
-    /// Reports and pushes take up to so much longer, at random: they overtake each other.
+    /// Reports and pushes take up to this much longer, in milliseconds, at random: they overtake each other.
     pub jitter_ms: u64,
-    /// Clocks of colos are wrong by up to so much, either way, in milliseconds.
+    /// How far clocks of colos may be wrong, either way, in milliseconds.
     pub skew_ms: u64,
 }
 
@@ -320,7 +320,7 @@ pub struct Behaviour {
     pub revoked: f64,
     /// Share of those who give up waiting whose page says so when it is closed.
     pub closing: f64,
-    /// Those who refuse cookies are bots that come from so many addresses, each to one colo, and do not count among those
+    /// Those who refuse cookies are bots that come from this many addresses, each to one colo, and do not count among those
     /// who are queued; 0: each comes from an address of its own, as everybody
     /// else.
     pub bot_addresses: u64,
@@ -328,7 +328,7 @@ pub struct Behaviour {
     pub reloading: f64,
     /// With an origin: how long a visitor waits for a page before asking again, in seconds.
     pub page_patience_seconds: f64,
-    /// With an origin: after so many pages in a row that did not come, a visitor leaves.
+    /// With an origin: after this many pages in a row that failed, a visitor leaves.
     pub page_tries: u32,
 }
 
@@ -357,7 +357,7 @@ impl Default for Behaviour {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
-    /// After so many seconds.
+    /// When, in seconds.
     pub at: f64,
     /// How long, in seconds; 0: the object restarts, and what it had not stored is gone.
     #[serde(default)]
@@ -373,7 +373,7 @@ pub struct Fault {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Steer {
-    /// After so many seconds.
+    /// When, in seconds.
     pub at: f64,
     /// Fields and their new values: `queue_all`, `suspended`, `total_active_users`, `new_users_per_minute`.
     #[serde(default)]

@@ -7,9 +7,9 @@ use serde::Serialize;
 use crate::measure::{Measured, Weighed};
 use crate::scenario::Scenario;
 
-/// Above so many times `new_users_per_minute`, arrivals are a flash crowd.
+/// Arrivals above this many times `new_users_per_minute` are a flash crowd.
 const FLASH: f64 = 5.0;
-/// A room with so few slots is a small one.
+/// A room with this many slots or fewer is a small one.
 const SMALL: u32 = 200;
 /// Goals for many colos begin here.
 const MANY_COLOS: usize = 300;
@@ -292,7 +292,7 @@ struct Goal {
     value: fn(&Measured) -> Option<f64>,
     /// The figure must be at least this instead of at most.
     at_least: bool,
-    /// The goal of a case with so many colos; nothing where the goal does not apply.
+    /// The goal of a case with a number of colos; nothing where the goal does not apply.
     bound: fn(&Case, usize) -> Option<f64>,
 }
 

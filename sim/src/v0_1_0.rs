@@ -174,7 +174,7 @@ fn through<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> Option<Vec<u8>> {
     encode(&decode::<T>(bytes).ok()?).ok()
 }
 
-/// A message as 0.1.0 hears or says it.
+/// A message as 0.1.0 reads or writes it.
 pub fn request(request: &Request) -> Option<Request> {
     let bytes = request.encode().ok()?;
     let bytes = match request {
@@ -186,7 +186,7 @@ pub fn request(request: &Request) -> Option<Request> {
     Request::decode(request.object(), request.route(), &bytes)?.ok()
 }
 
-/// An answer as 0.1.0 hears or says it. `asked`: what it answers.
+/// An answer as 0.1.0 reads or writes it. `asked`: what it answers.
 pub fn answer(asked: &Request, answer: &Answer) -> Option<Answer> {
     let bytes = answer.encode().ok()?;
     let bytes = match answer {

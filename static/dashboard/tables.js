@@ -164,7 +164,7 @@ function createColo(colo, version) {
       COLO_COLUMNS.slice(1).forEach(({ id }, index) => {
         write(cells[index], id === "age_ms" ? heard(one.age_ms) : number(one[id]));
       });
-      // Where nobody is, nothing was heard and nothing has to be.
+      // Where nobody is, nothing was reported and nothing has to be.
       const isBehind = version() > 0 && one.age_ms < AWAKE_MS && one.steering < version();
       write(note, one.cut_off ? " cut off" : isBehind ? ` steering ${one.steering} of ${version()}` : "");
     },

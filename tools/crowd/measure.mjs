@@ -47,7 +47,7 @@
 const MINUTE_MS = 60_000;
 /** How late a refresh may be before the room may think the visitor gone, beyond a tenth of the interval. */
 const LATE_MS = 2_000;
-/** A visitor may be admitted so many refresh intervals after a younger one before it was passed over. */
+/** How many refresh intervals after a younger one a visitor may be admitted without having been passed over. */
 const INTERVALS = 1.1;
 
 /**

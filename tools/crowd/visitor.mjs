@@ -50,7 +50,7 @@ export class Stopped extends Error {}
  * @property {Record<string, string>} headers
  * @property {number} pages Mean number of pages viewed.
  * @property {number} thinkSeconds Mean time between pages.
- * @property {number} patienceSeconds After waiting so long the visitor leaves.
+ * @property {number} patienceSeconds After waiting for this time the visitor leaves.
  */
 
 /**

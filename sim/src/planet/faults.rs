@@ -10,10 +10,10 @@ use super::objects::{ANYWHERE, GLOBAL, counter_of, data_center_of};
 use super::{Event, Planet};
 use crate::scenario::Broken;
 
-/// What an operator forbids is looked at after so long, in milliseconds: what was given before may be used for one second
+/// Time after which what an operator forbids is judged, in milliseconds: what was given before may be used for one second
 /// more, and then it must be in force everywhere.
 const IN_FORCE_MS: u64 = 2_000;
-/// An operator whom nobody answers tries again after so long, in milliseconds.
+/// Retry interval of an operator whom nobody answers, in milliseconds.
 const TRY_AGAIN_MS: u64 = 1_000;
 
 impl Planet {

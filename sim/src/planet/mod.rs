@@ -214,7 +214,7 @@ impl Planet {
         Ok(planet)
     }
 
-    /// The same planet with `counters` read literally; see [`literal`].
+    /// The same planet with `counters` read literally; see [`crate::literal`].
     #[must_use]
     pub fn with_literal_counters(mut self) -> Self {
         Rc::make_mut(&mut self.room).slot_strategy = SlotStrategy::Counters;

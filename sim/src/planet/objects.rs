@@ -14,7 +14,7 @@ use super::storage::{Storage, Write};
 use super::{Colo, Event, Planet};
 use crate::literal::Attempts;
 
-/// An alarm whose work broke off is rung again after so long, in milliseconds.
+/// Retry interval of an alarm whose work broke off, in milliseconds.
 const RING_AGAIN_MS: u64 = 2_000;
 
 /// Where Anywhere and Global stand among the objects; a Counter and a `DataCenter` for each colo follow.

@@ -7,7 +7,7 @@ use anteroom::admission::minute_of;
 use anteroom::machines::{MemoryRows, Rows, Series, Stored};
 use fastrand::Rng;
 
-/// Of the history, so many minutes are read again, and of its parts.
+/// How many minutes of the history, and of its parts, are read again.
 const READ_AGAIN: [(Series, u32); 2] = [(Series::Minutes, 120), (Series::Parts, 10)];
 
 /// What one input of an object writes: all of it is stored, or none.

@@ -8,7 +8,7 @@ use anteroom::ticket::{Standing, Ticket, standing};
 
 use super::{Event, Planet, START};
 
-/// Whoever presses reload all the time does so after so many milliseconds.
+/// The interval of whoever presses reload all the time, in milliseconds.
 const RELOAD_MS: u64 = 2_000;
 
 /// A visitor on the way through the room. Hundreds of thousands of them are looked at in random order: each begins with

@@ -20,7 +20,7 @@ use super::visitors::Request;
 use super::{Event, Planet, Setup};
 use crate::literal;
 
-/// So many calls of one visit or task are told apart.
+/// How many calls of one visit or task are told apart.
 const CALLS: u32 = 1 << 8;
 
 pub(super) struct Colo {

@@ -72,7 +72,7 @@ impl MemoryRows {
         self.confirm_first(self.writes());
     }
 
-    /// So many writes outlive Global.
+    /// How many writes outlive Global.
     pub fn confirm_first(&self, writes: u64) {
         let mut tables = self.0.borrow_mut();
         while tables.confirmed < writes && tables.undo.pop_front().is_some() {
