@@ -9,8 +9,8 @@ const realNow = Date.now;
 const realSetTimeout = setTimeout;
 /** Time goes on by multiples of these milliseconds, so that what is due at about the same time is done together. */
 const STEP_MS = 100;
-/** How fast time goes while something happens: a deadline of half a second is five seconds long. */
-const SLOW = 0.1;
+/** How fast time goes while something happens: a deadline of half a second is 25 seconds long. */
+const SLOW = 0.02;
 /** Nothing happens when nothing has happened between so many looks, one after the other. */
 const QUIET_LOOKS = 2;
 /** What is due and does not happen for so long will not, in real milliseconds. Nobody waits for it on purpose. */
