@@ -7,6 +7,7 @@ use worker::{Result, SqlStorageValue as Sql, Storage};
 use super::super::sql::{Database, Row, number};
 use crate::edge::platform::log_error;
 use crate::machines::{Kept, NotificationRow, PendingRow, ReceiverRow, Rows, RowsError, Series};
+use crate::protocol::schema::{Schema, SchemaStep};
 
 /// Tables that are made together, when the first of them is written to: a room without has none.
 #[derive(Debug, Clone, Copy)]
@@ -16,17 +17,26 @@ enum Group {
     Notifications = 2,
 }
 
-const NAMES: [&str; 3] = ["minutes", "audit", "news"];
+/// The groups, each with a table that shows that it is there.
+const GROUPS: [(&str, Schema); 3] = [
+    ("minutes", Schema { name: "history", steps: HISTORY }),
+    ("audit", Schema { name: "audit", steps: AUDIT }),
+    ("news", Schema { name: "notifications", steps: NOTIFICATIONS }),
+];
+
+const HISTORY: &[SchemaStep] = &[SchemaStep { statements: HISTORY_1, older_code_goes_on: false }];
+const AUDIT: &[SchemaStep] = &[SchemaStep { statements: AUDIT_1, older_code_goes_on: false }];
+const NOTIFICATIONS: &[SchemaStep] = &[SchemaStep { statements: NOTIFICATIONS_1, older_code_goes_on: false }];
 /// A table whose key is a number lies in its order, and needs no index.
-const HISTORY: &[&str] = &[
+const HISTORY_1: &[&str] = &[
     "CREATE TABLE IF NOT EXISTS minutes (minute INTEGER PRIMARY KEY, detail BLOB NOT NULL)",
     "CREATE TABLE IF NOT EXISTS parts (minute INTEGER PRIMARY KEY, detail BLOB NOT NULL)",
     "CREATE TABLE IF NOT EXISTS hours (hour INTEGER PRIMARY KEY, detail BLOB NOT NULL)",
 ];
-const AUDIT: &[&str] = &[
+const AUDIT_1: &[&str] = &[
     "CREATE TABLE IF NOT EXISTS audit (id INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, entry TEXT NOT NULL)",
 ];
-const NOTIFICATIONS: &[&str] = &[
+const NOTIFICATIONS_1: &[&str] = &[
     "CREATE TABLE IF NOT EXISTS news (at INTEGER NOT NULL, id TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL, \
      data TEXT NOT NULL, PRIMARY KEY (at, id)) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS news_watch (one INTEGER PRIMARY KEY, detail BLOB NOT NULL)",
@@ -57,21 +67,23 @@ impl SqlRows {
     pub fn of(storage: &Storage) -> Result<Self> {
         let database = Database::of(storage);
         let tables = database.rows("SELECT name FROM sqlite_master WHERE type = 'table'", vec![])?;
-        let made = NAMES.map(|name| tables.iter().any(|row| row.text(0) == name));
-        Ok(Self { database, made })
+        let mut rows = Self { database, made: [false; 3] };
+        for ((table, schema), made) in GROUPS.iter().zip(&mut rows.made) {
+            if tables.iter().any(|row| row.text(0) == *table) {
+                // Tables that newer code has changed are as if they were not there, and not written to.
+                *made = rows.database.migrate(schema).map_err(|error| failed(&error)).is_ok();
+            }
+        }
+        Ok(rows)
     }
 
     /// Writes, into tables that are made when they are not there.
     fn write(&mut self, group: Group, query: &str, values: Vec<Sql>) -> Kept<Vec<Row>> {
-        let tables = match group {
-            Group::History => HISTORY,
-            Group::Audit => AUDIT,
-            Group::Notifications => NOTIFICATIONS,
-        };
-        if let Some(made) = self.made.get_mut(group as usize).filter(|made| !**made) {
-            for table in tables {
-                self.database.run(table, vec![]).map_err(|error| failed(&error))?;
-            }
+        let index = group as usize;
+        if let (Some(made), Some((_, schema))) = (self.made.get_mut(index), GROUPS.get(index))
+            && !*made
+        {
+            self.database.migrate(schema).map_err(|error| failed(&error))?;
             *made = true;
         }
         self.database.rows(query, values).map_err(|error| failed(&error))
