@@ -724,24 +724,10 @@ impl Global {
         self.meta_stored = true;
     }
 
-    /// Reports that are not in storage. They stay so until [`Global::report_stored`] says that they are.
-    pub fn reports_to_store(&self) -> Vec<ColoReport> {
-        self.colos.values().filter(|colo| !colo.stored).map(|colo| colo.report.clone()).collect()
-    }
-
     /// Stores the reports that are not in storage.
     pub fn store_reports(&mut self, mut store: impl FnMut(&ColoReport)) {
         for (_, colo) in self.colos.iter_mut().filter(|(_, colo)| !colo.stored) {
             store(&colo.report);
-            colo.stored = true;
-        }
-    }
-
-    /// A colo's report is in storage; a newer one that came meanwhile is not.
-    pub fn report_stored(&mut self, colo: &str, sequence: u64) {
-        if let Some(colo) = self.colos.get_mut(colo)
-            && colo.report.sequence == sequence
-        {
             colo.stored = true;
         }
     }

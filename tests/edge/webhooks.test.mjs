@@ -329,6 +329,7 @@ describe("webhooks", { concurrency: true }, () => {
     assert.equal((await standing("gone")).pending, 0);
     // A day later.
     await world.rows("Global", "gone", "UPDATE news_webhooks SET gone = gone - 86400000 RETURNING gone");
+    await world.restart("Global", "gone");
     await says("gone-2", "Healthy");
     await delivered("/gone", 1, { within: 90_000 });
     const [{ body }] = receiver.taken("/gone");
@@ -364,6 +365,8 @@ describe("webhooks", { concurrency: true }, () => {
       "news_pending",
       `(webhook, at, id, queued) SELECT 'full', ${now} + i, 'old-' || i, ${now} FROM n`,
     );
+    // Its tables are read when it starts.
+    await world.restart("Global", "full");
     await says("full-2");
     await eventually("it is in line", async () => (await standing("full")).pending === 200);
     assert.equal((await standing("full")).dropped, 52);

@@ -393,7 +393,8 @@ fn the_users_of_a_colo_that_is_cut_off_are_held_for_one_session() {
     assert_eq!(active(NOW + 2 * session + 2_000), 0, "but not for ever");
 
     // A Global that starts in the middle of it goes by when the colo last spoke, not by its own start.
-    let stored = global.reports_to_store();
+    let mut stored = Vec::new();
+    global.store_reports(|report| stored.push(report.clone()));
     let late = NOW + session + 1_000;
     let mut restarted = Global::restore(&room, None, stored, late);
     assert_eq!(restarted.state(&room, None, minute_of(late), late + 1_000).active, 10);

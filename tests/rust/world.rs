@@ -321,10 +321,8 @@ impl World {
 
     /// What Global's alarm does.
     fn record(&mut self) {
-        for report in self.global.reports_to_store() {
-            self.global.report_stored(&report.colo, report.sequence);
-            self.stored_global.1.insert(report.colo.clone(), report);
-        }
+        let stored = &mut self.stored_global.1;
+        self.global.store_reports(|report| drop(stored.insert(report.colo.clone(), report.clone())));
         while let Some(made) = self.global.record(&self.setup.room, self.now) {
             let again = self.findings.records.insert(made.minute.minute, made.record);
             assert_eq!(again, None, "a minute is recorded once");
@@ -375,10 +373,8 @@ impl World {
                 self.global.receive(&self.setup.room, *report, self.now);
                 let name = self.colos[colo].name.clone();
                 let state = self.global_state(Some(&name));
-                for report in self.global.reports_to_store() {
-                    self.global.report_stored(&report.colo, report.sequence);
-                    self.stored_global.1.insert(report.colo.clone(), report);
-                }
+                let stored = &mut self.stored_global.1;
+                self.global.store_reports(|report| drop(stored.insert(report.colo.clone(), report.clone())));
                 let latency = self.colos[colo].latency;
                 if self.rng.f64() >= self.setup.loss {
                     self.at(self.now + latency, Event::Answered { colo, state: Box::new(state) });
