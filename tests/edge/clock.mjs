@@ -9,10 +9,19 @@ const realNow = Date.now;
 const realSetTimeout = setTimeout;
 /** Time goes on by multiples of these milliseconds, so that what is due at about the same time is done together. */
 const STEP_MS = 100;
+/** It begins ten minutes past an hour: at no edge of a minute, an hour or a day by chance. */
+const HOUR_MS = 3_600_000;
+const PAST_MS = 600_000;
 /** How fast time goes while something happens: a deadline of half a second is 25 seconds long. */
 const SLOW = 0.02;
 /** Nothing happens when nothing has happened between so many looks, one after the other. */
 const QUIET_LOOKS = 2;
+/**
+ * The same while something that was asked for has not come: it may wait for the time, or for what the looks do not show.
+ * Then time goes on by no more than this, in milliseconds.
+ */
+const QUIET_LOOKS_UNDERWAY = 4;
+const LONGEST_STEP_UNDERWAY_MS = 1_000;
 /** What is due and does not happen for so long will not, in real milliseconds. Nobody waits for it on purpose. */
 const STUCK_MS = 60_000;
 
@@ -42,7 +51,7 @@ class Isolate {
 
   /** One that has nothing to do is left alone until a request wakes it. */
   get isAwake() {
-    return this.#isBusy || this.#quiet < QUIET_LOOKS;
+    return this.#isBusy || this.#quiet < QUIET_LOOKS_UNDERWAY;
   }
 
   /** A request will come: its clock is set, and from now on it is asked. */
@@ -80,7 +89,7 @@ class Isolate {
 /** A clock for isolates, and for whoever asks it. */
 export class Clock {
   #rate = SLOW;
-  #base = realNow();
+  #base = realNow() - (realNow() % HOUR_MS) + PAST_MS;
   #since = realNow();
   /** @type {Set<Isolate>} */
   #isolates = new Set();
@@ -96,11 +105,11 @@ export class Clock {
   now = () => Math.floor(this.#base + (realNow() - this.#since) * this.#rate);
 
   /**
-   * Lets time pass as it really does, for what a clock of ours cannot drive: browsers, other programs, and the one run
+   * Makes it the real time, before anything has asked for it: for what a clock of ours cannot drive: browsers, other programs, and the one run
    * of real minutes. {@link pass} still puts it forward.
    */
   goReal() {
-    this.#set(this.now());
+    this.#set(realNow());
     this.#rate = 1;
     return this;
   }
@@ -173,8 +182,11 @@ export class Clock {
     try {
       while (this.#isAwaited) {
         const due = await this.#settle();
-        const next = Math.min(due, ...[...this.#sleepers].map((sleeper) => sleeper.due));
-        if (next !== Infinity && next > this.now()) this.#set(Math.ceil(next / STEP_MS) * STEP_MS);
+        if (!this.#isAwaited) break;
+        const first = Math.min(due, ...[...this.#sleepers].map((sleeper) => sleeper.due));
+        const longest = this.#underway > 0 ? LONGEST_STEP_UNDERWAY_MS : Infinity;
+        const next = Math.min(first, this.now() + longest);
+        if (first !== Infinity && next > this.now()) this.#set(Math.ceil(next / STEP_MS) * STEP_MS);
         for (const sleeper of [...this.#sleepers].sort((one, other) => one.due - other.due)) {
           if (sleeper.due > this.now()) break;
           this.#sleepers.delete(sleeper);
@@ -213,7 +225,8 @@ export class Clock {
         throw new Error(`due at ${due}, and nothing happens`);
       quiet = all === last && !waits && this.#holds === 0 ? quiet + 1 : 0;
       last = all;
-      if (quiet >= QUIET_LOOKS || !this.#isAwaited) return due;
+      const enough = this.#underway > 0 ? QUIET_LOOKS_UNDERWAY : QUIET_LOOKS;
+      if (quiet >= enough || !this.#isAwaited) return due;
       if (waits || this.#holds > 0) await new Promise((over) => realSetTimeout(over, 4));
     }
   }
@@ -321,6 +334,7 @@ export function control(request, context, ring) {
 
 /** Lets an object's storage set its alarm by the clock. */
 export function alarmByTheClock(storage, object) {
+  activity += 1;
   const [setAlarm, deleteAlarm, deleteAll] = ["setAlarm", "deleteAlarm", "deleteAll"].map((name) =>
     storage[name].bind(storage),
   );

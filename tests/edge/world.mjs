@@ -150,25 +150,26 @@ ${RING}
 export default {
   scheduled: built.default.scheduled,
   async fetch(request, env, context) {
-    const answer = control(request, context, ring(env));
-    if (answer) return answer;
-    const message = await request.json();
-    const { act, kind, name = "", mode, ms } = message;
-    if (act === "fault") mode ? faults.set(kind + " " + name, { mode, ms }) : faults.delete(kind + " " + name);
-    if (act === "run") {
-      // An alarm at once instead of at its time, or a message as another object would send it.
-      const { route = "/alarm-by-the-test", body } = message;
-      const bytes = body && Uint8Array.from(atob(body), (letter) => letter.charCodeAt(0));
-      const answer = await env[BINDINGS[kind]].getByName(name).fetch("https://object" + route, { method: "POST", body: bytes });
-      return Response.json({ status: answer.status, body: await answer.text() });
-    }
-    if (act === "restart") {
-      const stub = env[BINDINGS[kind]].getByName(name);
-      await stub.fetch("https://object/restart-by-the-test").catch(() => {});
-    }
-    return Response.json(act === "calls" ? calls : null);
+    return control(request, context, ring(env)) ?? counted(async () => obey(await request.json(), env));
   },
 };
+
+async function obey(message, env) {
+  const { act, kind, name = "", mode, ms } = message;
+  if (act === "fault") mode ? faults.set(kind + " " + name, { mode, ms }) : faults.delete(kind + " " + name);
+  if (act === "run") {
+    // An alarm at once instead of at its time, or a message as another object would send it.
+    const { route = "/alarm-by-the-test", body } = message;
+    const bytes = body && Uint8Array.from(atob(body), (letter) => letter.charCodeAt(0));
+    const answer = await env[BINDINGS[kind]].getByName(name).fetch("https://object" + route, { method: "POST", body: bytes });
+    return Response.json({ status: answer.status, body: await answer.text() });
+  }
+  if (act === "restart") {
+    const stub = env[BINDINGS[kind]].getByName(name);
+    await stub.fetch("https://object/restart-by-the-test").catch(() => {});
+  }
+  return Response.json(act === "calls" ? calls : null);
+}
 `;
 
 // The entry of a script that owns one object, and writes down all that the object sees and says: its messages and their
