@@ -24,26 +24,34 @@ const LIMITS = { total_active_users: 60, new_users_per_minute: 60, refresh_inter
 /** How many messages of each kind there must be at least; and that there are no other kinds. */
 const LEAST = {
   counters: {
-    "Anywhere's answer to a worker": 20,
-    "Counter's answer": 5,
-    "Counter's count": 20,
-    "DataCenter's answer to a report": 20,
-    "DataCenter's report": 20,
-    "DataCenter's state key": 3,
-    "Global's answer to Anywhere": 20,
-    "Global's answer to a report": 20,
+    "Anywhere answers /take": 20,
+    "Anywhere calls /state": 20,
+    "Counter answers /given": 20,
+    "Counter answers /take": 5,
+    "DataCenter answers /report": 20,
+    "DataCenter answers /state": 3,
+    "DataCenter calls /given": 20,
+    "DataCenter calls /push": 20,
+    "DataCenter calls /state": 1,
+    "Global answers /push": 20,
+    "Global answers /state": 20,
   },
   leases: {
-    "Anywhere's answer to a Counter": 20,
-    "Counter's answer": 20,
-    "Counter's call to Anywhere": 20,
-    "DataCenter's answer to a report": 20,
-    "DataCenter's report": 20,
-    "DataCenter's state key": 3,
-    "Global's answer to Anywhere": 20,
-    "Global's answer to a report": 20,
+    "Anywhere answers /lease": 20,
+    "Anywhere calls /state": 20,
+    "Counter answers /take": 20,
+    "Counter calls /lease": 20,
+    "DataCenter answers /report": 20,
+    "DataCenter answers /state": 3,
+    "DataCenter calls /push": 20,
+    "DataCenter calls /state": 1,
+    "Global answers /push": 20,
+    "Global answers /state": 20,
   },
 };
+
+/** A call that is given up leaves no trace of when: so long is none. */
+const DEADLINE_MS = 10_000;
 
 /** Records a crowd, over two minutes' edges: shares change there. */
 async function record(strategy) {
@@ -52,8 +60,7 @@ async function record(strategy) {
     rooms,
     colos: { AMS: 2, SIN: 2, GRU: 2 },
     recorded: true,
-    // A call that is given up leaves no trace of when.
-    vars: { OBJECT_DEADLINE_MS: "10000" },
+    vars: { OBJECT_DEADLINE_MS: `${DEADLINE_MS}` },
   });
   try {
     const crowd = new Crowd(world, {
@@ -68,7 +75,8 @@ async function record(strategy) {
     await crowd.play();
     await clock.pass(3_000);
     assert.deepEqual(crowd.unexpected, []);
-    const history = { rooms: { ROOM_CROWD: rooms.crowd }, objects: await world.recording() };
+    const objects = await world.recording();
+    const history = { rooms: { ROOM_CROWD: rooms.crowd }, deadline_ms: DEADLINE_MS, objects };
     return { history, figures: crowd.figures() };
   } finally {
     await world.close();

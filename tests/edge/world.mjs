@@ -173,8 +173,9 @@ async function obey(message, env) {
 `;
 
 // The entry of a script that owns one object, and writes down all that the object sees and says: its messages and their
-// answers, each reading of the clock, its random numbers, what it loads, what other objects answered it. An object takes one event at
-// a time here, so that it is certain which reading belongs to which event.
+// answers, each reading of the clock, its random numbers, what it loads, its calls and what other objects answered. An
+// input is written down in the moment in which it is read: the next reading of the clock is for it. Messages and calls are
+// counted from 1 since the object was made.
 const RECORDING_ENTRY = `
 import { alarmByTheClock, control, counted } from "./clock.js";
 import * as built from "./index.js";
@@ -196,20 +197,39 @@ crypto.getRandomValues = (bytes) => {
   return bytes;
 };
 
+// A body whose reader goes on in the moment in which its end is told.
+function told(body, atEnd) {
+  const parts = body.byteLength > 0 ? [new Uint8Array(body)] : [];
+  const pull = (controller) => {
+    if (parts.length > 0) return controller.enqueue(parts.pop());
+    atEnd();
+    controller.close();
+  };
+  return new ReadableStream({ pull }, { highWaterMark: 0 });
+}
+
 // The platform's crate looks at the class's name.
 class DurableObjectNamespace {
-  constructor(real) {
+  constructor(real, counts) {
     this.real = real;
+    this.counts = counts;
   }
   getByName(name) {
     const stub = this.real.getByName(name);
     return {
-      async fetch(request) {
-        const { pathname } = new URL(request.url);
-        const answer = await stub.fetch(request);
-        const body = await answer.arrayBuffer();
-        log.push({ heard: pathname, status: answer.status, body: base64(body) });
-        return new Response(body, { status: answer.status });
+      fetch: async (request) => {
+        const called = (this.counts.calls += 1);
+        const sent = await request.clone().arrayBuffer();
+        log.push({ called, route: new URL(request.url).pathname, body: base64(sent) });
+        const heard = (status, body) => log.push({ heard: called, status, body: base64(body) });
+        try {
+          const answer = await stub.fetch(request);
+          const [status, body] = [answer.status, await answer.arrayBuffer()];
+          return new Response(told(body, () => heard(status, body)), { status });
+        } catch (error) {
+          heard(0, []);
+          throw error;
+        }
       },
     };
   }
@@ -237,9 +257,10 @@ function watched(storage) {
 function recorded(kind) {
   const Real = built[kind];
   return class {
+    counts = { messages: 0, calls: 0 };
     constructor(ctx, env) {
       const others = Object.entries(env).map(([name, value]) =>
-        typeof value?.getByName === "function" ? [name, new DurableObjectNamespace(value)] : [name, value],
+        typeof value?.getByName === "function" ? [name, new DurableObjectNamespace(value, this.counts)] : [name, value],
       );
       log.push({ start: kind, name: ctx.id.name });
       this.clock = alarmByTheClock(ctx.storage, kind + " " + ctx.id.name);
@@ -252,12 +273,6 @@ function recorded(kind) {
         setWebSocketAutoResponse: (pair) => ctx.setWebSocketAutoResponse(pair),
       };
       this.real = new Real(state, Object.fromEntries(others));
-      this.last = Promise.resolve();
-    }
-    inTurn(work) {
-      const turn = this.last.then(work);
-      this.last = turn.catch(() => {});
-      return turn;
     }
     async fetch(request) {
       const { url, method } = request;
@@ -266,20 +281,26 @@ function recorded(kind) {
         return new Response();
       }
       const body = await request.arrayBuffer();
-      return counted(() => this.inTurn(async () => {
-        log.push({ asked: new URL(url).pathname, body: base64(body) });
-        const answer = await this.real.fetch(new Request(url, { method, body }));
+      const route = new URL(url).pathname;
+      const passed = new Request(url, { method, body });
+      let asked;
+      passed.arrayBuffer = async () => {
+        asked = this.counts.messages += 1;
+        log.push({ asked, route, body: base64(body) });
+        return body;
+      };
+      return counted(async () => {
+        const answer = await this.real.fetch(passed);
         const said = await answer.arrayBuffer();
-        log.push({ answered: answer.status, body: base64(said) });
+        log.push({ answered: asked, route, status: answer.status, body: base64(said) });
         return new Response(said, { status: answer.status });
-      }));
+      });
     }
     alarm(info) {
-      return this.clock.rings(() => this.inTurn(async () => {
+      return this.clock.rings(() => {
         log.push({ alarm: true });
-        await this.real.alarm(info);
-        log.push({ slept: true });
-      }));
+        return this.real.alarm(info);
+      });
     }
   };
 }
