@@ -147,6 +147,8 @@ describe("in line", { concurrency: 3 }, () => {
     const late = await newVisitor(t);
     await late.page.goto(room.url);
     await late.page.getByText(/1 person is ahead of you\./).waitFor();
+    // However long that took, nobody's session ends before the next check-in.
+    await stays();
     await early.page.close();
     // Gone, as far as the room can tell.
     await late.page.getByText("You are among the next to go in.").waitFor();
