@@ -45,7 +45,9 @@ const STEERING_SET_ASIDE: &str = "steering_set_aside";
 const COLO: &str = "colo/";
 /// Retry interval of a job that has failed, in milliseconds.
 const AGAIN_MS: u64 = 5_000;
-/// Time until a report is stored, in milliseconds: awake colos send newer ones before that is needed.
+/// Time until a report is stored, in milliseconds: awake colos send newer ones before that is needed. For this time after
+/// a start they are stored at once: an instance that restarts again and again would never store one, and would know too
+/// few users.
 const STORE_MS: u64 = 5_000;
 
 /// What Global is told besides messages.
@@ -120,6 +122,7 @@ pub struct Global {
     rows: Box<dyn Rows>,
     plans: Plans,
     calls: u64,
+    started_at: u64,
     /// The colos that are being told, and the operators who wait for that.
     telling: Vec<Telling>,
     waiting: Vec<Waiting>,
@@ -192,6 +195,7 @@ impl Global {
             rows,
             plans,
             calls: 0,
+            started_at: now,
             telling: Vec::new(),
             waiting: Vec::new(),
             watching: Watching::of(sockets),
@@ -269,6 +273,9 @@ impl Global {
         let (colo, version) = (report.colo.clone(), self.counts.overrides().version);
         if !self.counts.receive(whole.at(now).0, report, now) {
             return Err(Refused { status: 507, reason: "there is no room for another colo" });
+        }
+        if now < self.started_at + STORE_MS {
+            self.store_reports(effects);
         }
         self.plans.plan(Job::Store, now + STORE_MS);
         if self.counts.overrides().version != version {
