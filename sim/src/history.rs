@@ -137,6 +137,11 @@ fn wrong(what: String) -> ScenarioError {
 }
 
 impl History {
+    /// Minute by minute, or hour by hour.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
     /// Whether a text is a history rather than a series of arrivals.
     pub fn is_one(text: &str) -> bool {
         let text = text.trim_start_matches(['\u{feff}', ' ', '\r', '\n', '\t']);

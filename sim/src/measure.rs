@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 
 use anteroom::admission::{StateKey, minute_of};
 use anteroom::config::{QueueingMethod, RateWindow, Room};
+use anteroom::history::{Minute, Record};
 use anteroom::protocol::messages::{ColoReport, StateAnswer, VERSION, WorkerAnswer};
 use anteroom::protocol::{Object, wire};
 use serde::Serialize;
@@ -124,6 +125,12 @@ pub struct Measured {
     /// The run as the room's history would have it, where it was wanted.
     #[serde(skip)]
     pub history: Option<History>,
+    /// The same as Global has recorded it, by minutes since the epoch: of the last two hours.
+    #[serde(skip)]
+    pub recorded: Vec<(u32, Record)>,
+    /// The last minute of it, with what was counted since the room's first day.
+    #[serde(skip)]
+    pub last_minute: Option<Minute>,
 }
 
 /// How many of those who wait enter, and for how long all of them together waited.
@@ -710,6 +717,8 @@ impl Measure {
             chances: self.chances,
             series: self.series,
             history: self.history.map(|rows| History::of_rows(rows, 1.0)),
+            recorded: Vec::new(),
+            last_minute: None,
         }
     }
 }

@@ -2,14 +2,19 @@
 //! get lost and objects break down.
 #![allow(missing_docs, clippy::pedantic)]
 
+use anteroom::room::SlotStrategy;
 use anteroom_sim::measure::Measured;
 use anteroom_sim::planet::Planet;
 use anteroom_sim::scenario::Scenario;
 use fastrand::Rng;
 
 fn run(scenario: &str, seed: u64) -> Measured {
+    run_by(scenario, SlotStrategy::Leases, seed)
+}
+
+fn run_by(scenario: &str, strategy: SlotStrategy, seed: u64) -> Measured {
     let scenario = Scenario::parse(scenario).unwrap();
-    Planet::new(&scenario, None, None, seed).unwrap().run(&mut |_| {})
+    Planet::new(&scenario, Some(strategy), None, seed).unwrap().run(&mut |_| {})
 }
 
 /// A small room, more visitors than it takes, and what a test adds.
@@ -32,9 +37,10 @@ fn small_world(rng: &mut Rng, more: &str) -> (u64, u64, String) {
 #[test]
 fn both_limits_hold_in_any_small_world() {
     let mut rng = Rng::with_seed(1);
-    for seed in 0..60 {
+    for seed in 0..90 {
+        let strategy = if seed < 60 { SlotStrategy::Leases } else { SlotStrategy::Counters };
         let (_, new, world) = small_world(&mut rng, "");
-        let measured = run(&world, seed);
+        let measured = run_by(&world, strategy, seed);
         assert_eq!(measured.active_overshoot, 0.0, "{world}");
         // A ticket of the last moment may be used in the next minute.
         let over = (measured.minute_overshoot * new as f64).round();
@@ -89,7 +95,8 @@ fn no_sixty_seconds_hold_more_than_the_limit_where_the_window_slides() {
 #[test]
 fn lost_and_late_messages_and_broken_objects_cost_waiting_not_the_limits() {
     let mut rng = Rng::with_seed(2);
-    for seed in 0..40 {
+    for seed in 0..60 {
+        let strategy = if seed < 40 { SlotStrategy::Leases } else { SlotStrategy::Counters };
         let loss = rng.f64() * 0.3;
         let more = format!("loss = {loss}\ntwice = 0.1\njitter_ms = 300");
         let (_, _, mut world) = small_world(&mut rng, &more);
@@ -99,7 +106,7 @@ fn lost_and_late_messages_and_broken_objects_cost_waiting_not_the_limits() {
             world +=
                 &format!("[[faults]]\nat = {}.0\nlasts = {lasts}.0\nwhat = \"{what}\"\n", rng.u64(20..300));
         }
-        let measured = run(&world, seed);
+        let measured = run_by(&world, strategy, seed);
         assert_eq!(measured.active_overshoot, 0.0, "seed {seed}\n{world}");
     }
 }
@@ -179,6 +186,25 @@ fn nobody_is_queued_while_there_is_room_for_all() {
         );
         assert_eq!(measured.queued, 0, "seed {seed}");
         assert!(measured.admitted > 80);
+    }
+}
+
+#[test]
+fn a_sale_lets_in_as_many_as_the_rate_allows_and_no_more() {
+    for strategy in [SlotStrategy::Leases, SlotStrategy::Counters] {
+        for seed in 0..5 {
+            let world = "name = \"sale\"\nminutes = 6\n[room]\ntotal_active_users = 1000\nnew_users_per_minute = 50\n\
+                         session_duration = 1\n[planet]\ncolos = 3\nworkers = 2\n[visitors]\npatience_seconds = 100000\n\
+                         [[arrivals]]\nuntil = 1\nper_minute = 330\n";
+            let measured = run_by(world, strategy, seed);
+            assert_eq!(measured.minute_overshoot, 0.0, "{strategy:?}, seed {seed}");
+            assert!(
+                measured.admitted >= 6 * 50 * 95 / 100,
+                "{strategy:?}, seed {seed}: {}",
+                measured.admitted
+            );
+            assert_eq!(measured.passed_over, 0.0, "{strategy:?}, seed {seed}");
+        }
     }
 }
 

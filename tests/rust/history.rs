@@ -3,144 +3,16 @@
 use anteroom::admission::{Level, minute_of, start_of};
 use anteroom::counts::{CheckIn, DataCenter, Global, Outbox, Recorded, SlotCounts};
 use anteroom::history::{
-    BadQuery, CLASSES, Cells, Count, ENDED, Minute, Part, Query, Record, Resolution, Totals, WAITS, bound_ms,
+    BadQuery, CLASSES, Cells, Count, ENDED, Minute, Part, Query, Record, Resolution, WAITS, bound_ms,
     class_of, hours, quantile_ms,
 };
 use anteroom::protocol::messages::{ColoReport, VERSION, WorkerReport};
 use proptest::prelude::*;
 
 use crate::articles::room;
-use crate::world::{Breakdown, Findings, Setup, World};
 
 const MINUTE: u32 = 28_000_000;
 const START: u64 = MINUTE as u64 * 60_000;
-
-fn crowd(seed: u64) -> Setup {
-    Setup {
-        room: room(20, 20, 1),
-        colos: 3,
-        workers: 2,
-        seed,
-        arrivals: vec![40, 30, 30, 10, 0, 0, 0, 0],
-        pages: 2.0,
-        think_seconds: 8.0,
-        loss: 0.0,
-        breakdowns: Vec::new(),
-        roaming: 0.05,
-        doubled: 0.1,
-        revoked: 0.3,
-        closing: 0.0,
-    }
-}
-
-fn of(findings: &Findings, minute: u32) -> Record {
-    findings.records.get(&minute).cloned().unwrap_or_default()
-}
-
-fn all(findings: &Findings, count: Count) -> u64 {
-    findings.records.values().map(|record| record.count(count)).sum()
-}
-
-/// Nothing is lost and nothing counted twice.
-fn assert_totals(findings: &Findings, what: &str) {
-    let truth = |of: fn(&crate::world::Truth) -> u64| findings.truth.values().map(of).sum::<u64>();
-    assert_eq!(all(findings, Count::NewUsers), truth(|truth| truth.new_users), "{what}: new users");
-    assert_eq!(all(findings, Count::Joins), truth(|truth| truth.joins), "{what}: joins");
-    assert_eq!(all(findings, Count::Waited), truth(|truth| truth.waited), "{what}: entered after waiting");
-    assert_eq!(all(findings, Count::Revoked), truth(|truth| truth.revoked), "{what}: revoked");
-    let last = findings.last_minute.as_ref().unwrap();
-    let totals = Totals::of(last).record;
-    for count in [Count::NewUsers, Count::Joins, Count::Leavers, Count::Revoked, Count::WaitedSeconds] {
-        assert_eq!(totals.count(count), all(findings, count), "{what}: since ever");
-    }
-}
-
-#[test]
-fn a_minutes_record_tells_what_visitors_did_in_it() {
-    for seed in 0..10 {
-        let findings = World::new(crowd(seed)).run();
-        assert_totals(&findings, &format!("seed {seed}"));
-        for (minute, truth) in &findings.truth {
-            let record = of(&findings, *minute);
-            let what = format!("seed {seed}, minute {}", minute - MINUTE);
-            assert_eq!(record.count(Count::NewUsers), truth.new_users, "{what}");
-            assert_eq!(record.count(Count::Joins), truth.joins, "{what}");
-            assert_eq!(record.count(Count::Revoked), truth.revoked, "{what}");
-            assert_eq!(record.count(Count::Leavers), 0, "{what}: nobody gave up");
-            // Whoever came with the edge of the minute may be counted on either side of it.
-            assert!(record.active.abs_diff(truth.active) <= 1, "{what}: {} {}", record.active, truth.active);
-            assert!(
-                record.waiting.abs_diff(truth.waiting) <= 1,
-                "{what}: {} {}",
-                record.waiting,
-                truth.waiting
-            );
-            assert!(record.active_max >= record.active && record.active_max <= 20, "{what}: {record:?}");
-            assert!(record.minutes == 0 || record.slots == 20 - record.active, "{what}");
-        }
-        // Every visit has ended: it is told once how long it was.
-        let ended: i64 = (0..CLASSES as u64)
-            .map(|class| {
-                findings.records.values().map(|record| record.tallies.get(ENDED + class)).sum::<i64>()
-            })
-            .sum();
-        assert_eq!(ended, findings.admitted as i64, "seed {seed}");
-    }
-}
-
-#[test]
-fn lost_and_repeated_reports_and_restarts_change_no_minute() {
-    for seed in 0..12 {
-        let (objects, at) = match seed % 3 {
-            0 => (vec![Breakdown::Global], 5_000),
-            1 => (vec![Breakdown::DataCenter(0), Breakdown::DataCenter(1)], 7_000),
-            _ => (vec![Breakdown::Global, Breakdown::DataCenter(2)], 11_000),
-        };
-        let breakdowns =
-            (0..40u64).flat_map(|time| objects.iter().map(move |object| (time * at + 1, *object))).collect();
-        let findings = World::new(Setup { loss: 0.1, breakdowns, ..crowd(seed) }).run();
-        assert_totals(&findings, &format!("seed {seed}"));
-        for (minute, truth) in &findings.truth {
-            let record = of(&findings, *minute);
-            let what = format!("seed {seed}, minute {}", minute - MINUTE);
-            assert_eq!(record.count(Count::NewUsers), truth.new_users, "{what}");
-            assert_eq!(record.count(Count::Joins), truth.joins, "{what}");
-        }
-    }
-}
-
-#[test]
-fn those_who_close_the_page_or_stay_away_are_leavers_unless_they_come_back() {
-    for seed in 0..6 {
-        let setup =
-            Setup { closing: 0.3, revoked: 0.0, arrivals: vec![80, 20, 0, 0, 0, 0, 0], ..crowd(seed) };
-        let findings = World::new(setup).run();
-        let came = all(&findings, Count::Joins) + all(&findings, Count::Returns);
-        let gone = all(&findings, Count::Waited) + all(&findings, Count::Leavers);
-        let last = findings.records.values().last().unwrap();
-        assert_eq!(came, gone + last.waiting, "seed {seed}: whoever came has gone on, left, or waits");
-        assert!(all(&findings, Count::Leavers) > 0);
-    }
-}
-
-#[test]
-fn times_are_told_within_their_class() {
-    let findings = World::new(Setup { revoked: 0.0, ..crowd(3) }).run();
-    let mut sum = Record::default();
-    findings.records.values().for_each(|record| sum.add(record));
-    for (base, mut times) in [(WAITS, findings.waits.clone()), (ENDED, findings.stays.clone())] {
-        times.sort_unstable();
-        for part in [0.5, 0.9] {
-            let told = quantile_ms(&sum.tallies, base, part).unwrap();
-            let exact = times[((times.len() - 1) as f64 * part) as usize] as f64;
-            // A class is a fifth wide; what is within a slot of the session is no new request.
-            assert!(
-                told <= exact * 1.25 + 1_500.0 && told >= exact * 0.78 - 1_500.0,
-                "{base} {part}: {told} {exact}"
-            );
-        }
-    }
-}
 
 #[test]
 fn classes_reach_from_a_second_to_a_day() {

@@ -37,4 +37,3 @@ mod ticket;
 mod turnstile;
 mod unread;
 mod window;
-mod world;

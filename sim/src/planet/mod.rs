@@ -264,8 +264,10 @@ impl Planet {
             self.step(event);
         }
         let known = self.known_state();
+        let (recorded, last_minute) = self.recorded();
         let mut measured = self.measure.finish(self.end, self.events, &known);
         measured.origin = self.pages.map(Pages::finish);
+        (measured.recorded, measured.last_minute) = (recorded, last_minute);
         measured
     }
 

@@ -3,11 +3,13 @@
 use anteroom::admission::{StateKey, minute_of};
 use anteroom::config::Webhooks;
 use anteroom::counts;
+use anteroom::history::{Minute, Record};
 use anteroom::machines::{
-    Anywhere, Context, Counter, DataCenter, Effect, Global, Input, MemoryRows, ObjectMachine, Outside, Stored,
+    Anywhere, Context, Counter, DataCenter, Effect, Global, Input, MemoryRows, ObjectMachine, Outside, Rows,
+    Series, Stored,
 };
 use anteroom::protocol::messages::{StateRequest, VERSION, room_and_colo};
-use anteroom::protocol::{Answer, Object, Request};
+use anteroom::protocol::{Answer, Object, Request, wire};
 
 use super::network::{Caller, Ended, Message};
 use super::storage::{Storage, Write};
@@ -180,6 +182,16 @@ impl Planet {
             Machine::Global(global) => Some(global.counts()),
             _ => None,
         }
+    }
+
+    /// What Global has recorded, and the last minute of it.
+    pub(super) fn recorded(&self) -> (Vec<(u32, Record)>, Option<Minute>) {
+        let rows = self.stations[usize::from(GLOBAL)].storage.rows();
+        let all = |series| rows.range(series, 0, u32::MAX).unwrap_or_default();
+        let records = all(Series::Minutes);
+        let record = |(minute, row): &(u32, Vec<u8>)| Some((*minute, wire::decode(row).ok()?));
+        let last = all(Series::Parts).pop().and_then(|(_, row)| wire::decode(&row).ok());
+        (records.iter().filter_map(record).collect(), last)
     }
 
     /// The state as Global would tell it now, to nobody.
