@@ -15,7 +15,7 @@ use super::settings::{HealthPage, Settings};
 use super::{operator, response};
 use crate::answer::{self, Answer};
 use crate::health::analytics::Range;
-use crate::health::messages::{Ask, KEEPER, NOTIFY, Notify, Stored, Told, VERSION, VIEW};
+use crate::health::messages::{Ask, COORDINATOR, NOTIFY, Notify, Stored, Told, VERSION, VIEW};
 use crate::health::observer::TEND;
 use crate::health::page;
 use crate::health::webhook::{self, LONGEST_BODY, Notice};
@@ -51,8 +51,8 @@ thread_local! {
     static TENDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Asks the keeper to see to the observers of all checks, once in the life of an isolate: after a deploy there are new
-/// isolates, and there may be new checks. Nobody waits for it.
+/// Asks the coordinator to see to the observers of all checks, once in the life of an isolate: a deploy
+/// makes new isolates, and may bring new checks. Nobody waits for it.
 pub fn tend_once(env: &Env, settings: &Settings, context: &Context) {
     if !settings.checks.is_empty() && !TENDED.replace(true) {
         let env = env.clone();
@@ -64,9 +64,9 @@ pub fn tend_once(env: &Env, settings: &Settings, context: &Context) {
     }
 }
 
-/// Asks the keeper to see to the observers of all checks.
+/// Asks the coordinator to see to the observers of all checks.
 pub async fn tend(env: &Env) -> Result<()> {
-    call(env, HEALTH, KEEPER, TEND, &(), DEADLINE_MS).await
+    call(env, HEALTH, COORDINATOR, TEND, &(), DEADLINE_MS).await
 }
 
 /// Takes a notification in. Whatever is refused leaves no trace.
@@ -92,7 +92,7 @@ async fn receive(request: &web_sys::Request, env: &Env, settings: &Settings) -> 
         Ok(Notice::Change { name, change }) => (name, change),
     };
     let message = Notify { v: VERSION, name, change };
-    match call::<_, Stored>(env, HEALTH, KEEPER, NOTIFY, &message, DEADLINE_MS).await {
+    match call::<_, Stored>(env, HEALTH, COORDINATOR, NOTIFY, &message, DEADLINE_MS).await {
         Ok(_) => page::sentence(200, "The notification is stored"),
         Err(error) => unavailable(&error),
     }
@@ -129,7 +129,7 @@ async fn show(request: &web_sys::Request, json: bool, env: &Env, settings: &Sett
     let wants_json = json || (accept.contains("application/json") && !accept.contains("text/html"));
     let script = if wants_json { String::new() } else { format!("{SCRIPT}?v={}", script_version()) };
     let ask = Ask { v: VERSION, range, check, script };
-    match call::<_, Told>(env, HEALTH, KEEPER, VIEW, &ask, DEADLINE_MS).await {
+    match call::<_, Told>(env, HEALTH, COORDINATOR, VIEW, &ask, DEADLINE_MS).await {
         Ok(Told { body: Some(body), .. }) => page::answer(body, wants_json),
         Ok(Told { body: None, .. }) => page::sentence(404, "There is no such check"),
         Err(error) => unavailable(&error),

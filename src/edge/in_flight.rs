@@ -13,7 +13,7 @@ use crate::origin::{Arrival, OriginMonitor, Passage, Reply, Turn};
 const ROOMS: f64 = 1_000.0;
 
 thread_local! {
-    static WATCHES: RefCell<Vec<(String, OriginMonitor)>> = const { RefCell::new(Vec::new()) };
+    static MONITORS: RefCell<Vec<(String, OriginMonitor)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// A request on its way, as `entry.js` sees it.
@@ -53,13 +53,13 @@ pub enum Way {
 
 /// A request of a visitor who is in arrives.
 pub fn arrive(room: &Room) -> Way {
-    with(room, |place, watch| {
-        let in_time = watch.timeout_ms().is_some();
+    with(room, |place, monitor| {
+        let in_time = monitor.timeout_ms().is_some();
         let number = |passage: Passage| {
             let number = passage.number() * ROOMS + place as f64;
             Number(if in_time { -number } else { number })
         };
-        match watch.arrive(now()) {
+        match monitor.arrive(now()) {
             Arrival::Go(passage) => Way::Open(number(passage)),
             Arrival::InLine(passage) => Way::InLine(number(passage)),
             Arrival::Refused => Way::Closed,
@@ -74,41 +74,41 @@ pub fn with_monitor<T>(room: &Room, work: impl FnOnce(&mut OriginMonitor) -> T) 
 
 /// In how many milliseconds a request in line asks for its turn again.
 pub fn ask_after_ms(number: Number) -> u64 {
-    of(number, |watch| watch.ask_after_ms(number.passage())).unwrap_or_default()
+    of(number, |monitor| monitor.ask_after_ms(number.passage())).unwrap_or_default()
 }
 
 /// What a request in line does now.
 pub fn turn(number: Number) -> Turn {
-    of(number, |watch| watch.turn(number.passage(), now())).unwrap_or(Turn::Dropped)
+    of(number, |monitor| monitor.turn(number.passage(), now())).unwrap_or(Turn::Dropped)
 }
 
 /// After how many milliseconds without a first byte a request is given up; 0: never.
 pub fn patience_ms(number: Number) -> f64 {
-    of(number, |watch| watch.timeout_ms()).flatten().unwrap_or(0) as f64
+    of(number, |monitor| monitor.timeout_ms()).flatten().unwrap_or(0) as f64
 }
 
 /// A request came back. Returns the room's name when it must be reported soon.
 pub fn came_back(number: Number, reply: Reply, took_ms: u64) -> Option<String> {
-    WATCHES.with_borrow_mut(|watches| {
-        let (room, watch) = watches.get_mut(number.room())?;
-        watch.came_back(number.passage(), reply, took_ms, now()).then(|| room.clone())
+    MONITORS.with_borrow_mut(|monitors| {
+        let (room, monitor) = monitors.get_mut(number.room())?;
+        monitor.came_back(number.passage(), reply, took_ms, now()).then(|| room.clone())
     })
 }
 
 fn with<T>(room: &Room, work: impl FnOnce(usize, &mut OriginMonitor) -> T) -> T {
-    WATCHES.with_borrow_mut(|watches| {
-        if let Some((place, (_, watch))) =
-            watches.iter_mut().enumerate().find(|(_, (name, _))| *name == room.name)
+    MONITORS.with_borrow_mut(|monitors| {
+        if let Some((place, (_, monitor))) =
+            monitors.iter_mut().enumerate().find(|(_, (name, _))| *name == room.name)
         {
-            return work(place, watch);
+            return work(place, monitor);
         }
-        let mut watch = OriginMonitor::new(room);
-        let done = work(watches.len(), &mut watch);
-        watches.push((room.name.clone(), watch));
+        let mut monitor = OriginMonitor::new(room);
+        let done = work(monitors.len(), &mut monitor);
+        monitors.push((room.name.clone(), monitor));
         done
     })
 }
 
 fn of<T>(number: Number, work: impl FnOnce(&mut OriginMonitor) -> T) -> Option<T> {
-    WATCHES.with_borrow_mut(|watches| watches.get_mut(number.room()).map(|(_, watch)| work(watch)))
+    MONITORS.with_borrow_mut(|monitors| monitors.get_mut(number.room()).map(|(_, monitor)| work(monitor)))
 }

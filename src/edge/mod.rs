@@ -99,7 +99,7 @@ pub fn returned(
     }
 }
 
-/// Asks the keeper to see to the observers of all checks: for sites without visitors, at the platform's cron.
+/// Asks the coordinator to see to the observers of all checks: for sites without visitors, at the platform's cron.
 /// Returns a `Promise`.
 #[wasm_bindgen]
 pub fn tend(env: Env) -> JsValue {

@@ -76,7 +76,7 @@ async function timed(timeout, work) {
 const nothing = () => {};
 
 /** A socket that is closed at the end, and whose failures are told by what waits for it alone. */
-function watch(socket, seen) {
+function closedAtEnd(socket, seen) {
   socket.opened.catch(nothing);
   socket.closed.catch(nothing);
   seen.close = () => socket.close().catch(nothing);
@@ -85,11 +85,11 @@ function watch(socket, seen) {
 
 async function overSocket(hostname, port, secure, request, seen) {
   const secureTransport = secure ? "starttls" : "off";
-  let socket = watch(connect({ hostname, port }, { secureTransport }), seen);
+  let socket = closedAtEnd(connect({ hostname, port }, { secureTransport }), seen);
   await socket.opened;
   seen.mark("tcp");
   if (!request) return COMPLETE;
-  if (secure) socket = watch(socket.startTls(), seen);
+  if (secure) socket = closedAtEnd(socket.startTls(), seen);
   const sent = socket.writable.getWriter().write(new TextEncoder().encode(request));
   if (secure) {
     // `opened` of such a socket does not wait for the handshake; what is written does.

@@ -7,7 +7,8 @@ pub use super::parse::parse_check;
 use crate::config::{ConfigError, Part};
 pub use crate::url::Url;
 
-/// The most checks a deployment may have. The page shows all of them, and the keeper takes in the results of all their observers.
+/// The most checks a deployment may have. The page shows all of them, and the coordinator takes in the results of all
+/// their observers.
 pub const MAX_CHECKS: usize = 32;
 /// How many observers look at the origin from each region.
 pub const OBSERVERS: u8 = 3;

@@ -11,10 +11,10 @@ pub mod analytics;
 pub mod check;
 pub mod history;
 pub mod judge;
-pub mod look;
 pub mod observer;
 pub mod page;
 mod parse;
+pub mod probe;
 mod tables;
 pub mod view;
 pub mod webhook;
@@ -164,7 +164,7 @@ impl Source {
     }
 }
 
-/// Routes and messages of the keeper, the [`messages::KEEPER`] instance of `HEALTH`.
+/// Routes and messages of the coordinator, the [`messages::COORDINATOR`] instance of `HEALTH`.
 pub mod messages {
     use serde::{Deserialize, Serialize};
 
@@ -174,7 +174,7 @@ pub mod messages {
     /// The version of all messages.
     pub const VERSION: u8 = 1;
     /// The name of the object that keeps everything. Names of observers begin with `observer/`.
-    pub const KEEPER: &str = "health";
+    pub const COORDINATOR: &str = "health";
     /// A notification. [`Notify`] → [`Stored`].
     pub const NOTIFY: &str = "/notify";
     /// What there is to show. [`Ask`] → [`Told`].
@@ -187,7 +187,7 @@ pub mod messages {
     pub struct Record {
         /// Format version.
         pub v: u8,
-        /// Its results, oldest first. Those that the keeper has already change nothing.
+        /// Its results, oldest first. Those that the coordinator has already change nothing.
         pub results: Vec<ProbeResult>,
     }
 

@@ -5,11 +5,11 @@ use super::check::{Check, Checks, OBSERVERS, Region};
 
 /// Wakes an observer: the message is empty, and so is the answer.
 pub const WAKE: &str = "/wake";
-/// Asks the keeper to see to its observers: the message is empty, and so is the answer.
+/// Asks the coordinator to see to its observers: the message is empty, and so is the answer.
 pub const TEND: &str = "/tend";
 /// The beginning of observers' names.
 const PREFIX: &str = "observer/";
-/// How many results are kept while the keeper cannot be reached; the oldest go first.
+/// How many results are kept while the coordinator cannot be reached; the oldest go first.
 const UNTOLD_MAX: usize = 100;
 /// Time between the first looks of a region's observers, in milliseconds.
 const BEGIN_STEP_MS: u64 = 1_000;
@@ -76,7 +76,7 @@ fn spread(check: &str, region: &str) -> u64 {
         >> 1
 }
 
-/// Adds a result to those that the keeper does not have yet.
+/// Adds a result to those that the coordinator does not have yet.
 pub fn remember(untold: &mut Vec<ProbeResult>, result: ProbeResult) {
     untold.push(result);
     let surplus = untold.len().saturating_sub(UNTOLD_MAX);

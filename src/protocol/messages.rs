@@ -45,7 +45,7 @@ pub const REFRESH: &str = "/hear";
 
 /// Global: the room's status. An operator watches, unless the query is [`UNWATCHED`]. [`OperatorAsk`] → [`OperatorAnswer`],
 /// as the routes below.
-pub const LOOK: &str = "/look";
+pub const STATUS: &str = "/look";
 /// The query of a program that asks all day: it does not count as watching.
 pub const UNWATCHED: &str = "unwatched";
 /// Global: what operators have changed, and to change it: the body is an [`Order`](crate::steering::Order), or empty.

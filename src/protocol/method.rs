@@ -162,7 +162,7 @@ methods! {
     /// What the room knows of its origin.
     GlobalOrigin = Global "/origin", () => OriginStatus;
     /// The room's status. An operator watches, unless the query is [`UNWATCHED`](super::messages::UNWATCHED).
-    GlobalLook = Global "/look", OperatorAsk => OperatorAnswer;
+    GlobalStatus = Global "/look", OperatorAsk => OperatorAnswer;
     /// What operators have changed; or, with a body, to change it.
     GlobalSteer = Global "/steer", OperatorAsk => OperatorAnswer;
     /// The log of what operators have changed.

@@ -8,7 +8,7 @@ pub mod schema;
 pub use crate::wire;
 pub use method::{
     Answer, AnywhereHold, AnywhereLease, AnywhereTake, CounterGiven, CounterTake, DataCenterRefresh,
-    DataCenterReport, DataCenterState, GlobalAudit, GlobalHistory, GlobalLook, GlobalNotifications,
-    GlobalOrigin, GlobalOriginHealth, GlobalPush, GlobalState, GlobalSteer, GlobalTotals, Method, Object,
+    DataCenterReport, DataCenterState, GlobalAudit, GlobalHistory, GlobalNotifications, GlobalOrigin,
+    GlobalOriginHealth, GlobalPush, GlobalState, GlobalStatus, GlobalSteer, GlobalTotals, Method, Object,
     Request,
 };

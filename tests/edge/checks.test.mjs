@@ -1,5 +1,5 @@
 // Checks of our own in real workerd: observers that look at a real HTTP origin and a real TLS origin by their alarms,
-// the keeper that hears them, and the page that shows what they agree on.
+// the coordinator that they report to, and the page that shows what they agree on.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -411,7 +411,7 @@ describe("checks of our own", () => {
     await agreed("regions", "Healthy");
   });
 
-  test("results that the keeper could not be told are told later", async () => {
+  test("results that the coordinator could not be told are told later", async () => {
     await agreed("port", "Healthy");
     await world.fault("Health", "health", "throw");
     const from = Date.now();

@@ -4,8 +4,8 @@ use anteroom::config::ConfigError;
 use anteroom::health::agree::Agreement;
 use anteroom::health::check::{Check, Checks, MAX_CHECKS, REGIONS, Target, Url, parse_check};
 use anteroom::health::judge::{Ended, Judgement, Raw, judge};
-use anteroom::health::look::Look;
 use anteroom::health::observer::{Post, remember};
+use anteroom::health::probe::Probe;
 use anteroom::health::{ProbeResult, Reason, Waterfall};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -321,21 +321,21 @@ fn redirects_are_followed_only_where_the_owner_says_so() {
     assert_eq!(reason(&follows, &nowhere), (Reason::ResponseCodeMismatch, Some(301)));
 }
 
-/// A look of the first observer; each probe takes a second, and `Location` leads where it says.
-fn look(check: &Check, answers: &[Raw]) -> (Vec<(String, u32)>, ProbeResult) {
+/// A probe of the first observer; each attempt takes a second, and `Location` leads where it says.
+fn probe(check: &Check, answers: &[Raw]) -> (Vec<(String, u32)>, ProbeResult) {
     let post = Post::all(check).next().unwrap();
-    let (mut now, mut plans) = (START, Vec::new());
-    let mut look = Look::new(post, now);
+    let (mut now, mut attempts) = (START, Vec::new());
+    let mut probe = Probe::new(post, now);
     for raw in answers {
-        let plan = look.plan(now);
-        plans.push((plan.url, plan.timeout_ms));
+        let attempt = probe.attempt(now);
+        attempts.push((attempt.url, attempt.timeout_ms));
         now += 1_000;
-        if let Some(result) = look.take(raw, now, |_, location| Some(location.to_owned())) {
-            assert_eq!(plans.len(), answers.len(), "nothing is asked after the result");
-            return (plans, result);
+        if let Some(result) = probe.take(raw, now, |_, location| Some(location.to_owned())) {
+            assert_eq!(attempts.len(), answers.len(), "nothing is asked after the result");
+            return (attempts, result);
         }
     }
-    panic!("no result after {plans:?}");
+    panic!("no result after {attempts:?}");
 }
 
 #[test]
@@ -343,18 +343,18 @@ fn what_takes_too_long_is_tried_again_and_nothing_else_is() {
     let check = check(&json!({ "retries": 2 }));
     let late = Raw { ended: Ended::TimedOut, received: 0, answer: Vec::new(), ..raw("") };
     let ok = raw("HTTP/1.1 200 OK\r\n\r\n");
-    let (plans, result) = look(&check, &[late.clone(), late.clone(), ok]);
-    assert_eq!(plans, vec![(URL.to_owned(), 5_000); 3]);
+    let (attempts, result) = probe(&check, &[late.clone(), late.clone(), ok]);
+    assert_eq!(attempts, vec![(URL.to_owned(), 5_000); 3]);
     assert_eq!(
         (result.healthy, result.at, result.observer),
         (true, START + 2_000, 1),
         "it is the last try's"
     );
-    let (_, result) = look(&check, &[late.clone(), late.clone(), late]);
+    let (_, result) = probe(&check, &[late.clone(), late.clone(), late]);
     assert_eq!((result.healthy, result.reason), (false, Reason::Timeout));
     let refused =
         Raw { waterfall: Waterfall::default(), ended: Ended::Failed, answer: Vec::new(), ..raw("") };
-    assert_eq!(look(&check, &[refused]).1.reason, Reason::TcpConnectionFailed);
+    assert_eq!(probe(&check, &[refused]).1.reason, Reason::TcpConnectionFailed);
 }
 
 #[test]
@@ -362,12 +362,12 @@ fn redirects_share_the_time_of_one_try_and_end() {
     let check = check(&json!({ "follow_redirects": true, "retries": 0 }));
     let moved = |to: &str| raw(&format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\n\r\n"));
     let there = "http://elsewhere.example/";
-    let (plans, result) = look(&check, &[moved(there), raw("HTTP/1.1 200 OK\r\n\r\n")]);
-    assert_eq!(plans, [(URL.to_owned(), 5_000), (there.to_owned(), 4_000)]);
+    let (attempts, result) = probe(&check, &[moved(there), raw("HTTP/1.1 200 OK\r\n\r\n")]);
+    assert_eq!(attempts, [(URL.to_owned(), 5_000), (there.to_owned(), 4_000)]);
     assert_eq!((result.healthy, result.at), (true, START));
-    let (_, result) = look(&check, &vec![moved(there); 6]);
+    let (_, result) = probe(&check, &vec![moved(there); 6]);
     assert_eq!((result.reason.text(), result.actual_code), ("Too many redirects", Some(302)));
-    let (_, result) = look(&check, &[moved("ftp://elsewhere.example/")]);
+    let (_, result) = probe(&check, &[moved("ftp://elsewhere.example/")]);
     assert_eq!((result.reason, result.actual_code), (Reason::ResponseCodeMismatch, Some(302)));
 }
 
@@ -687,7 +687,7 @@ fn a_clock_that_is_ahead_does_not_silence_its_observer() {
 }
 
 #[test]
-fn what_the_keeper_cannot_be_told_is_bounded() {
+fn what_the_coordinator_cannot_be_told_is_bounded() {
     let mut untold = Vec::new();
     for second in 0..1_000 {
         remember(&mut untold, seen("WEU", 1, second, true));

@@ -242,7 +242,7 @@ fn replies(effects: &[Effect]) -> Vec<(u64, Answer)> {
 
 fn operator(answer: &Answer) -> &OperatorAnswer {
     match answer {
-        Answer::GlobalLook(answer)
+        Answer::GlobalStatus(answer)
         | Answer::GlobalSteer(answer)
         | Answer::GlobalAudit(answer)
         | Answer::GlobalNotifications(answer)
@@ -553,7 +553,7 @@ fn those_who_look_are_told_once_a_second_and_until_their_session_is_over() {
     assert_eq!(sent.len(), 3, "at once, and in the two seconds that follow");
     shop.pass(10_000);
     let request = OperatorAsk { query: UNWATCHED.to_owned(), ..OperatorAsk::default() };
-    let effects = shop.ask(Request::GlobalLook(Box::new(request)));
+    let effects = shop.ask(Request::GlobalStatus(Box::new(request)));
     assert_eq!(texts(&effects), Vec::<Value>::new());
     let report = shop.report("AMS", 9);
     let effects = shop.ask(Request::GlobalPush(Box::new(report)));
@@ -651,7 +651,7 @@ fn an_event_is_told_though_nobody_is_there() {
 
 fn status(platform: &mut Platform) -> Value {
     let ask = OperatorAsk { query: UNWATCHED.to_owned(), ..OperatorAsk::default() };
-    let answer = platform.answer(Request::GlobalLook(Box::new(ask)));
+    let answer = platform.answer(Request::GlobalStatus(Box::new(ask)));
     json_of(&answer).1
 }
 

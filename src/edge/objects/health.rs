@@ -1,14 +1,14 @@
-//! `HEALTH`: the origin's health. The instance [`KEEPER`] keeps what is known; it stores, sums up and answers. Observers,
-//! one instance each, look at the origin.
+//! `HEALTH`: the origin's health. Observers, one instance each, probe the origin. The instance [`COORDINATOR`] wakes them,
+//! stores and sums up their results, tells rooms and answers.
 
-mod keeper;
+mod coordinator;
 mod observer;
 
 use worker::{DurableObject, Env, Request, Response, Result, State, durable_object};
 
-use crate::health::messages::KEEPER;
+use crate::health::messages::COORDINATOR;
 use crate::health::observer::Post;
-use keeper::Keeper;
+use coordinator::Coordinator;
 use observer::Observer;
 
 /// One class, by the object's name what it does.
@@ -18,7 +18,7 @@ pub struct Health {
 }
 
 enum Role {
-    Keeper(Keeper),
+    Coordinator(Coordinator),
     Observer(Observer),
     Nobody,
 }
@@ -29,7 +29,7 @@ impl std::panic::RefUnwindSafe for Health {}
 impl DurableObject for Health {
     fn new(state: State, env: Env) -> Self {
         let role = match state.id().name() {
-            Some(name) if name == KEEPER => Role::Keeper(Keeper::new(state, env)),
+            Some(name) if name == COORDINATOR => Role::Coordinator(Coordinator::new(state, env)),
             Some(name) if Post::is_named(&name) => Role::Observer(Observer::new(state, env, name)),
             _ => Role::Nobody,
         };
@@ -38,7 +38,7 @@ impl DurableObject for Health {
 
     async fn fetch(&self, request: Request) -> Result<Response> {
         match &self.role {
-            Role::Keeper(keeper) => keeper.fetch(request).await,
+            Role::Coordinator(coordinator) => coordinator.fetch(request).await,
             Role::Observer(observer) => observer.fetch(request).await,
             Role::Nobody => Response::error("no object of this class has such a name", 404),
         }
@@ -46,7 +46,7 @@ impl DurableObject for Health {
 
     async fn alarm(&self) -> Result<Response> {
         match &self.role {
-            Role::Keeper(keeper) => keeper.alarm().await,
+            Role::Coordinator(coordinator) => coordinator.alarm().await,
             Role::Observer(observer) => observer.alarm().await,
             Role::Nobody => Response::empty(),
         }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use worker::Env;
 
-use super::status::look;
+use super::status::room_status;
 use crate::config::{Event, Room, rfc3339};
 use crate::edge::calls::{Local, all};
 use crate::edge::clock::now;
@@ -68,7 +68,7 @@ pub async fn list(env: &Env, settings: &Settings) -> String {
 }
 
 async fn in_force(room: &Room, env: &Env) -> worker::Result<Vec<InForce>> {
-    let status: RoomStatus = serde_json::from_str(&look(room, env, UNWATCHED).await?)?;
+    let status: RoomStatus = serde_json::from_str(&room_status(room, env, UNWATCHED).await?)?;
     Ok(status.events)
 }
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use worker::{Env, Result};
 
-use super::status::{DEADLINE_MS, look};
+use super::status::{DEADLINE_MS, room_status};
 use crate::config::Room;
 use crate::edge::calls::{GLOBAL, Local, all, call};
 use crate::edge::platform::log_error;
@@ -24,7 +24,7 @@ pub async fn metrics(request: &web_sys::Request, env: &Env, settings: &Settings)
 
 async fn of_room(room: &Room, env: &Env) -> Known {
     // Who scrapes all day is not looking: the room need not hurry.
-    let status = json(look(room, env, UNWATCHED).await);
+    let status = json(room_status(room, env, UNWATCHED).await);
     let totals: Result<OperatorAnswer> = call(env, GLOBAL, &room.name, TOTALS, &(), DEADLINE_MS).await;
     Known { room: room.name.clone(), status, totals: json(totals.map(|told| told.body)) }
 }

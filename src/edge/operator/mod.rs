@@ -62,7 +62,7 @@ pub async fn handle(
         },
         Target::Asset => dashboard::asset(request, path),
         Target::Preview => match steering::room(request, settings) {
-            Ok(room) => dashboard::preview(request, room, &status::look(room, env, "").await?),
+            Ok(room) => dashboard::preview(request, room, &status::room_status(room, env, "").await?),
             Err(refusal) => reply::refuse(&refusal),
         },
         Target::SignIn => access::sign_in(request, &caller, settings).await,

@@ -8,12 +8,12 @@ use crate::edge::calls::{GLOBAL, Local, all, call, failure};
 use crate::edge::clock::now;
 use crate::edge::settings::Settings;
 use crate::operator::Operator;
-use crate::protocol::messages::{LOOK, OperatorAnswer, OperatorAsk, VERSION};
+use crate::protocol::messages::{OperatorAnswer, OperatorAsk, STATUS, VERSION};
 
 /// An operator waits longer than a visitor, in milliseconds.
 pub const DEADLINE_MS: u64 = 5_000;
 
-/// What all rooms do, as JSON; or `only` one of them. `query`: as `messages::LOOK` says.
+/// What all rooms do, as JSON; or `only` one of them. `query`: as `messages::STATUS` says.
 pub async fn status(
     only: Option<&Room>,
     query: &'static str,
@@ -22,7 +22,8 @@ pub async fn status(
     settings: &Settings,
 ) -> Result<String> {
     let wanted = settings.rooms.iter().filter(|room| only.is_none_or(|only| only.name == room.name));
-    let rooms = all(wanted.map(|room| Box::pin(of_room(room, env, query)) as Local<_>).collect()).await;
+    let rooms =
+        all(wanted.map(|room| Box::pin(status_or_error(room, env, query)) as Local<_>).collect()).await;
     Ok(format!(
         "{{\"now\":{},\"operator\":{},\"problems\":{},\"rooms\":[{}]}}",
         now(),
@@ -42,8 +43,8 @@ struct Silent<'a> {
 }
 
 /// One room's status, as JSON; what fails is its `error`.
-async fn of_room(room: &Room, env: &Env, query: &str) -> String {
-    match look(room, env, query).await {
+async fn status_or_error(room: &Room, env: &Env, query: &str) -> String {
+    match room_status(room, env, query).await {
         Ok(status) => status,
         Err(error) => {
             let (name, path, host) = (&room.name, &room.path, room.host.as_deref());
@@ -52,10 +53,10 @@ async fn of_room(room: &Room, env: &Env, query: &str) -> String {
     }
 }
 
-/// A room's status, as JSON. `query`: as `messages::LOOK` says.
-pub async fn look(room: &Room, env: &Env, query: &str) -> Result<String> {
+/// A room's status, as JSON. `query`: as `messages::STATUS` says.
+pub async fn room_status(room: &Room, env: &Env, query: &str) -> Result<String> {
     let ask = OperatorAsk { v: VERSION, query: query.to_owned(), ..OperatorAsk::default() };
-    let answer: OperatorAnswer = call(env, GLOBAL, &room.name, LOOK, &ask, DEADLINE_MS).await?;
+    let answer: OperatorAnswer = call(env, GLOBAL, &room.name, STATUS, &ask, DEADLINE_MS).await?;
     if answer.status == 200 && answer.body.starts_with('{') {
         Ok(answer.body)
     } else {

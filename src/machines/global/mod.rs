@@ -241,11 +241,11 @@ impl Global {
                 let whole = self.rooms.with(context.room, self.counts.overrides());
                 Answer::GlobalOrigin(Box::new(self.counts.origin_status(whole.at(now).0, now)))
             }
-            Request::GlobalLook(asked) => {
+            Request::GlobalStatus(asked) => {
                 if asked.query != UNWATCHED {
                     self.look_at(context, effects);
                 }
-                Answer::GlobalLook(Box::new(operator_answer(200, self.status_text(context))))
+                Answer::GlobalStatus(Box::new(operator_answer(200, self.status_text(context))))
             }
             Request::GlobalSteer(asked) => return Ok(self.steer(context, from, &asked, effects)?),
             Request::GlobalAudit(asked) => {

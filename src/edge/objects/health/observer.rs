@@ -1,5 +1,4 @@
-//! An observer of `HEALTH`: it looks at the origin at each alarm, and tells the keeper what it saw. Route:
-//! `POST /wake`.
+//! An observer of `HEALTH`: it probes the origin at each alarm, and reports to the coordinator. Route: `POST /wake`.
 
 use std::time::Duration;
 
@@ -15,15 +14,15 @@ use crate::edge::clock::{now, random, random_id};
 use crate::edge::platform::log_error;
 use crate::edge::settings::Settings;
 use crate::health::judge::{Ended, Raw};
-use crate::health::look::{Look, Plan};
-use crate::health::messages::{KEEPER, RECORD, Record, Stored, VERSION};
+use crate::health::messages::{COORDINATOR, RECORD, Record, Stored, VERSION};
 use crate::health::observer::{Post, WAKE, remember};
+use crate::health::probe::{Attempt, Probe};
 use crate::health::{ProbeResult, Reason, Waterfall};
 use crate::protocol::records::{self, Found};
 use crate::ticket::Ticket;
 
-/// Timeout of reports to the keeper, in milliseconds: it may be on another continent.
-const KEEPER_DEADLINE_MS: u64 = 5_000;
+/// Timeout of reports to the coordinator, in milliseconds: it may be on another continent.
+const COORDINATOR_DEADLINE_MS: u64 = 5_000;
 /// An alarm that is late by this time is set anew, in milliseconds.
 const LATE_ALARM_MS: u64 = 60_000;
 
@@ -31,7 +30,7 @@ const LATE_ALARM_MS: u64 = 60_000;
 extern "C" {
     /// `probe.js` says what it takes and gives.
     #[wasm_bindgen(js_name = probe)]
-    fn start_probe(
+    fn start_attempt(
         host: &str,
         port: u16,
         secure: bool,
@@ -77,7 +76,7 @@ impl Observer {
         storage.set_alarm(Duration::from_millis(post.begins_in())).await
     }
 
-    /// Looks at the origin once, and tells the keeper.
+    /// Probes the origin once, and tells the coordinator.
     pub async fn alarm(&self) -> Result<Response> {
         let settings = Settings::of(&self.env);
         let storage = self.state.storage();
@@ -86,16 +85,18 @@ impl Observer {
             storage.delete_all().await?;
             return Response::empty();
         };
-        // Set again first: whatever happens to this look, another one follows.
+        // Set again first: whatever happens to this probe, another one follows.
         storage.set_alarm(Duration::from_millis(post.next_in(now()))).await?;
-        let result = look(post, &settings).await;
+        let result = probe(post, &settings).await;
         let untold = self.untold()?;
         let may_write = untold.may_be_replaced();
         let mut results = untold.record.unwrap_or_default();
         let had_untold = !results.is_empty();
         remember(&mut results, result);
         let record = Record { v: VERSION, results };
-        match call::<_, Stored>(&self.env, HEALTH, KEEPER, RECORD, &record, KEEPER_DEADLINE_MS).await {
+        match call::<_, Stored>(&self.env, HEALTH, COORDINATOR, RECORD, &record, COORDINATOR_DEADLINE_MS)
+            .await
+        {
             Ok(_) if had_untold => self.keep_untold(&Vec::new())?,
             Ok(_) => {}
             Err(error) => {
@@ -108,7 +109,7 @@ impl Observer {
         Response::empty()
     }
 
-    /// What the keeper could not be told. It is stored, since an object's memory does not last until the next alarm.
+    /// What the coordinator could not be told. It is stored, since an object's memory does not last until the next alarm.
     fn untold(&self) -> Result<Found<Vec<ProbeResult>>> {
         let sql = self.state.storage().sql();
         sql.exec(
@@ -129,19 +130,19 @@ impl Observer {
     }
 }
 
-/// Looks at the origin, with as many probes as that takes.
-async fn look(post: Post<'_>, settings: &Settings) -> ProbeResult {
-    let mut look = Look::new(post, now());
+/// Probes the origin, with as many attempts as that takes.
+async fn probe(post: Post<'_>, settings: &Settings) -> ProbeResult {
+    let mut probe = Probe::new(post, now());
     loop {
-        let plan = look.plan(now());
-        let Plan { host, port, secure, request, url, timeout_ms, .. } = &plan;
-        let cookie = ticket(settings, &plan).unwrap_or_default();
-        let probe = start_probe(host, *port, *secure, request, url, &cookie, *timeout_ms);
-        let found = JsFuture::from(probe).await;
+        let attempt = probe.attempt(now());
+        let Attempt { host, port, secure, request, url, timeout_ms, .. } = &attempt;
+        let cookie = ticket(settings, &attempt).unwrap_or_default();
+        let found = start_attempt(host, *port, *secure, request, url, &cookie, *timeout_ms);
+        let found = JsFuture::from(found).await;
         let result = match found.ok().and_then(raw) {
-            Some(raw) => look.take(&raw, now(), lead),
+            Some(raw) => probe.take(&raw, now(), lead),
             None => {
-                Some(look.result(Reason::Other("The probe failed".to_owned()), None, Waterfall::default()))
+                Some(probe.result(Reason::Other("The probe failed".to_owned()), None, Waterfall::default()))
             }
         };
         if let Some(result) = result {
@@ -150,11 +151,11 @@ async fn look(post: Post<'_>, settings: &Settings) -> ProbeResult {
     }
 }
 
-/// Where a probe has to go by `fetch()`, it may lead through a room of ours: then it goes as an active user, whom nobody
+/// Where an attempt has to go by `fetch()`, it may lead through a room of ours: then it goes as an active user, whom nobody
 /// counts. Else a full room would be taken for a healthy origin, and each probe be a new visitor.
-fn ticket(settings: &Settings, plan: &Plan) -> Option<String> {
-    let path = plan.path.split('?').next().unwrap_or_default();
-    let room = settings.rooms.cover(&plan.host, path).filter(|_| plan.own)?;
+fn ticket(settings: &Settings, attempt: &Attempt) -> Option<String> {
+    let path = attempt.path.split('?').next().unwrap_or_default();
+    let room = settings.rooms.cover(&attempt.host, path).filter(|_| attempt.own)?;
     let time = now();
     let ticket = Ticket::new(random_id().ok()?, time).admitted(time);
     let sealed = settings.keys.as_ref()?.seal(room.name.as_str(), &ticket, random().ok()?);

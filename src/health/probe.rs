@@ -1,16 +1,16 @@
-//! One look of an observer at the origin: what to ask, whether to ask again, and what came of it.
+//! One probe of an observer: what to send, whether to try again or to follow a redirect, and what came of it.
 
 use super::check::{Target, Url};
 use super::judge::{Ended, Judgement, Raw, judge};
 use super::observer::Post;
 use super::{ProbeResult, Reason, Waterfall};
 
-/// How often a look goes on from one server to the next.
+/// How many redirects a probe follows.
 const REDIRECTS_MAX: u32 = 5;
 
-/// A look that is under way.
+/// A probe that is under way: one attempt or several.
 #[derive(Debug, Clone)]
-pub struct Look<'a> {
+pub struct Probe<'a> {
     post: Post<'a>,
     target: Target,
     /// When the current try began, in milliseconds since the epoch.
@@ -19,9 +19,9 @@ pub struct Look<'a> {
     redirects_left: u32,
 }
 
-/// What to probe.
+/// One attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
+pub struct Attempt {
     /// A name or an address.
     pub host: String,
     /// The port.
@@ -34,24 +34,24 @@ pub struct Plan {
     pub url: String,
     /// Its path with query; empty too.
     pub path: String,
-    /// Whether it is the check's own server, and not one that an answer leads to.
+    /// Whether it is the check's own server, and not one that a redirect leads to.
     pub own: bool,
     /// How long it may take, in milliseconds.
     pub timeout_ms: u32,
 }
 
-impl<'a> Look<'a> {
-    /// A look that begins `now`, in milliseconds since the epoch.
+impl<'a> Probe<'a> {
+    /// A probe that begins `now`, in milliseconds since the epoch.
     pub fn new(post: Post<'a>, now: u64) -> Self {
-        let mut look = Self {
+        let mut probe = Self {
             post,
             target: post.check.target.clone(),
             began: now,
             retries_left: post.check.retries,
             redirects_left: 0,
         };
-        look.begin(now);
-        look
+        probe.begin(now);
+        probe
     }
 
     fn begin(&mut self, now: u64) {
@@ -60,12 +60,12 @@ impl<'a> Look<'a> {
         self.redirects_left = REDIRECTS_MAX;
     }
 
-    /// What to probe now. Servers that answers lead to share the time of one try.
-    pub fn plan(&self, now: u64) -> Plan {
+    /// What to try now. Servers that redirects lead to share the time of one try.
+    pub fn attempt(&self, now: u64) -> Attempt {
         let spent = now.saturating_sub(self.began).min(u64::from(u32::MAX)) as u32;
         let timeout_ms = self.post.check.timeout_ms().saturating_sub(spent).max(1);
         match &self.target {
-            Target::Tcp { host, port } => Plan {
+            Target::Tcp { host, port } => Attempt {
                 host: host.clone(),
                 port: *port,
                 secure: false,
@@ -75,7 +75,7 @@ impl<'a> Look<'a> {
                 own: true,
                 timeout_ms,
             },
-            Target::Http(url) => Plan {
+            Target::Http(url) => Attempt {
                 host: url.host.clone(),
                 port: url.port,
                 secure: url.secure,
@@ -88,7 +88,7 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Takes in what a probe found; `None`: there is another one to make. `lead` says to which URL a `Location` leads
+    /// Takes in what an attempt found; `None`: there is another one to make. `lead` says to which URL a `Location` leads
     /// from another URL.
     pub fn take(
         &mut self,

@@ -1,6 +1,5 @@
-//! The keeper of all that is known of the origin's health, in `SQLite`. Routes: `POST /notify`, `/record`, `/view`,
-//! `/tend`. Its
-//! alarm removes what is too old or too much, and wakes observers that do not report.
+//! The coordinator of the health checks: stores all results, in `SQLite`, wakes observers and tells rooms. Routes:
+//! `POST /notify`, `/record`, `/view`, `/tend`. Its alarm removes what is too old or too much, and wakes observers that do not report.
 //!
 //! All that one message changes is written without a wait between: the platform stores it as a whole, before the answer
 //! leaves. What is told twice is found by its key, and changes nothing.
@@ -75,7 +74,7 @@ const TABLES_1: [&str; 6] = [
      since INTEGER NOT NULL, PRIMARY KEY (room, id)) WITHOUT ROWID",
 ];
 
-pub struct Keeper {
+pub struct Coordinator {
     state: State,
     env: Env,
     sql: Database,
@@ -86,7 +85,7 @@ pub struct Keeper {
     shown: RefCell<Vec<(Ask, u64, String)>>,
 }
 
-impl Keeper {
+impl Coordinator {
     pub fn new(state: State, env: Env) -> Self {
         let sql = Database::of(&state.storage());
         Self {
