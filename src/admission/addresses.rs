@@ -24,14 +24,14 @@ impl Default for Addresses {
 impl Addresses {
     /// Whose turn an address has at a time, if that is somebody else than this ticket's visitor; 0: nobody's.
     pub fn holder(&self, address: u64, id: u64, now: u64) -> u64 {
-        let held = self.claims.get(mixed(address)).filter(|(_, at)| address != 0 && now < at + PAUSE_MS);
-        held.map_or(0, |(holder, _)| if holder == id { 0 } else { holder })
+        let claim = self.claims.get(mixed(address)).filter(|(_, at)| address != 0 && now < at + PAUSE_MS);
+        claim.map_or(0, |(holder, _)| if holder == id { 0 } else { holder })
     }
 
     /// A ticket's visitor takes the address's turn, if nobody has it. Returns who has: 0 where it was free.
     pub fn claim(&mut self, address: u64, id: u64, now: u64) -> u64 {
         let holder = self.holder(address, id, now);
-        let is_mine = || self.claims.get(mixed(address)).is_some_and(|(held, _)| held == id);
+        let is_mine = || self.claims.get(mixed(address)).is_some_and(|(holder, _)| holder == id);
         if holder == 0 && address != 0 && !is_mine() {
             self.learn(address, id, now);
         }

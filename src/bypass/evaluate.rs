@@ -10,18 +10,18 @@ use crate::url::path::hex;
 
 impl Condition {
     /// `each`: which of several texts is looked at, within `any` and `all`.
-    pub(super) fn holds(&self, request: &Request, each: Option<&str>) -> bool {
+    pub(super) fn matches(&self, request: &Request, each: Option<&str>) -> bool {
         match self {
-            Self::Joined(Join::Or, all) => all.iter().any(|one| one.holds(request, each)),
-            Self::Joined(Join::And, all) => all.iter().all(|one| one.holds(request, each)),
+            Self::Joined(Join::Or, all) => all.iter().any(|one| one.matches(request, each)),
+            Self::Joined(Join::And, all) => all.iter().all(|one| one.matches(request, each)),
             Self::Joined(Join::Xor, all) => {
-                all.iter().fold(false, |odd, one| odd != one.holds(request, each))
+                all.iter().fold(false, |odd, one| odd != one.matches(request, each))
             }
-            Self::Not(condition) => !condition.holds(request, each),
+            Self::Not(condition) => !condition.matches(request, each),
             Self::Flag(Flag::Https) => request.https,
             Self::Flag(Flag::VerifiedBot) => request.is_verified_bot(),
-            Self::Text(value, test) => test.holds(&value.of(request, each)),
-            Self::Number(number, test) => test.holds(number.of(request, each)),
+            Self::Text(value, test) => test.matches(&value.of(request, each)),
+            Self::Number(number, test) => test.matches(number.of(request, each)),
             Self::Address(test) => request.address().is_some_and(|address| match test {
                 AddressTest::Is(wanted) => address == *wanted,
                 AddressTest::In(networks) => networks.iter().any(|network| network.contains(address)),
@@ -29,12 +29,12 @@ impl Condition {
             Self::Starts(text, start) => text.of(request, each).starts_with(&*start.of(request, each)),
             Self::Ends(text, end) => text.of(request, each).ends_with(&*end.of(request, each)),
             Self::OfSeveral { all, of, is } => {
-                let mut holds = *all;
+                let mut found = *all;
                 request.each(of.map, &of.name, |text| {
-                    holds = is.holds(request, Some(text));
-                    holds == *all
+                    found = is.matches(request, Some(text));
+                    found == *all
                 });
-                holds
+                found
             }
         }
     }
@@ -64,9 +64,9 @@ impl Number {
 }
 
 impl TextTest {
-    fn holds(&self, text: &str) -> bool {
+    fn matches(&self, text: &str) -> bool {
         match self {
-            Self::Compared(order, wanted) => order.holds(&text, &wanted.as_str()),
+            Self::Compared(order, wanted) => order.matches(&text, &wanted.as_str()),
             Self::Contains(wanted) => text.contains(wanted.as_str()),
             Self::Matches(pattern) => pattern.is_in(text),
             Self::Wild { pattern, has_case } => is_wild(pattern, text, *has_case),
@@ -76,16 +76,16 @@ impl TextTest {
 }
 
 impl NumberTest {
-    fn holds(&self, number: u64) -> bool {
+    fn matches(&self, number: u64) -> bool {
         match self {
-            Self::Compared(order, wanted) => order.holds(&number, wanted),
+            Self::Compared(order, wanted) => order.matches(&number, wanted),
             Self::In(ranges) => ranges.iter().any(|(first, last)| (first..=last).contains(&&number)),
         }
     }
 }
 
 impl Order {
-    fn holds<T: PartialOrd>(self, one: &T, other: &T) -> bool {
+    fn matches<T: PartialOrd>(self, one: &T, other: &T) -> bool {
         match self {
             Self::Equal => one == other,
             Self::NotEqual => one != other,

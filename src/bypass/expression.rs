@@ -25,8 +25,8 @@ impl Expression {
     }
 
     /// Whether it is true of a request. What the request does not have is empty text, 0, false, and no address.
-    pub fn holds(&self, request: &Request) -> bool {
-        self.0.holds(request, None)
+    pub fn matches(&self, request: &Request) -> bool {
+        self.0.matches(request, None)
     }
 }
 

@@ -47,7 +47,7 @@ pub struct BypassRule {
 /// Whether a request goes past the room because of one of its rules.
 pub fn is_bypassed(rules: &[BypassRule], request: &Request) -> bool {
     rules.iter().filter(|rule| rule.enabled).any(|rule| {
-        is_so_in_each_reading(request.path, |path| rule.expression.holds(&Request { path, ..*request }))
+        is_so_in_each_reading(request.path, |path| rule.expression.matches(&Request { path, ..*request }))
     })
 }
 

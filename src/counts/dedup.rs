@@ -66,7 +66,7 @@ impl Origin {
 }
 
 impl Stretch {
-    fn holds(&self, moment: u32) -> bool {
+    fn contains(&self, moment: u32) -> bool {
         self.to != self.from && moment.wrapping_sub(self.from) < self.to.wrapping_sub(self.from)
     }
 }
@@ -77,7 +77,7 @@ impl CheckInDedup {
         let mut origin = Origin { seen: from.into(), entered: false, left: false };
         for _ in 0..STRETCHES {
             let moment = short(origin.at());
-            let Some(stretch) = self.stretches.iter().find(|stretch| stretch.holds(moment)) else { break };
+            let Some(stretch) = self.stretches.iter().find(|stretch| stretch.contains(moment)) else { break };
             let at = origin.at() + u64::from(stretch.to.wrapping_sub(moment));
             let entered = stretch.entered != 0 && stretch.entered.wrapping_sub(moment) as i32 > 0;
             origin = Origin {

@@ -36,8 +36,8 @@ const CUT_OFF_MS: u64 = 1_500;
 /// A colo that comes back after it was cut off for this time, in milliseconds, is taken to have told everything when as
 /// much time has passed again.
 const BACK_MS: u64 = 5_000;
-/// How long a session that may have been renewed in a colo that is cut off is held after its end, in milliseconds.
-const HELD_MS: u64 = 30_000;
+/// How long a session that may have been renewed in a colo that is cut off counts after its end, in milliseconds.
+const CUT_OFF_SESSION_MS: u64 = 30_000;
 /// How long a check-in takes to get here when the room is busy, in milliseconds: report, push, and the way.
 const USUALLY_LATE_MS: u64 = 3_500;
 /// How long a report that was announced may be on its way, in milliseconds.
@@ -630,7 +630,7 @@ impl Global {
             .map(|(colo, since)| {
                 let census = &colo.report.census;
                 let told_until = since.saturating_sub(REPORTED_MS);
-                let from = told_until.max(counted_at.saturating_sub(HELD_MS));
+                let from = told_until.max(counted_at.saturating_sub(CUT_OFF_SESSION_MS));
                 let ended = census.ended_unseen(room, from, counted_at, &self.merged);
                 let leaving = i64::from(self.flow.leaving(census.active_at(room, told_until)));
                 let left = leaving * counted_at.saturating_sub(from) as i64 / 600_000;

@@ -41,9 +41,6 @@ pub const CALM_REPORT_MS: u64 = 27_000;
 /// A data center that has reported within this time is told of operators' changes, though it sleeps, in milliseconds.
 const TOLD_MS: u64 = 600_000;
 
-/// How often the pool is told that a session was renewed in its last moment, until it answers.
-pub const HOLD_TRIES: u32 = 3;
-
 /// A session that is renewed less than this before its end is reported at once, in milliseconds: an ordinary report could
 /// take longer than what was left of it, and somebody else would be let in for it.
 pub const LATE_RENEWAL_MS: u64 = 5_000;

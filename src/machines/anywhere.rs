@@ -19,7 +19,7 @@ const GLOBAL_TENTHS: u64 = 8;
 /// Backoff after a call that Global did not answer, in milliseconds.
 const RENEW_AGAIN_MS: u64 = 200;
 /// The most sessions that one message holds.
-const MAX_HELD: u32 = 100;
+const MAX_SESSIONS: u32 = 100;
 const UNKNOWN: &str = "Global has not told the room's state";
 
 /// What is given: permits or numbers.
@@ -240,13 +240,13 @@ impl Anywhere {
 impl ObjectMachine for Anywhere {
     fn handle(&mut self, context: &Context<'_>, input: Input, effects: &mut Vec<Effect>) {
         match input {
-            Input::Asked { from, request: Request::AnywhereHold(asked) } => {
+            Input::Asked { from, request: Request::AnywhereReserve(asked) } => {
                 if let Giver::Permits(pool) = &mut self.giver {
-                    for _ in 0..asked.sessions.min(MAX_HELD) {
-                        pool.hold_session(context.now);
+                    for _ in 0..asked.sessions.min(MAX_SESSIONS) {
+                        pool.reserve_session(context.now);
                     }
                 }
-                effects.push(Effect::Reply { to: from, answer: Answer::AnywhereHold(Box::new(())) });
+                effects.push(Effect::Reply { to: from, answer: Answer::AnywhereReserve(Box::new(())) });
             }
             Input::Asked {
                 from,

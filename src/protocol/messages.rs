@@ -22,8 +22,8 @@ pub const MAX_BODY: usize = 1 << 20;
 pub const TAKE: &str = "/take";
 /// Anywhere: lease permits. [`Lease`] → [`LeaseAnswer`].
 pub const LEASE: &str = "/lease";
-/// Anywhere: sessions that were renewed in their last moment. [`HoldSessions`] → empty.
-pub const HOLD: &str = "/hold";
+/// Anywhere: sessions that were renewed in their last moment. [`ReserveSessions`] → empty.
+pub const RESERVE: &str = "/hold";
 /// Counter: how many numbers it gave. Empty → [`Given`].
 pub const GIVEN: &str = "/given";
 /// `DataCenter`: a worker's report. [`WorkerReport`] → [`WorkerAnswer`].
@@ -137,7 +137,7 @@ pub struct Lease {
 
 /// Sessions renewed so shortly before their end that the pool must know before the report comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HoldSessions {
+pub struct ReserveSessions {
     /// Format version.
     pub v: u8,
     /// How many.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::messages::{
-    ColoReport, Given, HoldSessions, Lease, OperatorAnswer, OperatorAsk, OriginHealth, OriginStatus,
+    ColoReport, Given, Lease, OperatorAnswer, OperatorAsk, OriginHealth, OriginStatus, ReserveSessions,
     StateAnswer, StateRequest, Take, Taken, WorkerAnswer, WorkerReport,
 };
 use super::wire::{self, WireError};
@@ -146,7 +146,7 @@ methods! {
     /// A Counter leases permits of the pool.
     AnywhereLease = Anywhere "/lease", Lease => LeaseAnswer;
     /// Sessions were renewed in their last moment.
-    AnywhereHold = Anywhere "/hold", HoldSessions => ();
+    AnywhereReserve = Anywhere "/hold", ReserveSessions => ();
     /// A worker's report.
     DataCenterReport = DataCenter "/report", WorkerReport => WorkerAnswer;
     /// A worker asks for the state key.

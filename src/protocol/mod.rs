@@ -7,7 +7,7 @@ pub mod schema;
 
 pub use crate::wire;
 pub use method::{
-    Answer, AnywhereHold, AnywhereLease, AnywhereTake, CounterGiven, CounterTake, DataCenterRefresh,
+    Answer, AnywhereLease, AnywhereReserve, AnywhereTake, CounterGiven, CounterTake, DataCenterRefresh,
     DataCenterReport, DataCenterState, GlobalAudit, GlobalHistory, GlobalNotifications, GlobalOrigin,
     GlobalOriginHealth, GlobalPush, GlobalState, GlobalStatus, GlobalSteer, GlobalTotals, Method, Object,
     Request,

@@ -73,8 +73,8 @@ fn parsed(text: &str) -> Expression {
     Expression::parse(text).unwrap_or_else(|error| panic!("{text}\n{error}\n{}", error.excerpt))
 }
 
-fn holds(text: &str, sent: &Sent) -> bool {
-    parsed(text).holds(&sent.request())
+fn matches(text: &str, sent: &Sent) -> bool {
+    parsed(text).matches(&sent.request())
 }
 
 #[test]
@@ -127,12 +127,12 @@ fn every_field_operator_and_function_means_what_owners_know() {
         r#"http.request.uri.path gt "/sale" and http.request.uri.path le "/sale/Shoes.HTML""#,
     ];
     for text in yes {
-        assert!(holds(text, &visitor), "{text}");
+        assert!(matches(text, &visitor), "{text}");
     }
     let bot = Sent { told: vec![(Fact::VerifiedBot, "true")], http: true, ..visitor.clone() };
-    assert!(holds("cf.client.bot and not ssl", &bot));
+    assert!(matches("cf.client.bot and not ssl", &bot));
     let named = Sent { told: vec![(Fact::BotCategory, "Page Preview")], ..visitor };
-    assert!(holds(r#"cf.client.bot and cf.verified_bot_category == "Page Preview""#, &named));
+    assert!(matches(r#"cf.client.bot and cf.verified_bot_category == "Page Preview""#, &named));
 }
 
 #[test]
@@ -511,11 +511,11 @@ fn try_all(text: &str) -> Result<(), TestCaseError> {
     match Expression::parse(text) {
         Ok(expression) => {
             let sent = visitor();
-            let answer = expression.holds(&sent.request());
+            let answer = expression.matches(&sent.request());
             let again = Expression::parse(&expression.to_string())
                 .map_err(|error| TestCaseError::fail(format!("{expression}: {error}")))?;
             prop_assert_eq!(&again, &expression);
-            prop_assert_eq!(again.holds(&sent.request()), answer);
+            prop_assert_eq!(again.matches(&sent.request()), answer);
         }
         Err(error) => {
             prop_assert!(error.column <= text.chars().count() + 1, "{}", error);
@@ -528,7 +528,7 @@ fn try_all(text: &str) -> Result<(), TestCaseError> {
 proptest! {
     #[test]
     fn conditions_are_as_true_as_put_together_by_hand(model in model()) {
-        prop_assert_eq!(parsed(&model.text).holds(&visitor().request()), model.is_true, "{}", model.text);
+        prop_assert_eq!(parsed(&model.text).matches(&visitor().request()), model.is_true, "{}", model.text);
         try_all(&model.text)?;
     }
 
@@ -562,8 +562,8 @@ proptest! {
         let regex = format!("^(?i:{})$", pattern.replace('*', ".*"));
         let sent = Sent { path: text.clone(), ..visitor() };
         let (wild, regex) = (
-            holds(&format!("http.request.uri.path wildcard \"{pattern}\""), &sent),
-            holds(&format!("http.request.uri.path matches \"{regex}\""), &sent),
+            matches(&format!("http.request.uri.path wildcard \"{pattern}\""), &sent),
+            matches(&format!("http.request.uri.path matches \"{regex}\""), &sent),
         );
         prop_assert_eq!(wild, regex, "{} {}", pattern, text);
     }

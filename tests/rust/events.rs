@@ -308,13 +308,13 @@ fn a_place_follows_from_the_published_seed() {
 
 // ---- The objects ----
 
-fn lease(held: u32, sequence: u64) -> LeaseAsk {
+fn lease(permits: u32, sequence: u64) -> LeaseAsk {
     LeaseAsk {
         epoch: 1,
         sequence,
         heard: sequence - 1,
         groups: vec![Group { bucket: minute_of(START), waits: false, visitors: 1 }],
-        held,
+        permits,
         lent_ms: 0,
         used: Vec::new(),
         want: 20,
@@ -345,7 +345,7 @@ fn the_pool_gives_nothing_in_a_prequeue_and_no_lease_lasts_into_it() {
     let answer = pool.lease(room.at(before).0, "AMS", &lease(0, 1), before).unwrap();
     assert_eq!(answer.given, [(1, 0)]);
     assert!(answer.extra > 0);
-    assert!(answer.hold_ms <= 3_000, "{} ms", answer.hold_ms);
+    assert!(answer.usable_ms <= 3_000, "{} ms", answer.usable_ms);
 
     let within = START - 1;
     renew(&mut pool, &room, within);

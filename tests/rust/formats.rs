@@ -18,7 +18,7 @@ use anteroom::history::{self, Change, Count, HistoryAsk, Minute, Part, Query, Ta
 use anteroom::notifications::{Detector, Observation, Origin};
 use anteroom::origin::{OriginCounts, OriginReport, Reply};
 use anteroom::protocol::messages::{
-    ColoReport, Given, HoldSessions, Lease, OriginHealth, OriginStatus, StateAnswer, StateRequest, Take,
+    ColoReport, Given, Lease, OriginHealth, OriginStatus, ReserveSessions, StateAnswer, StateRequest, Take,
     Taken, WorkerAnswer, WorkerReport,
 };
 use anteroom::protocol::wire::{decode, encode};
@@ -149,7 +149,7 @@ fn asking_for_numbers() {
                 Outcome::Refused { minute: 28_000_000, limit: 20, wait_ms: 1_000 },
                 Outcome::Unknown,
             ],
-            lent: Some(Lent { loan: 4, permits: 5, hold_ms: 60_000, level: Level::Busy }),
+            lent: Some(Lent { loan: 4, permits: 5, usable_ms: 60_000, level: Level::Busy }),
             holders: vec![0, 7, 0],
         },
         "01030180feac0d08000080feac0d28e80702000000010405e0d4030103000700",
@@ -171,7 +171,7 @@ fn leasing_tickets() {
                 sequence: 3,
                 heard: 2,
                 groups: vec![Group { bucket: 28_000_000, waits: true, visitors: 2 }],
-                held: 4,
+                permits: 4,
                 lent_ms: 1_000,
                 used: vec![(28_000_000, 5)],
                 want: 6,
@@ -188,7 +188,7 @@ fn leasing_tickets() {
             given: vec![(1, 2)],
             extra: 3,
             most: 4,
-            hold_ms: 1_000,
+            usable_ms: 1_000,
             pace_ms: 60,
             level: Level::Calm,
             wait_ms: 100,
@@ -196,7 +196,7 @@ fn leasing_tickets() {
         },
         "0103b0aab8bef2300101020304e8073c006407",
     );
-    pinned(&HoldSessions { v: 1, sessions: 1 }, "0101");
+    pinned(&ReserveSessions { v: 1, sessions: 1 }, "0101");
 }
 
 #[test]

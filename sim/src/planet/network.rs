@@ -88,7 +88,7 @@ fn is_behind_backs(request: &Request) -> bool {
         Request::DataCenterReport(_)
             | Request::DataCenterRefresh(_)
             | Request::GlobalPush(_)
-            | Request::AnywhereHold(_)
+            | Request::AnywhereReserve(_)
     )
 }
 
@@ -98,7 +98,7 @@ fn answers_behind_backs(answer: &Answer) -> bool {
         Answer::DataCenterReport(_)
             | Answer::DataCenterRefresh(_)
             | Answer::GlobalPush(_)
-            | Answer::AnywhereHold(_)
+            | Answer::AnywhereReserve(_)
     )
 }
 

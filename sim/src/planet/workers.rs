@@ -200,7 +200,7 @@ impl Planet {
         let here = self.worker(colo, worker);
         let Some(open) = here.calls.iter().position(|open| *open == call) else { return };
         here.calls.swap_remove(open);
-        let shared = !matches!(answer, Some(Answer::DataCenterReport(_) | Answer::AnywhereHold(_)));
+        let shared = !matches!(answer, Some(Answer::DataCenterReport(_) | Answer::AnywhereReserve(_)));
         let input = WorkerInput::Answered { call: (call % CALLS).into(), answer };
         self.tell_going((colo, worker, call / CALLS), input);
         if shared {

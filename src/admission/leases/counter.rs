@@ -62,7 +62,7 @@ pub struct LeaseCounter {
     heard: u64,
     stock: u32,
     until: u64,
-    hold_ms: u64,
+    usable_ms: u64,
     loans: LiteMap<u64, Loan>,
     loan_number: u64,
     /// Loans up to this number are from before an operator's change.
@@ -101,7 +101,7 @@ impl LeaseCounter {
             heard: 0,
             stock: 0,
             until: 0,
-            hold_ms: FULL_MS,
+            usable_ms: FULL_MS,
             loans: LiteMap::new(),
             loan_number: 0,
             void_loans: 0,
@@ -134,7 +134,7 @@ impl LeaseCounter {
     /// A visitor asks. `place` is where the answer goes: see [`LeaseCounter::answers`].
     pub fn ask(&mut self, place: u64, ask: NumberAsk, now: u64) {
         let minute = self.minute(now);
-        if let Some(outcome) = self.held_by(ask.id, minute) {
+        if let Some(outcome) = self.given_to(ask.id, minute) {
             self.done.push((place, outcome));
         } else if self.take_from_stock(now) || self.silent && self.take_spare(now) {
             self.give(place, ask.id, minute, now);
@@ -146,7 +146,7 @@ impl LeaseCounter {
     }
 
     /// The permit that a visitor has been given already, by another of several requests or before a retry.
-    fn held_by(&self, id: u64, minute: u32) -> Option<Outcome> {
+    fn given_to(&self, id: u64, minute: u32) -> Option<Outcome> {
         let given = self.holders.get(id).filter(|given| given + 1 >= minute)?;
         Some(Outcome::Given { minute: given, number: 0 })
     }
@@ -207,12 +207,12 @@ impl LeaseCounter {
         let permits = if lends { ask.want.min(self.stock) } else { 0 };
         self.unmet += ask.want - permits;
         if permits == 0 {
-            return Lent { level, hold_ms: self.hold_ms as u32, ..Lent::default() };
+            return Lent { level, usable_ms: self.usable_ms as u32, ..Lent::default() };
         }
         self.stock -= permits;
         self.loan_number += 1;
         self.loans.insert(ask.worker, Loan { number: self.loan_number, permits, until: end });
-        Lent { loan: self.loan_number, permits, hold_ms: (end - now) as u32, level }
+        Lent { loan: self.loan_number, permits, usable_ms: (end - now) as u32, level }
     }
 
     /// An operator has changed the room: what was leased before is not used any more, nor what workers bring back of it.
@@ -243,7 +243,7 @@ impl LeaseCounter {
         }
     }
 
-    fn held(&self) -> u32 {
+    fn permits(&self) -> u32 {
         self.stock + self.loans.values().map(|loan| loan.permits).sum::<u32>()
     }
 
@@ -252,7 +252,7 @@ impl LeaseCounter {
             return false;
         }
         // A lease that is about to end is renewed with the same call. In a calm room workers live on it: earlier then.
-        let ahead = if self.level == Level::Calm { self.hold_ms / 2 } else { LOW_MS };
+        let ahead = if self.level == Level::Calm { self.usable_ms / 2 } else { LOW_MS };
         let lasts = if now + ahead < self.until { self.stock } else { 0 };
         let unmet = self.level == Level::Calm && self.unmet > self.stock;
         // The call may have to wait for its turn.
@@ -303,7 +303,7 @@ impl LeaseCounter {
         let unmet = u64::from(std::mem::take(&mut self.unmet));
         let wanted = match self.level {
             Level::Queueing => 0,
-            _ => self.used_in(self.hold_ms, now).max(1) + unmet,
+            _ => self.used_in(self.usable_ms, now).max(1) + unmet,
         };
         self.flight =
             Some(Flight { sequence: self.sequence, sent_at: now, asks, twins, groups: groups.clone() });
@@ -312,7 +312,7 @@ impl LeaseCounter {
             sequence: self.sequence,
             heard: self.heard,
             groups,
-            held: self.held(),
+            permits: self.permits(),
             lent_ms: self
                 .loans
                 .values()
@@ -334,7 +334,7 @@ impl LeaseCounter {
             self.silent = true;
             let minute = self.minute(now);
             for (place, ask) in flight.asks.into_iter().chain(flight.twins) {
-                if let Some(outcome) = self.held_by(ask.id, minute) {
+                if let Some(outcome) = self.given_to(ask.id, minute) {
                     self.done.push((place, outcome));
                 } else if self.take_spare(now) {
                     self.give(place, ask.id, minute, now);
@@ -353,9 +353,9 @@ impl LeaseCounter {
         self.level = answer.level;
         self.pace_ms = u64::from(answer.pace_ms);
         self.next_call = now + self.pace_ms;
-        self.hold_ms = u64::from(answer.hold_ms);
-        self.until = now + self.hold_ms;
-        let lent = self.held() - self.stock;
+        self.usable_ms = u64::from(answer.usable_ms);
+        self.until = now + self.usable_ms;
+        let lent = self.permits() - self.stock;
         self.stock = (self.stock + answer.extra).min(answer.most.saturating_sub(lent));
         self.exhausted_at = (answer.extra == 0).then_some(now);
         let minute = minute_of_entry(answer.now);
@@ -364,7 +364,7 @@ impl LeaseCounter {
             for index in 0..group.visitors {
                 let Some((place, ask)) = asks.next() else { break };
                 if index < *given {
-                    if let Some(outcome) = self.held_by(ask.id, minute) {
+                    if let Some(outcome) = self.given_to(ask.id, minute) {
                         // An earlier request of the same visitor was answered meanwhile: this permit is to spare.
                         self.done.push((place, outcome));
                         self.stock += 1;
@@ -376,14 +376,14 @@ impl LeaseCounter {
                     let wait_ms = answer.wait_ms;
                     self.hint.remember(minute, limit, wait_ms, now);
                     let refused = Outcome::Refused { minute: ask.minute, limit, wait_ms };
-                    self.done.push((place, self.held_by(ask.id, minute).unwrap_or(refused)));
+                    self.done.push((place, self.given_to(ask.id, minute).unwrap_or(refused)));
                 }
             }
         }
         self.done.extend(asks.map(|(place, _)| (place, Outcome::Unknown)));
         for (place, ask) in flight.twins {
             let refused = ask.refused(0);
-            self.done.push((place, self.held_by(ask.id, minute).unwrap_or(refused)));
+            self.done.push((place, self.given_to(ask.id, minute).unwrap_or(refused)));
         }
     }
 

@@ -58,7 +58,7 @@ pub struct LeaseAsk {
     /// Who asks, oldest bucket first.
     pub groups: Vec<Group>,
     /// Permits held: in stock here and on loan to workers.
-    pub held: u32,
+    pub permits: u32,
     /// For how many milliseconds the longest loan goes on; 0: nothing is on loan.
     pub lent_ms: u32,
     /// Permits used so far of this start, by minute (of the pool's clock), the last minutes only.
@@ -85,7 +85,7 @@ pub struct LeaseAnswer {
     /// The most that the colo may hold from now on: what is beyond goes back.
     pub most: u32,
     /// How long the stock (all of it) may be used from now on, in milliseconds.
-    pub hold_ms: u32,
+    pub usable_ms: u32,
     /// How long to wait before the next call, in milliseconds: the pool serves many colos.
     pub pace_ms: u32,
     /// How full the room is.

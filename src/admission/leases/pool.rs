@@ -58,10 +58,11 @@ const SPARE_QUARTERS: i64 = 3;
 const SPARE_AFTER_MS: i64 = 10_000;
 /// The shortest time for which a refusal holds, in milliseconds.
 const SHORTEST_WAIT_MS: u32 = 100;
-/// A session that was renewed in its last moment is held until the state is newer than that by this time, in milliseconds.
-const HELD_SESSION_MS: u64 = 6_000;
-/// The most sessions that are held one by one.
-const MAX_HELD_SESSIONS: usize = 10_000;
+/// A slot is reserved for a session that was renewed in its last moment, until the state is newer than that by this time,
+/// in milliseconds.
+const RESERVED_MS: u64 = 6_000;
+/// The most slots that are reserved so.
+const MAX_RESERVED: usize = 10_000;
 /// How long a permit that was given here is remembered for its visitor, in milliseconds.
 const REMEMBERED_MS: u64 = 120_000;
 const REMEMBERED_TICKETS: usize = 10_000;
@@ -76,7 +77,7 @@ struct Lessee {
     epoch: u64,
     sequence: u64,
     /// Permits held, as it said.
-    held: u32,
+    permits: u32,
     /// Until when, by the pool's clock.
     until: u64,
     /// Permits used, by minute, as it said.
@@ -99,7 +100,7 @@ impl Lessee {
     }
 
     fn out(&self) -> i64 {
-        i64::from(self.held) + i64::from(self.unheard.2)
+        i64::from(self.permits) + i64::from(self.unheard.2)
     }
 }
 
@@ -138,7 +139,7 @@ pub struct Pool {
     changed_at: u64,
     holders: Remembered<u32>,
     /// When sessions were renewed in their last moment.
-    held_sessions: VecDeque<u64>,
+    reserved: VecDeque<u64>,
     /// When the room's settings change: no lease lasts longer.
     changes_at: Option<u64>,
 }
@@ -169,7 +170,7 @@ impl Pool {
             swept_at: 0,
             changed_at: 0,
             holders: Remembered::new(REMEMBERED_MS, REMEMBERED_TICKETS),
-            held_sessions: VecDeque::new(),
+            reserved: VecDeque::new(),
             changes_at: None,
         };
         let Some(saved) = saved else { return pool };
@@ -272,7 +273,7 @@ impl Pool {
                 // ended, until that is settled.
                 *self.ended.entry(minute_of(lessee.until).min(minute)).or_insert(0) += lessee.out();
                 lost.push((lessee.out(), lessee.until.min(now)));
-                lessee.held = 0;
+                lessee.permits = 0;
                 lessee.unheard.2 = 0;
             }
             if lessee.out() == 0 && now >= lessee.called_at + u64::from(KEPT_MINUTES) * 60_000 {
@@ -289,8 +290,8 @@ impl Pool {
             booked.retain(|second, _| second + WINDOW_SECONDS >= second_of(now));
         }
         self.ended.retain(|of, _| of + KEPT_MINUTES > minute);
-        while self.held_sessions.front().is_some_and(|at| at + 2 * HELD_SESSION_MS < now) {
-            self.held_sessions.pop_front();
+        while self.reserved.front().is_some_and(|at| at + 2 * RESERVED_MS < now) {
+            self.reserved.pop_front();
         }
         self.sum_up(now);
     }
@@ -348,12 +349,13 @@ impl Pool {
         self.active_colos = self.active_colos.max(1);
     }
 
-    /// A session is renewed in its last moment: the report takes longer to get here than what was left of it.
-    pub fn hold_session(&mut self, now: u64) {
-        if self.held_sessions.len() >= MAX_HELD_SESSIONS {
-            self.held_sessions.pop_front();
+    /// Reserves a slot for a session that was renewed in its last moment: the report takes longer to get here than what was
+    /// left of it.
+    pub fn reserve_session(&mut self, now: u64) {
+        if self.reserved.len() >= MAX_RESERVED {
+            self.reserved.pop_front();
         }
-        self.held_sessions.push_back(now);
+        self.reserved.push_back(now);
     }
 
     /// How many more may enter now: by the active users, and by the rate. `None` when no state can tell.
@@ -371,8 +373,8 @@ impl Pool {
             .map(|(of, used)| (used - key.admitted_of(*of)).max(0))
             .sum();
         let told_until = state.received_at.saturating_sub(key.age);
-        let held = self.held_sessions.iter().filter(|at| **at + HELD_SESSION_MS > told_until).count() as i64;
-        let out = (unreported + self.out).max(0) + held;
+        let reserved = self.reserved.iter().filter(|at| **at + RESERVED_MS > told_until).count() as i64;
+        let out = (unreported + self.out).max(0) + reserved;
         let free = key.most_active(room) - key.active_foreseen(state.global_time(now)) - out;
         // What counts for the next minute may have entered in this one.
         let used: i64 = (minute..=minute + 1).filter_map(|of| self.used.get(&of)).sum();
@@ -405,8 +407,8 @@ impl Pool {
             now,
             given: ask.groups.iter().map(|_| (0, 0)).collect(),
             extra: 0,
-            most: ask.held,
-            hold_ms: SHORTEST_MS as u32,
+            most: ask.permits,
+            usable_ms: SHORTEST_MS as u32,
             pace_ms: self.pace_ms(now),
             level: Level::Busy,
             wait_ms: HINT_MS,
@@ -448,7 +450,7 @@ impl Pool {
         let given_at = known.called_at;
         known.unheard = (minute, 0, 0);
         known.sequence = ask.sequence;
-        known.held = ask.held;
+        known.permits = ask.permits;
         known.used.clone_from(&ask.used);
         known.rate = ask.rate;
         known.called_at = now;
@@ -467,7 +469,7 @@ impl Pool {
             let of = minute_of_entry(now);
             known.unheard = (of, given, answer.extra);
             // Never sooner than what an earlier answer said: this one may get lost.
-            known.until = known.until.max(now + u64::from(answer.hold_ms));
+            known.until = known.until.max(now + u64::from(answer.usable_ms));
             self.out += i64::from(answer.extra);
             *self.used.entry(of).or_insert(0) += i64::from(given);
             self.book(i64::from(given), now);
@@ -501,7 +503,7 @@ impl Pool {
                 (given as u32, protected as u32)
             })
             .collect();
-        let (extra, most, hold_ms) = if refused == 0 && level != Level::Queueing {
+        let (extra, most, usable_ms) = if refused == 0 && level != Level::Queueing {
             self.stock(ask, left, now)
         } else {
             (0, 0, SHORTEST_MS)
@@ -513,7 +515,7 @@ impl Pool {
             given,
             extra,
             most,
-            hold_ms: hold_ms as u32,
+            usable_ms: usable_ms as u32,
             pace_ms: self.pace_ms(now),
             level,
             wait_ms: Self::wait_ms(room, key, missing),
@@ -542,14 +544,14 @@ impl Pool {
         // current rate: then it must have come back. A small part may lie for longer, for workers with few visitors.
         let all = (left + self.out).max(0);
         let lasts = |part: i64, longest: u64| ((all / part * RATE_MS as i64 / rates) as u64).min(longest);
-        let hold_ms = lasts(STOCK_PART, LONG_MS).max(lasts(LONG_STOCK_PART, LONGEST_MS)).max(SHORTEST_MS);
+        let usable_ms = lasts(STOCK_PART, LONG_MS).max(lasts(LONG_STOCK_PART, LONGEST_MS)).max(SHORTEST_MS);
         let until_change = self.changes_at.map_or(u64::MAX, |time| time.saturating_sub(now).max(1));
-        let hold_ms = hold_ms.min(until_change);
-        let for_stocks = (rates * hold_ms as i64 / RATE_MS as i64).min(all / STOCK_PART);
-        let most = (for_stocks * i64::from(ask.rate) / rates).min(left / STOCK_PART + i64::from(ask.held));
+        let usable_ms = usable_ms.min(until_change);
+        let for_stocks = (rates * usable_ms as i64 / RATE_MS as i64).min(all / STOCK_PART);
+        let most = (for_stocks * i64::from(ask.rate) / rates).min(left / STOCK_PART + i64::from(ask.permits));
         // Shares go by recent traffic, and others may have been given more: all together hold no more.
-        let extra = (most - i64::from(ask.held)).min(for_stocks - self.out).clamp(0, i64::from(ask.want));
-        (extra as u32, most.max(0) as u32, hold_ms)
+        let extra = (most - i64::from(ask.permits)).min(for_stocks - self.out).clamp(0, i64::from(ask.want));
+        (extra as u32, most.max(0) as u32, usable_ms)
     }
 
     /// How long it takes until `missing` more permits are free, by the expiries of the next refresh and the rate.

@@ -37,7 +37,7 @@ pub struct Lent {
     /// The size of the loan, in permits.
     pub permits: u32,
     /// For how many milliseconds they may be used, or might be if some were wanted.
-    pub hold_ms: u32,
+    pub usable_ms: u32,
     /// How full the room is.
     pub level: Level,
 }
@@ -52,7 +52,7 @@ pub struct WorkerStock {
     level: Level,
     arrivals: Rate,
     /// For how long permits are lent now.
-    hold_ms: u32,
+    usable_ms: u32,
     refilling: bool,
     asked_at: u64,
 }
@@ -66,7 +66,7 @@ impl Default for WorkerStock {
             until: 0,
             level: Level::Busy,
             arrivals: Rate::over(ARRIVALS_MS),
-            hold_ms: 0,
+            usable_ms: 0,
             refilling: false,
             asked_at: 0,
         }
@@ -93,7 +93,7 @@ impl WorkerStock {
         if self.level == Level::Calm {
             // Until it is known how many come, each loan may be twice as large as the last.
             let lately =
-                self.arrivals.in_ms(u64::from(self.hold_ms), now).max(2 * u64::from(self.used.max(1)));
+                self.arrivals.in_ms(u64::from(self.usable_ms), now).max(2 * u64::from(self.used.max(1)));
             lately.min(MOST.max(self.arrivals.in_ms(LEAST_MS, now))) as u32
         } else {
             0
@@ -122,12 +122,12 @@ impl WorkerStock {
     /// Takes in the answer to a call; `None`: none came.
     pub fn answered(&mut self, lent: Option<Lent>, now: u64) {
         self.refilling = false;
-        let Some(Lent { loan, permits, hold_ms, level }) = lent else { return };
+        let Some(Lent { loan, permits, usable_ms, level }) = lent else { return };
         self.level = level;
-        self.hold_ms = hold_ms;
+        self.usable_ms = usable_ms;
         // Several calls may be under way. The Counter lends once at a time, so only one of them brings permits.
         if loan != 0 && self.loan == 0 {
-            (self.loan, self.left, self.until) = (loan, permits, now + u64::from(hold_ms));
+            (self.loan, self.left, self.until) = (loan, permits, now + u64::from(usable_ms));
         }
     }
 

@@ -212,7 +212,7 @@ impl Worker {
         self.outbox.note(room, check_in, level, self.time(now));
         self.announce(now, effects);
         if check_in.is_last_moment(room) {
-            effects.push(WorkerEffect::Start(Task::hold()));
+            effects.push(WorkerEffect::Start(Task::reserve()));
         }
     }
 

@@ -4,7 +4,7 @@ use super::{REPORT_DEADLINE_MS, Worker, WorkerContext, WorkerEffect, WorkerInput
 use crate::admission::{Clocked, Whom};
 use crate::history::Count;
 use crate::machines::Call;
-use crate::protocol::messages::{HoldSessions, VERSION, WorkerReport, colo_object};
+use crate::protocol::messages::{ReserveSessions, VERSION, WorkerReport, colo_object};
 use crate::protocol::{Answer, Request};
 
 /// How often one request tries to report: every second, while the platform lets it go on.
@@ -12,7 +12,7 @@ const REPORT_TRIES: u32 = 25;
 /// The shortest time between two reports of one task, in milliseconds.
 const LEAST_WAIT_MS: u64 = 50;
 /// How often the pool is told that a session was renewed in its last moment, until it answers.
-const HOLD_TRIES: u32 = 3;
+const RESERVE_TRIES: u32 = 3;
 
 /// Something that goes on after a response. See [the module](super).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ enum Work {
     /// Takes permits of this worker's own.
     Refill,
     /// Tells the pool of a session renewed in its last moment.
-    Hold,
+    Reserve,
     /// Asks the data center for updates.
     Refresh,
 }
@@ -42,8 +42,8 @@ impl Task {
         Self { work: Work::Refill, tries: 0 }
     }
 
-    pub(super) fn hold() -> Self {
-        Self { work: Work::Hold, tries: 0 }
+    pub(super) fn reserve() -> Self {
+        Self { work: Work::Reserve, tries: 0 }
     }
 
     pub(super) fn refresh() -> Self {
@@ -84,9 +84,9 @@ impl Task {
                 worker.taken(Whom::Counter, &[], answer, now);
                 effects.push(WorkerEffect::End);
             }
-            (Work::Hold, WorkerInput::Answered { answer: Some(_), .. }) => effects.push(WorkerEffect::End),
-            (Work::Hold, WorkerInput::Begin | WorkerInput::Answered { .. }) => {
-                self.send_hold(worker, effects);
+            (Work::Reserve, WorkerInput::Answered { answer: Some(_), .. }) => effects.push(WorkerEffect::End),
+            (Work::Reserve, WorkerInput::Begin | WorkerInput::Answered { .. }) => {
+                self.send_reservation(worker, effects);
             }
             (Work::Refresh, WorkerInput::Begin) => {
                 effects.push(worker.state_call(0, REPORT_DEADLINE_MS, now));
@@ -140,8 +140,8 @@ impl Task {
         }
     }
 
-    fn send_hold(&mut self, worker: &mut Worker, effects: &mut Vec<WorkerEffect>) {
-        if self.tries >= HOLD_TRIES {
+    fn send_reservation(&mut self, worker: &mut Worker, effects: &mut Vec<WorkerEffect>) {
+        if self.tries >= RESERVE_TRIES {
             effects.push(WorkerEffect::End);
             return;
         }
@@ -150,7 +150,7 @@ impl Task {
         effects.push(WorkerEffect::Call(Call {
             number: u64::from(self.tries),
             name: worker.deployed.name.clone(),
-            request: Request::AnywhereHold(Box::new(HoldSessions { v: VERSION, sessions: 1 })),
+            request: Request::AnywhereReserve(Box::new(ReserveSessions { v: VERSION, sessions: 1 })),
             deadline_ms: worker.deadline_ms,
         }));
     }
