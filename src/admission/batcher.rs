@@ -1,7 +1,7 @@
 //! One call for many visitors: the asks of a worker, gathered for 20 ms.
 //!
 //! In a Worker no request may await another request's promise. So one request leads, calls for all who wait and stores
-//! their answers; the others look by timers of their own. A leader that vanishes is replaced.
+//! their answers; the others poll by timers of their own. A leader that vanishes is replaced.
 
 use litemap::LiteMap;
 
@@ -16,12 +16,12 @@ const CAPACITY: usize = 10_000;
 
 /// What a visitor's request does next.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Turn<A, R> {
+pub enum Progress<A, R> {
     /// The answer is there; `None`: the call failed.
     Done(Option<R>),
     /// Lead: call with these asks, and store the answers under this call number.
     Lead(u64, Vec<(u64, A)>),
-    /// Look again in a few milliseconds.
+    /// Poll again in a few milliseconds.
     Later,
 }
 
@@ -61,21 +61,21 @@ impl<A: Clone, R: Clone> Batcher<A, R> {
     }
 
     /// What the request with this place does at `now`.
-    pub fn turn(&mut self, place: u64, now: u64) -> Turn<A, R> {
+    pub fn poll(&mut self, place: u64, now: u64) -> Progress<A, R> {
         if let Some(answer) = self.answer(place) {
-            return Turn::Done(answer);
+            return Progress::Done(answer);
         }
         self.replace_vanished(now);
         // Each call has one leader, and it is one of those whom the call is for.
         let mine = self.waiting.iter().position(|(waiting, _)| *waiting == place);
-        let Some(mine) = mine.filter(|_| now >= self.last_call + PACE_MS) else { return Turn::Later };
+        let Some(mine) = mine.filter(|_| now >= self.last_call + PACE_MS) else { return Progress::Later };
         self.last_call = now;
         let mut batch = vec![self.waiting.remove(mine)];
         batch.extend(self.waiting.drain(..self.waiting.len().min(BATCH - 1)));
         let call = self.next;
         self.next += 1;
         self.calls.insert(call, (now, batch.clone()));
-        Turn::Lead(call, batch)
+        Progress::Lead(call, batch)
     }
 
     /// The answer for a place, if there is one; `None` in it: the call failed.
@@ -85,17 +85,12 @@ impl<A: Clone, R: Clone> Batcher<A, R> {
 
     /// When a place has something to do though no answer comes, in milliseconds since the epoch: to lead, or to replace a
     /// leader that has vanished.
-    pub fn next_turn(&self, place: u64) -> u64 {
+    pub fn poll_at(&self, place: u64) -> u64 {
         if self.waiting.iter().any(|(waiting, _)| *waiting == place) {
             return self.last_call + PACE_MS;
         }
         let call = self.calls.values().find(|(_, batch)| batch.iter().any(|(other, _)| *other == place));
         call.map_or(u64::MAX, |(since, _)| since + self.replace_after_ms)
-    }
-
-    /// Whether a place still waits for a call to be made.
-    pub fn waits(&self, place: u64) -> bool {
-        self.waiting.iter().any(|(waiting, _)| *waiting == place)
     }
 
     /// Stores what came of a call: the answers in the order of its asks, or `None` when it failed.

@@ -201,8 +201,8 @@ impl DataCenter {
             seen.is_sound() && worker.origin.as_ref().is_none_or(|known| !seen.is_before(known))
         };
         if let Some(seen) = report.origin.as_ref().filter(told) {
-            let news = seen.since(worker.origin.as_ref().unwrap_or(seen));
-            self.origin.add(&OriginCounts { in_flight: 0, ..news });
+            let added = seen.since(worker.origin.as_ref().unwrap_or(seen));
+            self.origin.add(&OriginCounts { in_flight: 0, ..added });
             worker.origin = Some(seen.clone());
             self.dirty = true;
         }

@@ -14,8 +14,8 @@ const LATEST_MS: u64 = 60_000;
 const STEADY_PART: i64 = 20;
 /// Time between two looks at the queue, in milliseconds.
 const LOOK_MS: u64 = 5_000;
-/// What is older counts less by this with every look at the queue.
-const KEPT_LOOK: f64 = 0.99;
+/// What is older counts less by this with every update.
+const KEPT_PART: f64 = 0.99;
 /// Whoever is this late with a check-in, in milliseconds, has given up; reports are not slower.
 const LATE_MS: u64 = 5_000;
 /// Until it is measured, waiting users are taken to give up after this many seconds on average.
@@ -38,7 +38,7 @@ pub struct Flow {
 
 impl Flow {
     /// Looks at all colos' counts, if it is time to. They hold all that happened before `covered`.
-    pub fn look(&mut self, room: &Room, all: &Counts, covered: u64, now: u64) {
+    pub fn update(&mut self, room: &Room, all: &Counts, covered: u64, now: u64) {
         let covered = covered.max(now.saturating_sub(LATEST_MS));
         let ended = minute_of(covered).saturating_sub(1);
         if self.last.is_none_or(|(minute, _)| ended > minute) {
@@ -84,9 +84,9 @@ impl Flow {
             return;
         }
         let missed = (all.waiting_since(now.saturating_sub(counted)) - waiting).max(0) as f64;
-        self.gave_up = self.gave_up * KEPT_LOOK + missed * since as f64 / missing_ms as f64;
+        self.gave_up = self.gave_up * KEPT_PART + missed * since as f64 / missing_ms as f64;
         self.waiting_seconds =
-            self.waiting_seconds * KEPT_LOOK + waited.max(0) as f64 * since as f64 / 1_000.0;
+            self.waiting_seconds * KEPT_PART + waited.max(0) as f64 * since as f64 / 1_000.0;
     }
 
     /// Users who would leave a room with `active` active users in ten minutes, as far as is known.

@@ -320,10 +320,10 @@ impl Global {
     /// Takes in what a health check says. Returns whether that changes anything. A change must be in storage before it is
     /// answered.
     pub fn origin_health(&mut self, room: &Room, told: &OriginHealth, now: u64) -> bool {
-        let news = self.origin.hold.told(room, &told.check, told.healthy, told.at);
-        let held = self.origin.hold.look(room, &self.evidence, now);
-        self.origin_stored &= !news && !held;
-        news
+        let changed = self.origin.hold.told(room, &told.check, told.healthy, told.at);
+        let held = self.origin.hold.update(room, &self.evidence, now);
+        self.origin_stored &= !changed && !held;
+        changed
     }
 
     /// What must be stored of the origin, if it has changed.
@@ -382,7 +382,7 @@ impl Global {
                 return true;
             }
             if let Some(origin) = &report.origin {
-                self.evidence.add(&origin.news(colo.report.origin.as_ref()), now);
+                self.evidence.add(&origin.added_since(colo.report.origin.as_ref()), now);
             }
             if colo.is_cut_off(now.saturating_sub(BACK_MS)) {
                 colo.back = Some((now, colo.received_at));
@@ -512,7 +512,7 @@ impl Global {
         }
         let carry = self.carry(room, this);
         let covered = self.covered(now);
-        self.flow.look(room, &self.merged, covered, now);
+        self.flow.update(room, &self.merged, covered, now);
         let merged = &self.merged;
         let step = room.slot_ms().max(1);
         let shares: Vec<MinuteShares> = [this, this + 1]
@@ -602,7 +602,7 @@ impl Global {
         let before = self.origin.adaptive.limits(room);
         self.origin.adaptive.step(room, &self.evidence, used, now);
         let limits = self.origin.adaptive.limits(room);
-        let held = self.origin.hold.look(room, &self.evidence, now);
+        let held = self.origin.hold.update(room, &self.evidence, now);
         self.origin_stored &= limits == before && !held;
         self.origin.hold.limit(limits, now)
     }

@@ -92,10 +92,10 @@ impl Agreement {
         };
         let needed = if result.healthy { check.consecutive_successes } else { check.consecutive_fails };
         let vote = if streak >= needed { Some(result.healthy) } else { vote };
-        let news = Observer { last: result.clone(), streak, vote };
+        let observer = Observer { last: result.clone(), streak, vote };
         match known {
-            Some(known) => *known = news,
-            None => self.observers.push(news),
+            Some(known) => *known = observer,
+            None => self.observers.push(observer),
         }
         self.agree(check, &result.region, now);
         self.weigh(check, &result, now)
@@ -127,8 +127,8 @@ impl Agreement {
         let (reason, actual_code, agreeing) =
             if healthy { (Reason::NoFailures, result.actual_code, 0) } else { self.why(check, now) };
         // While it is unhealthy the reason may change. That is told when two agree on it too.
-        let is_news = self.healthy != Some(healthy) || (agreeing >= QUORUM && reason != self.reason);
-        if !is_news {
+        let changes = self.healthy != Some(healthy) || (agreeing >= QUORUM && reason != self.reason);
+        if !changes {
             return None;
         }
         self.healthy = Some(healthy);

@@ -112,12 +112,12 @@ impl Recorder {
         (ending.active, ending.waiting) == (0, 0)
             && before == (0, 0)
             && (seen.active, seen.waiting) == (0, 0)
-            && self.news(self.last.as_ref(), minute).is_empty()
+            && self.added_since(self.last.as_ref(), minute).is_empty()
     }
 
-    fn news(&self, last: Option<&Minute>, until: u32) -> SlotCounts {
+    fn added_since(&self, last: Option<&Minute>, until: u32) -> SlotCounts {
         let nothing = SlotCounts::default();
-        self.tallies.news(last.map_or(&nothing, |last| &last.recorded), until)
+        self.tallies.added_since(last.map_or(&nothing, |last| &last.recorded), until)
     }
 
     /// The record of a minute that follows the last one, and what is to be kept with it, but for the colos' parts. What came
@@ -133,7 +133,7 @@ impl Recorder {
         let (active_before, waiting_before) = before(last, minute);
         let nobody = Sample { active: 0, waiting: 0, limits };
         let seen = self.samples.get(&minute).copied().unwrap_or(nobody);
-        let mut tallies = self.news(last, minute);
+        let mut tallies = self.added_since(last, minute);
         let count = |count: Count| tallies.get(count.code());
         let come = waiting_before as i64 + count(Count::Joins) + count(Count::Returns);
         let leavers = (come - count(Count::Waited) - waiting as i64).max(0);

@@ -211,15 +211,15 @@ impl Tallies {
     }
 
     /// What is counted in the minutes up to one, and was not recorded yet, all together.
-    pub fn news(&self, recorded: &SlotCounts, until: u32) -> SlotCounts {
-        let mut news = SlotCounts::default();
+    pub fn added_since(&self, recorded: &SlotCounts, until: u32) -> SlotCounts {
+        let mut added = SlotCounts::default();
         for (key, number) in self.events.range_from(0).filter(|(key, _)| key / CODES <= u64::from(until)) {
             let more = number - recorded.get(key);
             if more > 0 {
-                news.add(key % CODES, more);
+                added.add(key % CODES, more);
             }
         }
-        news
+        added
     }
 
     /// Notes that what is counted in the minutes up to one is recorded.

@@ -11,9 +11,9 @@ pub struct Debounce {
     turning: Option<u64>,
 }
 
-/// What has changed.
+/// It has begun or ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turn {
+pub enum Transition {
     /// It has begun.
     Begun,
     /// It is over. Since when it had lasted, in milliseconds since the epoch.
@@ -22,7 +22,7 @@ pub enum Turn {
 
 /// How long something must be so before it begins, and how long not before it ends, in milliseconds.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
+pub struct Delays {
     pub begins_ms: u64,
     pub ends_ms: u64,
 }
@@ -34,34 +34,34 @@ impl Debounce {
     }
 
     /// Takes in how it is at `now`.
-    pub fn look(&mut self, is_so: bool, patience: Patience, now: u64) -> Option<Turn> {
+    pub fn update(&mut self, is_so: bool, delays: Delays, now: u64) -> Option<Transition> {
         if is_so == self.lasts() {
             self.turning = None;
             return None;
         }
         let turning = *self.turning.get_or_insert(now);
-        if now < turning + self.wait(patience) {
+        if now < turning + self.wait(delays) {
             return None;
         }
         self.turning = None;
         if is_so {
             self.since = Some(now);
-            return Some(Turn::Begun);
+            return Some(Transition::Begun);
         }
-        self.since.take().map(Turn::Ended)
+        self.since.take().map(Transition::Ended)
     }
 
     /// It is not known how it is now: what has not been so for long enough begins anew.
-    pub fn look_away(&mut self) {
+    pub fn interrupt(&mut self) {
         self.turning = None;
     }
 
     /// When it turns, if everything stays as it is now.
-    pub fn turns_at(self, patience: Patience) -> Option<u64> {
-        self.turning.map(|turning| turning + self.wait(patience))
+    pub fn turns_at(self, delays: Delays) -> Option<u64> {
+        self.turning.map(|turning| turning + self.wait(delays))
     }
 
-    fn wait(self, patience: Patience) -> u64 {
-        if self.lasts() { patience.ends_ms } else { patience.begins_ms }
+    fn wait(self, delays: Delays) -> u64 {
+        if self.lasts() { delays.ends_ms } else { delays.begins_ms }
     }
 }

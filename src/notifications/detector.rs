@@ -1,9 +1,9 @@
-//! Which notifications there are since the look before.
+//! Which notifications there are since the observation before.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::debounce::{Debounce, Patience, Turn};
+use super::debounce::{Debounce, Delays, Transition};
 use super::observation::Observation;
 use super::{Kind, Notification};
 use crate::room::{Limits, Phase, QueueingMethod, Room};
@@ -11,20 +11,20 @@ use crate::steering::AuditEntry;
 use crate::time::rfc3339;
 
 /// In a room whose minutes are full people wait for the next one; longer than that nobody waits by chance.
-const QUEUE: Patience = Patience { begins_ms: 0, ends_ms: 90_000 };
+const QUEUE: Delays = Delays { begins_ms: 0, ends_ms: 90_000 };
 /// Estimates go to and fro.
-const WAIT: Patience = Patience { begins_ms: 10_000, ends_ms: 30_000 };
+const WAIT: Delays = Delays { begins_ms: 10_000, ends_ms: 30_000 };
 /// A wait is below its threshold when it is shorter than this part of it.
 const BELOW: f64 = 0.8;
 /// A check has tried several times before it speaks. One that changes its mind at once is believed when it says
 /// "unhealthy".
-const CHECK: Patience = Patience { begins_ms: 0, ends_ms: 30_000 };
+const CHECK: Delays = Delays { begins_ms: 0, ends_ms: 30_000 };
 /// What passes through the room is looked at anew every 15 seconds while nothing does.
-const DOWN: Patience = Patience { begins_ms: 0, ends_ms: 60_000 };
+const DOWN: Delays = Delays { begins_ms: 0, ends_ms: 60_000 };
 /// Without admissions of its own a fallback may be in use all the same.
-const FALLBACK: Patience = Patience { begins_ms: 0, ends_ms: 120_000 };
+const FALLBACK: Delays = Delays { begins_ms: 0, ends_ms: 120_000 };
 /// Reports of sessions that have ended are under way for a moment.
-const EXCEEDED: Patience = Patience { begins_ms: 5_000, ends_ms: 60_000 };
+const EXCEEDED: Delays = Delays { begins_ms: 5_000, ends_ms: 60_000 };
 /// A limit that has moved by this part of what is configured is told.
 const LARGE_CHANGE: f64 = 0.2;
 /// Time after which a smaller limit is in force everywhere, and all who came before are counted, in milliseconds.
@@ -92,13 +92,13 @@ pub struct Detector {
 }
 
 impl Detector {
-    /// Compares with the look before. Returns the notifications in the order in which they are to be told, and whether what
+    /// Compares with the observation before. Returns the notifications in the order in which they are to be told, and whether what
     /// must survive a restart has changed.
-    pub fn look(&mut self, look: &Observation<'_>) -> (Vec<Notification>, bool) {
+    pub fn observe(&mut self, seen: &Observation<'_>) -> (Vec<Notification>, bool) {
         let before = self.kept();
         // Time does not run backwards, whatever clocks do.
-        let look = Observation { now: look.now.max(self.looked_at), ..look.clone() };
-        let mut found = Found { look: &look, news: Vec::new() };
+        let seen = Observation { now: seen.now.max(self.looked_at), ..seen.clone() };
+        let mut found = Found { seen: &seen, notifications: Vec::new() };
         let same_event = self.events(&mut found);
         self.origin(&mut found);
         self.limits(&mut found, same_event);
@@ -106,17 +106,17 @@ impl Detector {
         self.waits(&mut found);
         self.fallback(&mut found);
         self.excess(&mut found);
-        let news = found.news;
-        self.looked_at = look.now;
-        let changed = !news.is_empty() || self.kept() != before;
-        (news, changed)
+        let notifications = found.notifications;
+        self.looked_at = seen.now;
+        let changed = !notifications.is_empty() || self.kept() != before;
+        (notifications, changed)
     }
 
     /// When to look again though nothing is reported: something seems to be over, or to begin. In milliseconds since the
     /// epoch.
     pub fn look_again_at(&self) -> Option<u64> {
-        let waits = self.waits.iter().map(|(_, spell)| (*spell, WAIT));
-        let checks = self.checks.iter().map(|(_, spell)| (*spell, CHECK));
+        let waits = self.waits.iter().map(|(_, debounce)| (*debounce, WAIT));
+        let checks = self.checks.iter().map(|(_, debounce)| (*debounce, CHECK));
         let others = [
             (self.queueing, QUEUE),
             (self.down, DOWN),
@@ -124,9 +124,9 @@ impl Detector {
             (self.excess.exceeded, EXCEEDED),
         ];
         let turns =
-            waits.chain(checks).chain(others).filter_map(|(spell, patience)| spell.turns_at(patience));
+            waits.chain(checks).chain(others).filter_map(|(debounce, delays)| debounce.turns_at(delays));
         // A queue that nobody reports of any more melts by itself.
-        let lasts = [self.queueing, self.fallback, self.down].iter().any(|spell| spell.lasts());
+        let lasts = [self.queueing, self.fallback, self.down].iter().any(|debounce| debounce.lasts());
         turns.chain(lasts.then_some(self.looked_at + RARELY_MS)).min()
     }
 
@@ -143,8 +143,8 @@ impl Detector {
 
     /// Returns whether the event is the one of before, at the same stage.
     fn events(&mut self, found: &mut Found<'_>) -> bool {
-        let look = found.look;
-        let stage = match look.phase {
+        let seen = found.seen;
+        let stage = match seen.phase {
             Phase::None => None,
             Phase::Prequeue { event, .. } => Some((event, false)),
             Phase::Active { event, .. } => Some((event, true)),
@@ -154,13 +154,13 @@ impl Detector {
             return true;
         }
         let before = std::mem::replace(&mut self.event, now);
-        let earlier = |known: u64| known.min(look.now);
+        let earlier = |known: u64| known.min(seen.now);
         if let Some(before) =
             before.as_ref().filter(|before| stage.is_none_or(|(event, _)| event.name != before.name))
         {
             let name = &before.name;
-            let known = look.room.events.iter().find(|event| event.name == *name).map(|event| event.end);
-            let at = earlier(known.unwrap_or(look.now));
+            let known = seen.room.events.iter().find(|event| event.name == *name).map(|event| event.end);
+            let at = earlier(known.unwrap_or(seen.now));
             let more = [("event", name.as_str().into()), ("called_off", (!before.started).into())];
             found.add(Kind::EventEnded, name, at, &more);
         }
@@ -180,53 +180,53 @@ impl Detector {
     }
 
     fn origin(&mut self, found: &mut Found<'_>) {
-        let look = found.look;
-        for (name, since) in &look.origin.unhealthy {
+        let seen = found.seen;
+        for (name, since) in &seen.origin.unhealthy {
             if !self.checks.iter().any(|(known, _)| known == name) {
                 self.checks.push((name.clone(), Debounce::default()));
             }
             let known = self.checks.iter_mut().find(|(known, _)| known == name);
-            if let Some((_, spell)) = known
-                && spell.look(true, CHECK, look.now).is_some()
+            if let Some((_, debounce)) = known
+                && debounce.update(true, CHECK, seen.now).is_some()
             {
-                found.about_origin(Kind::OriginUnhealthy, name, (*since).min(look.now), look.now);
+                found.about_origin(Kind::OriginUnhealthy, name, (*since).min(seen.now), seen.now);
             }
         }
-        for (name, spell) in &mut self.checks {
-            if look.origin.unhealthy.iter().any(|(unhealthy, _)| unhealthy == name) {
+        for (name, debounce) in &mut self.checks {
+            if seen.origin.unhealthy.iter().any(|(unhealthy, _)| unhealthy == name) {
                 continue;
             }
-            if let Some(Turn::Ended(since)) = spell.look(false, CHECK, look.now) {
-                found.about_origin(Kind::OriginHealthy, name, look.now, since);
+            if let Some(Transition::Ended(since)) = debounce.update(false, CHECK, seen.now) {
+                found.about_origin(Kind::OriginHealthy, name, seen.now, since);
             }
         }
-        self.checks.retain(|(_, spell)| spell.lasts());
-        match self.down.look(look.origin.down, DOWN, look.now) {
-            Some(Turn::Begun) => found.about_origin(Kind::OriginUnhealthy, "", look.now, look.now),
-            Some(Turn::Ended(since)) => found.about_origin(Kind::OriginHealthy, "", look.now, since),
+        self.checks.retain(|(_, debounce)| debounce.lasts());
+        match self.down.update(seen.origin.down, DOWN, seen.now) {
+            Some(Transition::Begun) => found.about_origin(Kind::OriginUnhealthy, "", seen.now, seen.now),
+            Some(Transition::Ended(since)) => found.about_origin(Kind::OriginHealthy, "", seen.now, since),
             None => {}
         }
     }
 
     fn limits(&mut self, found: &mut Found<'_>, same_event: bool) {
-        let look = found.look;
-        let (in_force, configured) = (look.limits(), look.room.limits());
-        let now = Told { in_force, configured, steering: look.steering, at: 0 };
+        let seen = found.seen;
+        let (in_force, configured) = (seen.limits(), seen.room.limits());
+        let now = Told { in_force, configured, steering: seen.steering, at: 0 };
         let Some(told) = self.told else {
             self.told = Some(now);
             return;
         };
-        if told.steering != look.steering || !same_event {
+        if told.steering != seen.steering || !same_event {
             // That is a notification of its own.
             self.told = Some(Told { at: told.at, ..now });
             return;
         }
         let by_owner = told.configured != configured;
-        let moved = is_large(look.room, told.in_force, in_force) && look.now >= told.at + RARELY_MS;
+        let moved = is_large(seen.room, told.in_force, in_force) && seen.now >= told.at + RARELY_MS;
         if !by_owner && !moved {
             return;
         }
-        self.told = Some(Told { at: look.now, ..now });
+        self.told = Some(Told { at: seen.now, ..now });
         if told.in_force == in_force {
             return;
         }
@@ -235,131 +235,131 @@ impl Detector {
             ("new_users_per_minute_before", told.in_force.new_users_per_minute.into()),
             ("by", (if by_owner { "deploy" } else { "origin" }).into()),
         ];
-        found.add(Kind::LimitsChanged, "", look.now, &more);
+        found.add(Kind::LimitsChanged, "", seen.now, &more);
     }
 
     fn queue(&mut self, found: &mut Found<'_>) {
-        let look = found.look;
-        let turn = self.queueing.look(
-            look.is_queueing() || self.queueing.lasts() && look.present > 0,
+        let seen = found.seen;
+        let turn = self.queueing.update(
+            seen.is_queueing() || self.queueing.lasts() && seen.present > 0,
             QUEUE,
-            look.now,
+            seen.now,
         );
-        if turn == Some(Turn::Begun) {
+        if turn == Some(Transition::Begun) {
             (self.most_waiting, self.longest_wait) = (0, 0);
-            found.add(Kind::QueueingStarted, "", look.now, &[("why", why_they_wait(look).into())]);
+            found.add(Kind::QueueingStarted, "", seen.now, &[("why", why_they_wait(seen).into())]);
         }
-        self.most_waiting = self.most_waiting.max(look.waiting);
-        self.longest_wait = self.longest_wait.max(look.wait_seconds.unwrap_or(0));
-        if let Some(Turn::Ended(since)) = turn {
+        self.most_waiting = self.most_waiting.max(seen.waiting);
+        self.longest_wait = self.longest_wait.max(seen.wait_seconds.unwrap_or(0));
+        if let Some(Transition::Ended(since)) = turn {
             let more = [
-                ("lasted_seconds", seconds(since, look.now)),
+                ("lasted_seconds", seconds(since, seen.now)),
                 ("most_waiting_users", self.most_waiting.into()),
                 ("longest_wait_seconds", self.longest_wait.into()),
             ];
-            found.add(Kind::QueueingEnded, "", look.now, &more);
+            found.add(Kind::QueueingEnded, "", seen.now, &more);
         }
     }
 
     fn waits(&mut self, found: &mut Found<'_>) {
-        let look = found.look;
-        self.waits.retain(|(minutes, _)| look.thresholds.contains(minutes));
-        for minutes in look.thresholds {
+        let seen = found.seen;
+        self.waits.retain(|(minutes, _)| seen.thresholds.contains(minutes));
+        for minutes in seen.thresholds {
             if !self.waits.iter().any(|(known, _)| known == minutes) {
                 self.waits.push((*minutes, Debounce::default()));
             }
         }
-        let Some(wait) = look.wait_seconds else {
-            self.waits.iter_mut().for_each(|(_, spell)| spell.look_away());
+        let Some(wait) = seen.wait_seconds else {
+            self.waits.iter_mut().for_each(|(_, debounce)| debounce.interrupt());
             return;
         };
-        for (minutes, spell) in &mut self.waits {
+        for (minutes, debounce) in &mut self.waits {
             let threshold = u64::from(*minutes) * 60;
-            let part = if spell.lasts() { BELOW } else { 1.0 };
-            let kind = match spell.look(wait as f64 >= threshold as f64 * part, WAIT, look.now) {
-                Some(Turn::Begun) => Kind::WaitAbove,
-                Some(Turn::Ended(_)) => Kind::WaitBelow,
+            let part = if debounce.lasts() { BELOW } else { 1.0 };
+            let kind = match debounce.update(wait as f64 >= threshold as f64 * part, WAIT, seen.now) {
+                Some(Transition::Begun) => Kind::WaitAbove,
+                Some(Transition::Ended(_)) => Kind::WaitBelow,
                 None => continue,
             };
-            found.add(kind, &minutes.to_string(), look.now, &[("threshold_minutes", (*minutes).into())]);
+            found.add(kind, &minutes.to_string(), seen.now, &[("threshold_minutes", (*minutes).into())]);
         }
     }
 
     fn fallback(&mut self, found: &mut Found<'_>) {
-        let look = found.look;
-        let (kind, since) = match self.fallback.look(look.fallbacks > 0, FALLBACK, look.now) {
-            Some(Turn::Begun) => (Kind::FallbackInUse, look.now),
-            Some(Turn::Ended(since)) => (Kind::FallbackEnded, since),
+        let seen = found.seen;
+        let (kind, since) = match self.fallback.update(seen.fallbacks > 0, FALLBACK, seen.now) {
+            Some(Transition::Begun) => (Kind::FallbackInUse, seen.now),
+            Some(Transition::Ended(since)) => (Kind::FallbackEnded, since),
             None => return,
         };
-        let more = [("fallbacks", look.fallbacks.into()), ("lasted_seconds", seconds(since, look.now))];
-        found.add(kind, "", look.now, &more);
+        let more = [("fallbacks", seen.fallbacks.into()), ("lasted_seconds", seconds(since, seen.now))];
+        found.add(kind, "", seen.now, &more);
     }
 
     fn excess(&mut self, found: &mut Found<'_>) {
-        let look = found.look;
-        let limits = look.limits();
+        let seen = found.seen;
+        let limits = seen.limits();
         let (active, new_users) =
             (i64::from(limits.total_active_users), i64::from(limits.new_users_per_minute));
         let excess = &mut self.excess;
-        if excess.minute != look.minute {
-            (excess.minute, excess.new_users, excess.minute_told) = (look.minute, new_users, false);
+        if excess.minute != seen.minute {
+            (excess.minute, excess.new_users, excess.minute_told) = (seen.minute, new_users, false);
         }
         excess.new_users = excess.new_users.max(new_users);
         if active < excess.limit {
-            excess.shrinks_until = look.now + SHRINKS_MS;
+            excess.shrinks_until = seen.now + SHRINKS_MS;
         }
         excess.limit = active;
         // Whoever was inside when a limit shrank may stay, and who came until it was known everywhere.
         if active >= excess.active {
             excess.active = active;
         }
-        let over = |users: i64, allowed: i64| users > allowed + margin(look.room, allowed);
-        let too_many = over(look.active, excess.active);
-        if !too_many && look.now >= excess.shrinks_until {
-            excess.active = excess.active.min(look.active).max(active);
+        let over = |users: i64, allowed: i64| users > allowed + margin(seen.room, allowed);
+        let too_many = over(seen.active, excess.active);
+        if !too_many && seen.now >= excess.shrinks_until {
+            excess.active = excess.active.min(seen.active).max(active);
         }
-        let began = excess.exceeded.look(too_many, EXCEEDED, look.now) == Some(Turn::Begun);
-        let fast = over(look.new_users, excess.new_users) && !excess.minute_told;
-        if !began && !fast || excess.at > 0 && look.now < excess.at + RARELY_MS {
+        let began = excess.exceeded.update(too_many, EXCEEDED, seen.now) == Some(Transition::Begun);
+        let fast = over(seen.new_users, excess.new_users) && !excess.minute_told;
+        if !began && !fast || excess.at > 0 && seen.now < excess.at + RARELY_MS {
             return;
         }
-        excess.at = look.now;
+        excess.at = seen.now;
         excess.minute_told |= fast;
         let (about, users, limit) = if began {
-            ("total_active_users", look.active, active)
+            ("total_active_users", seen.active, active)
         } else {
-            ("new_users_per_minute", look.new_users, new_users)
+            ("new_users_per_minute", seen.new_users, new_users)
         };
-        let passthrough = look.room.queueing_method == QueueingMethod::Passthrough;
+        let passthrough = seen.room.queueing_method == QueueingMethod::Passthrough;
         let more = [
             ("limit", about.into()),
             ("users", users.into()),
             ("more_than_limit", (users - limit).into()),
             ("passthrough", passthrough.into()),
         ];
-        found.add(Kind::LimitExceeded, about, look.now, &more);
+        found.add(Kind::LimitExceeded, about, seen.now, &more);
     }
 }
 
-/// What one look finds.
+/// What one observation finds.
 struct Found<'a> {
-    look: &'a Observation<'a>,
-    news: Vec<Notification>,
+    seen: &'a Observation<'a>,
+    notifications: Vec<Notification>,
 }
 
 impl Found<'_> {
     fn add(&mut self, kind: Kind, about: &str, at: u64, more: &[(&str, Value)]) {
-        let mut data = self.look.figures();
+        let mut data = self.seen.figures();
         data.extend(more.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
-        self.news.push(Notification::new(self.look.room, kind, about, at, data));
+        self.notifications.push(Notification::new(self.seen.room, kind, about, at, data));
     }
 
     /// `check` is empty when no check has said it.
     fn about_origin(&mut self, kind: Kind, check: &str, at: u64, since: u64) {
         let name = if check.is_empty() { Value::Null } else { check.into() };
-        let lasted = seconds(since, self.look.now);
-        let held = self.look.origin.held.into();
+        let lasted = seconds(since, self.seen.now);
+        let held = self.seen.origin.held.into();
         self.add(kind, check, at, &[("check", name), ("held", held), ("lasted_seconds", lasted)]);
     }
 }
@@ -401,12 +401,12 @@ fn margin(room: &Room, limit: i64) -> i64 {
     (limit as f64 * part) as i64
 }
 
-fn why_they_wait(look: &Observation<'_>) -> &'static str {
-    if look.room.prequeue {
+fn why_they_wait(seen: &Observation<'_>) -> &'static str {
+    if seen.room.prequeue {
         "event"
-    } else if look.room.queue_all {
+    } else if seen.room.queue_all {
         "queue_all"
-    } else if look.origin.held {
+    } else if seen.origin.held {
         "origin"
     } else {
         "limits"

@@ -1,7 +1,7 @@
 //! What happens in a room that its operators want to know, and how they are told.
 //!
 //! 1. A [`Observation`] is what Global knows at one moment.
-//! 2. The [`Detector`] makes a [`Notification`] of each change since the look before: a queue begins, an event starts, the
+//! 2. The [`Detector`] makes a [`Notification`] of each change since the observation before: a queue begins, an event starts, the
 //!    origin is down. What goes to and fro is told once.
 //! 3. [`delivery`] makes the message of it, signed as the [Standard Webhooks](https://www.standardwebhooks.com)
 //!    specification says, and tells when it is to be sent again.

@@ -176,7 +176,7 @@ pub struct OriginReport {
 
 impl OriginReport {
     /// What this report says that an earlier one of the same sender did not.
-    pub fn news(&self, earlier: Option<&Self>) -> OriginCounts {
+    pub fn added_since(&self, earlier: Option<&Self>) -> OriginCounts {
         match earlier.filter(|earlier| earlier.since == self.since) {
             Some(earlier) => self.counts.since(&earlier.counts),
             None => self.counts.clone(),

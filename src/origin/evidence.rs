@@ -16,12 +16,12 @@ pub struct Evidence {
 
 impl Evidence {
     /// Adds what a report brought at `now`.
-    pub fn add(&mut self, news: &OriginCounts, now: u64) {
+    pub fn add(&mut self, added: &OriginCounts, now: u64) {
         let second = now / 1_000;
         match self.seconds.back_mut() {
-            Some((last, counts)) if *last >= second => counts.add(news),
+            Some((last, counts)) if *last >= second => counts.add(added),
             _ => {
-                let mut counts = news.clone();
+                let mut counts = added.clone();
                 counts.in_flight = 0;
                 self.seconds.push_back((second, counts));
             }

@@ -43,11 +43,11 @@ impl Hold {
         let name = check.to_ascii_lowercase();
         if let Some((_, was, since)) = self.checks.iter_mut().find(|(known, ..)| *known == name) {
             // Notifications bear whole seconds: of two with one time the later one counts.
-            let news = at >= *since && *was != healthy;
-            if news {
+            let changed = at >= *since && *was != healthy;
+            if changed {
                 (*was, *since) = (healthy, at);
             }
-            return news;
+            return changed;
         }
         // The room's own checks always have a place: others were taken from it.
         self.checks.retain(|(known, ..)| room.listens_to(known));
@@ -56,7 +56,7 @@ impl Hold {
     }
 
     /// Looks at the checks and at what passed through the room. Returns whether it changed that new users must wait.
-    pub fn look(&mut self, room: &Room, evidence: &Evidence, now: u64) -> bool {
+    pub fn update(&mut self, room: &Room, evidence: &Evidence, now: u64) -> bool {
         if room.on_unhealthy != OnUnhealthy::Hold {
             return std::mem::take(&mut self.held);
         }
@@ -69,12 +69,12 @@ impl Hold {
             self.is_down = false;
         }
         let held = self.is_down || self.unhealthy_check(room).is_some();
-        let news = held != self.held;
+        let changed = held != self.held;
         if self.held && !held {
             self.released_at = now;
         }
         self.held = held;
-        news
+        changed
     }
 
     /// The check that has said for longest that the origin is unhealthy, and since when.

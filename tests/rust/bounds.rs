@@ -1,6 +1,6 @@
 //! What happens at the bounds: every collection has one, and nothing breaks there.
 
-use anteroom::admission::{Batcher, Level, Remembered, Turn, minute_of};
+use anteroom::admission::{Batcher, Level, Progress, Remembered, minute_of};
 use anteroom::counts::{CheckIn, Counts, DataCenter, Global, MAX_COLOS, Outbox, Seen};
 use anteroom::protocol::messages::{ColoReport, VERSION, WorkerAnswer, WorkerReport};
 use anteroom::ticket::Ticket;
@@ -116,32 +116,36 @@ fn a_worker_whose_data_center_never_answers_drops_the_oldest_check_ins() {
 
 #[test]
 fn a_full_desk_turns_the_next_visitor_away() {
-    let mut desk: Batcher<u64, u64> = Batcher::new(600);
+    let mut batcher: Batcher<u64, u64> = Batcher::new(600);
     for ask in 0..10_000 {
-        assert!(desk.join(ask).is_some());
+        assert!(batcher.join(ask).is_some());
     }
-    assert_eq!(desk.join(1), None);
+    assert_eq!(batcher.join(1), None);
 }
 
 #[test]
 fn one_call_serves_all_who_came_within_20_ms_and_a_vanished_leader_is_replaced() {
-    let mut desk: Batcher<&str, u32> = Batcher::new(600);
-    let first = desk.join("first").unwrap();
-    let Turn::Lead(call, batch) = desk.turn(first, NOW) else { panic!("the first one calls at once") };
+    let mut batcher: Batcher<&str, u32> = Batcher::new(600);
+    let first = batcher.join("first").unwrap();
+    let Progress::Lead(call, batch) = batcher.poll(first, NOW) else { panic!("the first one calls at once") };
     assert_eq!(batch, [(first, "first")]);
-    let second = desk.join("second").unwrap();
-    let third = desk.join("third").unwrap();
-    assert_eq!(desk.turn(second, NOW + 5), Turn::Later, "the next call is at least 20 ms later");
-    desk.finish(call, Some(vec![11]), NOW + 10);
-    assert_eq!(desk.turn(first, NOW + 10), Turn::Done(Some(11)));
-    let Turn::Lead(_, batch) = desk.turn(third, NOW + 20) else { panic!("one of those who wait leads") };
+    let second = batcher.join("second").unwrap();
+    let third = batcher.join("third").unwrap();
+    assert_eq!(batcher.poll(second, NOW + 5), Progress::Later, "the next call is at least 20 ms later");
+    batcher.finish(call, Some(vec![11]), NOW + 10);
+    assert_eq!(batcher.poll(first, NOW + 10), Progress::Done(Some(11)));
+    let Progress::Lead(_, batch) = batcher.poll(third, NOW + 20) else {
+        panic!("one of those who wait leads")
+    };
     assert_eq!(batch, [(third, "third"), (second, "second")]);
     // The third visitor has gone in the middle of the call: nobody lays its answers down.
-    assert_eq!(desk.turn(second, NOW + 100), Turn::Later);
-    let Turn::Lead(call, batch) = desk.turn(second, NOW + 700) else { panic!("another one takes over") };
+    assert_eq!(batcher.poll(second, NOW + 100), Progress::Later);
+    let Progress::Lead(call, batch) = batcher.poll(second, NOW + 700) else {
+        panic!("another one takes over")
+    };
     assert_eq!(batch.len(), 2);
-    desk.finish(call, None, NOW + 710);
-    assert_eq!(desk.turn(second, NOW + 710), Turn::Done(None), "a failed call is an answer too");
+    batcher.finish(call, None, NOW + 710);
+    assert_eq!(batcher.poll(second, NOW + 710), Progress::Done(None), "a failed call is an answer too");
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn what_is_known_of_news() {
         steering: 7,
         thresholds: &[10],
     };
-    watch.look(&look);
+    watch.observe(&look);
     pinned(
         &watch,
         "00b0aab8bef23001b0aab8bef230000abc05010a0001b0aab8bef2300001016101b0aab8bef2300001b0aab8bef2300001140a140a070001b0aab8bef23000280001b0aab8bef23080feac0d1400002800",

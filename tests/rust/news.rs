@@ -75,7 +75,7 @@ fn kinds(news: &[Notification]) -> Vec<&'static str> {
 /// All that is told when it is looked so, every second look a second after the one before.
 fn told<'a>(looks: impl IntoIterator<Item = Observation<'a>>) -> Vec<Notification> {
     let mut watch = Detector::default();
-    looks.into_iter().flat_map(|look| watch.look(&look).0).collect()
+    looks.into_iter().flat_map(|look| watch.observe(&look).0).collect()
 }
 
 /// A day before the event, by seconds.
@@ -348,7 +348,7 @@ proptest! {
         for chance in &chances {
             now += chance.0;
             let look = by_chance(&room, now, chance);
-            let (news, changed) = watch.look(&look);
+            let (news, changed) = watch.observe(&look);
             for one in &news {
                 prop_assert!(ids.insert(one.id.clone()), "{} is told twice", one.id);
                 prop_assert!(one.at <= now && !one.id.contains('.'), "{}", one.id);
@@ -358,13 +358,13 @@ proptest! {
                 }
             }
             // Looked at twice, nothing is new.
-            prop_assert_eq!(watch.clone().look(&look).0, vec![]);
+            prop_assert_eq!(watch.clone().observe(&look).0, vec![]);
             // With a restart after every look.
             restarted = decode(&encode(&restarted).unwrap()).unwrap();
-            prop_assert_eq!(&restarted.look(&look).0, &news);
+            prop_assert_eq!(&restarted.observe(&look).0, &news);
             // With a restart after every look, where only what must be stored is stored.
             let mut from_storage: Detector = decode(&encode(&stored).unwrap()).unwrap();
-            let (again, also_changed) = from_storage.look(&look);
+            let (again, also_changed) = from_storage.observe(&look);
             let but_excess = |news: &[Notification]| -> Vec<String> {
                 news.iter().filter(|news| news.kind != Kind::LimitExceeded).map(|news| news.id.clone()).collect()
             };
@@ -392,11 +392,11 @@ proptest! {
         };
         for chance in &chances {
             now += chance.0;
-            note(watch.look(&by_chance(&room, now, chance)).0);
+            note(watch.observe(&by_chance(&room, now, chance)).0);
         }
         let mut left = 0;
         for _ in 0..20 {
-            left = note(watch.look(&look(&room, now)).0);
+            left = note(watch.observe(&look(&room, now)).0);
             let Some(again) = watch.look_again_at() else { break };
             now = again;
         }

@@ -106,12 +106,12 @@ proptest! {
             sent.count(reply, *took);
             for _ in 0..*times {
                 let report = OriginReport { since: 7, counts: sent.clone() };
-                sum.add(&report.news(known.as_ref()));
+                sum.add(&report.added_since(known.as_ref()));
                 known = Some(report);
             }
         }
         let last = OriginReport { since: 7, counts: sent.clone() };
-        sum.add(&last.news(known.as_ref()));
+        sum.add(&last.added_since(known.as_ref()));
         prop_assert_eq!(sum.ended(), sent.ended());
         prop_assert_eq!(sum.troubles(), sent.troubles());
         prop_assert_eq!(sum.first_byte.iter().sum::<u64>(), sent.answered());
@@ -227,12 +227,12 @@ fn a_check_holds_the_room_and_lets_go_of_it() {
     let limits = room.limits();
     assert!(!hold.told(&room, "elsewhere", false, START), "a check of another room is not listened to");
     assert!(hold.told(&room, "Origin", false, START));
-    assert!(hold.look(&room, &evidence, START) && hold.is_held());
+    assert!(hold.update(&room, &evidence, START) && hold.is_held());
     assert_eq!(hold.limit(limits, START).new_users_per_minute, 0);
     assert!(!hold.told(&room, "origin", true, START - 1_000), "an older word changes nothing");
     assert!(!hold.told(&room, "origin", false, START + 1_000), "nor does the same one");
     assert!(hold.told(&room, "origin", true, START + 60_000));
-    assert!(hold.look(&room, &evidence, START + 60_000) && !hold.is_held());
+    assert!(hold.update(&room, &evidence, START + 60_000) && !hold.is_held());
 }
 
 #[test]
@@ -240,9 +240,9 @@ fn when_the_origin_is_back_users_enter_slowly_at_first() {
     let room = holding_room();
     let (mut hold, evidence) = (Hold::default(), Evidence::default());
     hold.told(&room, "origin", false, START);
-    hold.look(&room, &evidence, START);
+    hold.update(&room, &evidence, START);
     hold.told(&room, "origin", true, START + 60_000);
-    hold.look(&room, &evidence, START + 60_000);
+    hold.update(&room, &evidence, START + 60_000);
     let entering =
         |seconds: u64| hold.limit(room.limits(), START + 60_000 + seconds * 1_000).new_users_per_minute;
     assert_eq!((entering(0), entering(30), entering(60)), (60, 330, 600));
@@ -254,18 +254,18 @@ fn an_origin_that_answers_nobody_holds_the_room_without_a_check() {
     let room = Room { health_checks: Vec::new(), ..holding_room() };
     let (mut hold, mut evidence) = (Hold::default(), Evidence::default());
     evidence.add(&counts(&[(Reply::Unreachable, 0); 9]), START);
-    assert!(!hold.look(&room, &evidence, START), "nine failures may have any reason");
+    assert!(!hold.update(&room, &evidence, START), "nine failures may have any reason");
     evidence.add(&counts(&[(Reply::Unreachable, 0); 5]), START + 1_000);
-    assert!(hold.look(&room, &evidence, START + 1_000) && hold.is_held());
+    assert!(hold.update(&room, &evidence, START + 1_000) && hold.is_held());
     // Those who are in go on trying; one good answer is enough.
     evidence.add(&counts(&[(Reply::Unreachable, 0); 20]), START + 20_000);
-    assert!(!hold.look(&room, &evidence, START + 20_000) && hold.is_held());
+    assert!(!hold.update(&room, &evidence, START + 20_000) && hold.is_held());
     evidence.add(&counts(&[(Reply::Status(200), 40); 4]), START + 21_000);
-    assert!(hold.look(&room, &evidence, START + 21_000) && !hold.is_held());
+    assert!(hold.update(&room, &evidence, START + 21_000) && !hold.is_held());
     // Where nobody is in to try, somebody new must.
     evidence.add(&counts(&[(Reply::TimedOut, 0); 20]), START + 60_000);
-    assert!(hold.look(&room, &evidence, START + 60_000) && hold.is_held());
-    assert!(hold.look(&room, &evidence, START + 80_000) && !hold.is_held());
+    assert!(hold.update(&room, &evidence, START + 60_000) && hold.is_held());
+    assert!(hold.update(&room, &evidence, START + 80_000) && !hold.is_held());
 }
 
 #[test]
@@ -274,5 +274,5 @@ fn a_room_that_ignores_its_origin_is_never_held() {
     let (mut hold, mut evidence) = (Hold::default(), Evidence::default());
     hold.told(&room, "origin", false, START);
     evidence.add(&counts(&[(Reply::Unreachable, 0); 50]), START);
-    assert!(!hold.look(&room, &evidence, START) && !hold.is_held());
+    assert!(!hold.update(&room, &evidence, START) && !hold.is_held());
 }

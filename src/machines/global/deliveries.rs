@@ -127,8 +127,8 @@ impl Deliveries {
     }
 
     /// Puts a notification in line for the webhooks that want it.
-    pub(super) fn queue(&mut self, rows: &mut dyn Rows, news: &Notification, now: u64) -> Kept<()> {
-        for webhook in self.webhooks.iter().filter(|webhook| wants(webhook, &self.room, news)) {
+    pub(super) fn queue(&mut self, rows: &mut dyn Rows, notification: &Notification, now: u64) -> Kept<()> {
+        for webhook in self.webhooks.iter().filter(|webhook| wants(webhook, &self.room, notification)) {
             if !self.reachable.contains(&webhook.name) {
                 continue;
             }
@@ -147,8 +147,8 @@ impl Deliveries {
             let pending = PendingRow {
                 seq: self.last_seq,
                 webhook: webhook.name.clone(),
-                at: news.at,
-                id: news.id.clone(),
+                at: notification.at,
+                id: notification.id.clone(),
                 queued: now,
             };
             rows.add_pending(&pending)?;
@@ -350,10 +350,10 @@ impl Global {
 }
 
 /// Whether a webhook is to be sent a notification of a room.
-fn wants(webhook: &Webhook, room: &str, news: &Notification) -> bool {
-    let of_wait = matches!(news.kind, Kind::WaitAbove | Kind::WaitBelow);
-    let threshold = news.data.get("threshold_minutes").and_then(serde_json::Value::as_u64);
+fn wants(webhook: &Webhook, room: &str, notification: &Notification) -> bool {
+    let of_wait = matches!(notification.kind, Kind::WaitAbove | Kind::WaitBelow);
+    let threshold = notification.data.get("threshold_minutes").and_then(serde_json::Value::as_u64);
     webhook.hears_of(room)
-        && webhook.news.contains(&news.kind)
+        && webhook.news.contains(&notification.kind)
         && (!of_wait || webhook.wait_minutes.map(u64::from) == threshold)
 }

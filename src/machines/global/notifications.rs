@@ -82,18 +82,18 @@ impl Global {
             self.plans.plan(Job::Notify, change);
         }
         let (room, phase) = whole.at(now);
-        let mut look = Observation::of(room, phase, key, self.counts.origin_observation(room), now);
-        look.steering = self.counts.overrides().version.into();
-        look.thresholds = &self.lookout.thresholds;
+        let mut seen = Observation::of(room, phase, key, self.counts.origin_observation(room), now);
+        seen.steering = self.counts.overrides().version.into();
+        seen.thresholds = &self.lookout.thresholds;
         self.lookout.looked_at = now;
-        let (mut news, changed) = self.lookout.detector.look(&look);
+        let (mut notifications, changed) = self.lookout.detector.observe(&seen);
         if let Some(again) = self.lookout.detector.look_again_at() {
             self.plans.plan(Job::Notify, again);
         }
         if changed {
-            self.keep_notifications(&mut news, now)?;
+            self.keep_notifications(&mut notifications, now)?;
         }
-        self.broadcast(&news, now, effects);
+        self.broadcast(&notifications, now, effects);
         Ok(())
     }
 
@@ -113,16 +113,16 @@ impl Global {
     }
 
     /// Writes down notifications, whom they are to be sent to, and the detector.
-    pub(super) fn keep_notifications(&mut self, news: &mut [Notification], now: u64) -> Kept<()> {
+    pub(super) fn keep_notifications(&mut self, notifications: &mut [Notification], now: u64) -> Kept<()> {
         if let Ok(detector) = records::write(&self.lookout.detector)
             && self.lookout.stores_detector
         {
             self.rows.put_detector(&detector)?;
         }
-        if news.is_empty() {
+        if notifications.is_empty() {
             return Ok(());
         }
-        for one in news {
+        for one in notifications {
             let data = serde_json::to_string(&one.data).unwrap_or_default();
             one.text = (self.lookout.words)(one.kind.name(), &data);
             let row = NotificationRow {

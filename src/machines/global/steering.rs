@@ -90,9 +90,9 @@ impl Global {
         log: &[AuditEntry],
         effects: &mut Vec<Effect>,
     ) -> Kept<()> {
-        let mut news = [notifications::steered(context.room, log, self.counts.steering().version)];
-        self.keep_notifications(&mut news, context.now)?;
-        self.broadcast(&news, context.now, effects);
+        let mut notifications = [notifications::steered(context.room, log, self.counts.steering().version)];
+        self.keep_notifications(&mut notifications, context.now)?;
+        self.broadcast(&notifications, context.now, effects);
         Ok(())
     }
 

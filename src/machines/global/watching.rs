@@ -104,10 +104,10 @@ impl Global {
     }
 
     /// Tells those who watch what has changed.
-    pub(super) fn broadcast(&mut self, news: &[Notification], now: u64, effects: &mut Vec<Effect>) {
-        if !news.is_empty()
+    pub(super) fn broadcast(&mut self, notifications: &[Notification], now: u64, effects: &mut Vec<Effect>) {
+        if !notifications.is_empty()
             && self.watching.has_sockets(now, effects)
-            && let Ok(news) = serde_json::to_string(news)
+            && let Ok(news) = serde_json::to_string(notifications)
         {
             let text = format!("{{\"type\":\"news\",\"news\":{news}}}");
             effects.push(Effect::Global(GlobalEffect::Broadcast { text }));

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use super::{Task, Worker, WorkerContext, WorkerEffect, WorkerInput};
 use crate::admission::{
-    Draw, NumberAsk, Outcome as Judgement, Step, Turn, Whom, estimated_wait_seconds, likely_ahead,
+    Draw, NumberAsk, Outcome as Judgement, Progress, Step, Whom, estimated_wait_seconds, likely_ahead,
     next_check_in_seconds, next_draw_seconds, queue_bucket, random_wait_seconds,
 };
 use crate::answer::{self, Estimate};
@@ -225,7 +225,7 @@ impl Visit {
                 if own == call =>
             {
                 self.lay_down(worker, whom, answer, now);
-                self.look(worker, context, effects);
+                self.poll_batch(worker, context, effects);
             }
             (_, WorkerInput::Time) => {
                 if self.refresh == Refresh::Waits && !worker.controller.is_refreshing(worker.deadline_ms, now)
@@ -234,7 +234,7 @@ impl Visit {
                     self.finish(worker, context, effects);
                 }
                 if matches!(self.stage, Stage::Batch { call: None, .. }) {
-                    self.look(worker, context, effects);
+                    self.poll_batch(worker, context, effects);
                 }
             }
             _ => {}
@@ -246,7 +246,7 @@ impl Visit {
     fn wait(&self, worker: &mut Worker, now: u64, effects: &mut Vec<WorkerEffect>) {
         let batch = match self.stage {
             Stage::Batch { whom, place, give_up_at, call: None, .. } => {
-                Some(worker.batch(whom).next_turn(place).min(give_up_at))
+                Some(worker.batch(whom).poll_at(place).min(give_up_at))
             }
             _ => None,
         };
@@ -416,7 +416,7 @@ impl Visit {
             };
             let give_up_at = now + 2 * factor * worker.deadline_ms;
             self.stage = Stage::Batch { whom, ask, place, give_up_at, call: None };
-            return self.look(worker, context, effects);
+            return self.poll_batch(worker, context, effects);
         }
         let whole = Rc::clone(&self.room);
         let time = worker.time(context.now);
@@ -434,7 +434,7 @@ impl Visit {
     }
 
     /// Looks whether its answer is there, or whether it has to call for all who wait.
-    fn look(
+    fn poll_batch(
         &mut self,
         worker: &mut Worker,
         context: &mut WorkerContext<'_>,
@@ -442,9 +442,9 @@ impl Visit {
     ) {
         let now = context.now;
         let Stage::Batch { whom, ask, place, give_up_at, .. } = self.stage else { return };
-        match worker.batch(whom).turn(place, now) {
-            Turn::Done(outcome) => self.answered(worker, context, (whom, ask), outcome, effects),
-            Turn::Lead(batch, asks) => {
+        match worker.batch(whom).poll(place, now) {
+            Progress::Done(outcome) => self.answered(worker, context, (whom, ask), outcome, effects),
+            Progress::Lead(batch, asks) => {
                 let asks: Vec<(NumberAsk, u64)> = asks.into_iter().map(|(_, ask)| ask).collect();
                 self.lead = Some((batch, asks.iter().map(|(_, address)| *address).collect()));
                 let factor = if worker.controller.state().is_some() { 1 } else { COLD_START_FACTOR };
@@ -452,10 +452,10 @@ impl Visit {
                 effects.push(worker.take_call(self.calls, whom, asks, factor * worker.deadline_ms, now));
                 self.stage = Stage::Batch { whom, ask, place, give_up_at, call: Some(self.calls) };
             }
-            Turn::Later if now >= give_up_at => {
+            Progress::Later if now >= give_up_at => {
                 self.answered(worker, context, (whom, ask), None, effects);
             }
-            Turn::Later => {
+            Progress::Later => {
                 self.stage = Stage::Batch { whom, ask, place, give_up_at, call: None };
             }
         }
