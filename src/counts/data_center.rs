@@ -62,7 +62,7 @@ pub struct SavedDataCenter {
     /// Format version.
     pub v: u8,
     /// The colo's counts.
-    pub census: Counts,
+    pub counts: Counts,
     /// The last report's sequence number.
     pub sequence: u64,
     /// Per worker: the last check-in that is in the counts.
@@ -72,7 +72,7 @@ pub struct SavedDataCenter {
     pub tallies: Tallies,
     /// Per worker: what it has counted, as far as that is in the tallies.
     #[serde(default)]
-    pub counts: Vec<(u64, SlotCounts)>,
+    pub tallied: Vec<(u64, SlotCounts)>,
 }
 
 /// How soon the next push must leave.
@@ -92,8 +92,8 @@ enum Haste {
 pub struct DataCenter {
     colo: String,
     instance: u64,
-    census: Counts,
-    trails: Remembered<CheckInDedup>,
+    counts: Counts,
+    dedups: Remembered<CheckInDedup>,
     tallies: Tallies,
     workers: LiteMap<u64, Worker>,
     sequence: u64,
@@ -127,9 +127,9 @@ impl DataCenter {
         let mut data_center = Self {
             colo: colo.to_owned(),
             instance,
-            census: Counts::new(room),
+            counts: Counts::new(room),
             // Parallel requests come together within seconds; a session is long enough for every retry.
-            trails: Remembered::new(room.session_ms(), REMEMBERED_TICKETS),
+            dedups: Remembered::new(room.session_ms(), REMEMBERED_TICKETS),
             tallies: Tallies::default(),
             workers: LiteMap::new(),
             sequence: 0,
@@ -149,9 +149,9 @@ impl DataCenter {
             last_known: Overrides::default(),
         };
         if let Some(saved) = saved {
-            data_center.census = saved.census;
-            data_center.census.adapt(room);
-            data_center.census.forget(room, now);
+            data_center.counts = saved.counts;
+            data_center.counts.adapt(room);
+            data_center.counts.forget(room, now);
             data_center.sequence = saved.sequence;
             data_center.tallies = saved.tallies;
             // Global still waits for the next push of the instance that has gone.
@@ -159,7 +159,7 @@ impl DataCenter {
             for (worker, applied) in saved.workers {
                 data_center.workers.insert(worker, Worker { applied, durable: applied, ..Worker::default() });
             }
-            for (worker, counts) in saved.counts {
+            for (worker, counts) in saved.tallied {
                 if let Some(worker) = data_center.workers.get_mut(&worker) {
                     worker.counts = counts;
                 }
@@ -171,7 +171,7 @@ impl DataCenter {
     /// Counts a worker's report and answers it.
     pub fn receive(&mut self, room: &Room, report: &WorkerReport, now: u64) -> WorkerAnswer {
         self.reported_at = now;
-        self.census.adapt(room);
+        self.counts.adapt(room);
         if !self.workers.contains_key(&report.worker) && self.workers.len() >= MAX_WORKERS {
             let longest = self.workers.iter().min_by_key(|(_, worker)| worker.reported_at).map(|(id, _)| *id);
             if let Some(longest) = longest {
@@ -212,7 +212,7 @@ impl DataCenter {
         let check_ins = if gap { &[] } else { report.check_ins.as_slice() };
         for (sequence, check_in) in (report.first..).zip(check_ins) {
             if sequence > worker.applied {
-                let change = self.census.apply(check_in, &mut self.trails);
+                let change = self.counts.apply(check_in, &mut self.dedups);
                 self.tallies.note(room, change);
                 worker.applied = sequence;
                 self.dirty = true;
@@ -235,7 +235,7 @@ impl DataCenter {
             durable: worker.durable,
             state: self.state(now),
         };
-        self.census.forget(room, now);
+        self.counts.forget(room, now);
         answer
     }
 
@@ -280,7 +280,7 @@ impl DataCenter {
     }
 
     fn has_users(&self, room: &Room, now: u64) -> bool {
-        self.census.active_at(room, now) > 0
+        self.counts.active_at(room, now) > 0
     }
 
     /// Whether an operator watches the room.
@@ -312,18 +312,18 @@ impl DataCenter {
 
     /// What to write to storage before a push.
     pub fn save(&mut self, room: &Room, now: u64) -> SavedDataCenter {
-        self.census.adapt(room);
-        self.census.forget(room, now);
+        self.counts.adapt(room);
+        self.counts.forget(room, now);
         self.tallies.forget(room, self.failures == 0, now);
         self.sequence = (self.sequence + 1).max(now);
-        let counts = self.workers.iter().filter(|(_, worker)| !worker.counts.is_empty());
+        let tallied = self.workers.iter().filter(|(_, worker)| !worker.counts.is_empty());
         SavedDataCenter {
             v: VERSION,
-            census: self.census.clone(),
+            counts: self.counts.clone(),
             sequence: self.sequence,
             workers: self.workers.iter().map(|(id, worker)| (*id, worker.applied)).collect(),
             tallies: self.tallies.clone(),
-            counts: counts.map(|(id, worker)| (*id, worker.counts.clone())).collect(),
+            tallied: tallied.map(|(id, worker)| (*id, worker.counts.clone())).collect(),
         }
     }
 
@@ -363,7 +363,7 @@ impl DataCenter {
             v: VERSION,
             colo: self.colo.clone(),
             sequence: saved.sequence,
-            census: saved.census.clone(),
+            counts: saved.counts.clone(),
             given,
             workers: self.active_workers(now),
             next_in: self.next_push(room, now).unwrap_or(0),

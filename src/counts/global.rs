@@ -181,14 +181,14 @@ impl Global {
         }
         for mut report in reports {
             let colo = report.colo.clone();
-            report.census.forget(room, now);
+            report.counts.forget(room, now);
             report.tallies.forget(room, false, now);
             // What was stored long ago, or is one too many, does not count any more.
-            if report.census.is_empty() && report.tallies.is_empty() || global.colos.len() >= MAX_COLOS {
+            if report.counts.is_empty() && report.tallies.is_empty() || global.colos.len() >= MAX_COLOS {
                 global.forgotten.push(colo);
                 continue;
             }
-            global.merged.merge(&report.census, 1);
+            global.merged.merge(&report.counts, 1);
             global.recorder.tallies.replace(&Tallies::default(), &report.tallies);
             // Whether a colo was answered just before the restart is not known: assume that it was.
             // A sequence number is the time of the report, by the data center's clock.
@@ -365,7 +365,7 @@ impl Global {
         }
         self.merged = Counts::new(room);
         for colo in self.colos.values() {
-            self.merged.merge(&colo.report.census, 1);
+            self.merged.merge(&colo.report.counts, 1);
         }
         self.merged.forget(room, now);
     }
@@ -388,10 +388,10 @@ impl Global {
                 colo.back = Some((now, colo.received_at));
             }
             // Costs the size of one report, however many colos there are.
-            self.merged.replace(&colo.report.census, &report.census);
+            self.merged.replace(&colo.report.counts, &report.counts);
             self.recorder.tallies.replace(&colo.report.tallies, &report.tallies);
             if let Some((minute, tried)) = &mut self.tried {
-                let (was, is) = (colo.report.census.tried_in(*minute), report.census.tried_in(*minute));
+                let (was, is) = (colo.report.counts.tried_in(*minute), report.counts.tried_in(*minute));
                 *tried += is.max(0) - was.max(0);
             }
             colo.steering = report.steering;
@@ -402,7 +402,7 @@ impl Global {
             if self.colos.len() >= MAX_COLOS && !self.forget_a_silent_colo(room, now) {
                 return false;
             }
-            self.merged.merge(&report.census, 1);
+            self.merged.merge(&report.counts, 1);
             self.recorder.tallies.replace(&Tallies::default(), &report.tallies);
             if let Some(origin) = &report.origin {
                 self.evidence.add(&origin.counts, now);
@@ -427,7 +427,7 @@ impl Global {
         let Some(colo) = silent.and_then(|name| self.colos.remove(&name)) else { return false };
         self.forgotten.push(colo.report.colo.clone());
         self.tried = None;
-        self.merged.merge(&colo.report.census, -1);
+        self.merged.merge(&colo.report.counts, -1);
         self.recorder.tallies.replace(&colo.report.tallies, &Tallies::default());
         self.merged.forget(room, now);
         true
@@ -468,7 +468,7 @@ impl Global {
     fn share_by_history(&self, room: &Room, minute: u32) -> Shares {
         let history = minute.saturating_sub(1);
         let users = self.colos.iter().map(|(name, colo)| {
-            let tried = colo.report.census.tried_in(history);
+            let tried = colo.report.counts.tried_in(history);
             (name.as_str(), tried.max(0) as u64)
         });
         Shares::from_history(users, u64::from(room.new_users_per_minute))
@@ -487,7 +487,7 @@ impl Global {
                 break;
             }
             for (users, colo) in users.iter_mut().zip(self.colos.values()) {
-                let here = colo.report.census.waiting_in(room, bucket, now);
+                let here = colo.report.counts.waiting_in(room, bucket, now);
                 *users += here;
                 total += here;
             }
@@ -520,7 +520,7 @@ impl Global {
             .filter_map(|minute| Some(self.shares.get(minute)?.for_colo(*minute, colo)))
             .collect();
         let history = this.saturating_sub(2);
-        let tried = |colo: &Colo| colo.report.census.tried_in(history).max(0);
+        let tried = |colo: &Colo| colo.report.counts.tried_in(history).max(0);
         let all_tried = match self.tried {
             Some((minute, users)) if minute == history => users,
             _ => self.colos.values().map(tried).sum(),
@@ -609,7 +609,7 @@ impl Global {
 
     /// Everything before this time is in the counts, unless a colo lies about how late its reports are.
     pub(super) fn covered(&self, now: u64) -> u64 {
-        let covered = self.colos.values().filter(|colo| !colo.report.census.is_empty()).map(|colo| {
+        let covered = self.colos.values().filter(|colo| !colo.report.counts.is_empty()).map(|colo| {
             // A colo whose next report has not come, or was forgotten in a restart, has said nothing since.
             let until = match colo.report.next_in {
                 0 => now,
@@ -628,11 +628,11 @@ impl Global {
             .values()
             .filter_map(|colo| Some((colo, colo.silent_since(room, now)?)))
             .map(|(colo, since)| {
-                let census = &colo.report.census;
+                let counts = &colo.report.counts;
                 let told_until = since.saturating_sub(REPORTED_MS);
                 let from = told_until.max(counted_at.saturating_sub(CUT_OFF_SESSION_MS));
-                let ended = census.ended_unseen(room, from, counted_at, &self.merged);
-                let leaving = i64::from(self.flow.leaving(census.active_at(room, told_until)));
+                let ended = counts.ended_unseen(room, from, counted_at, &self.merged);
+                let leaving = i64::from(self.flow.leaving(counts.active_at(room, told_until)));
                 let left = leaving * counted_at.saturating_sub(from) as i64 / 600_000;
                 // By chance it may be this many fewer.
                 let left = (left - 3 * left.isqrt()).max(0);
@@ -751,14 +751,14 @@ impl Global {
     pub(super) fn colo_views(&self, room: &Room, now: u64) -> Vec<ColoView> {
         let minute = minute_of(now);
         let view = |(name, colo): (&String, &Colo)| {
-            let census = &colo.report.census;
-            let new_users = |minute: u32| census.admitted_in(minute) + census.unnumbered_in(minute);
-            let waiting = census.waiting_at(room, now).iter().map(|(_, users)| i64::from(*users)).sum();
+            let counts = &colo.report.counts;
+            let new_users = |minute: u32| counts.admitted_in(minute) + counts.unnumbered_in(minute);
+            let waiting = counts.waiting_at(room, now).iter().map(|(_, users)| i64::from(*users)).sum();
             ColoView {
                 colo: name.clone(),
                 reported_at: colo.received_at,
                 age_ms: now.saturating_sub(colo.received_at),
-                active: census.active_at(room, now),
+                active: counts.active_at(room, now),
                 waiting,
                 new_users_this_minute: new_users(minute),
                 new_users_last_minute: new_users(minute.saturating_sub(1)),
@@ -767,7 +767,7 @@ impl Global {
                 steering: colo.steering,
             }
         };
-        self.colos.iter().filter(|(_, colo)| !colo.report.census.is_empty()).map(view).collect()
+        self.colos.iter().filter(|(_, colo)| !colo.report.counts.is_empty()).map(view).collect()
     }
 
     /// Per colo: its name, when its last report came (milliseconds since the epoch) and how many workers it has.

@@ -50,17 +50,17 @@ impl Counts {
 
     /// Counts a check-in. Where steps are remembered that lead on from the moment that its cookie names, the check-in
     /// starts from their end, so that parallel requests and retries with one cookie count once.
-    pub fn apply(&mut self, check_in: &CheckIn, trails: &mut Remembered<CheckInDedup>) -> Change {
+    pub fn apply(&mut self, check_in: &CheckIn, dedups: &mut Remembered<CheckInDedup>) -> Change {
         match *check_in {
             CheckIn::Wait { id, bucket, from, at } => {
                 if let Some(from) = from {
-                    let trail = trails.get(id).unwrap_or_default();
-                    let origin = trail.follow(from);
+                    let dedup = dedups.get(id).unwrap_or_default();
+                    let origin = dedup.follow(from);
                     if origin.entered || at.at <= origin.at() {
                         return Change::Nothing;
                     }
                     self.move_waiting(bucket, origin.counted(), Some(at));
-                    trails.put(id, trail.with(origin.at(), at, Step::Goes), at.at);
+                    dedups.put(id, dedup.with(origin.at(), at, Step::Goes), at.at);
                     self.count_try(Some(from), at.at);
                     Change::Waits { from: origin.counted(), at: at.at }
                 } else {
@@ -72,16 +72,16 @@ impl Counts {
             CheckIn::Enter { id, bucket, from, at, minute, numbered } => {
                 let mut waited = None;
                 if let Some(from) = from {
-                    let trail = trails.get(id).unwrap_or_default();
-                    let origin = trail.follow(from);
+                    let dedup = dedups.get(id).unwrap_or_default();
+                    let origin = dedup.follow(from);
                     if origin.entered {
                         // The visit began with the one that came first.
-                        self.move_active(id, origin, at, trail, trails);
+                        self.move_active(id, origin, at, dedup, dedups);
                         return Change::Nothing;
                     }
                     self.move_waiting(bucket, origin.counted(), None);
-                    trails.put(id, trail.with(origin.at(), at, Step::Enters), at);
-                    waited = Some((trail.since(origin.at()).unwrap_or(from.at), bucket, origin.counted()));
+                    dedups.put(id, dedup.with(origin.at(), at, Step::Enters), at);
+                    waited = Some((dedup.since(origin.at()).unwrap_or(from.at), bucket, origin.counted()));
                 }
                 self.count_try(from, at);
                 let slot = self.slot_of(at);
@@ -91,31 +91,31 @@ impl Counts {
                 Change::Entered { at, minute, numbered, waited }
             }
             CheckIn::Move { id, from, at, entered } => {
-                let trail = trails.get(id).unwrap_or_default();
-                let origin = trail.follow(from);
-                if !self.move_active(id, origin, at, trail, trails) {
+                let dedup = dedups.get(id).unwrap_or_default();
+                let origin = dedup.follow(from);
+                if !self.move_active(id, origin, at, dedup, dedups) {
                     return Change::Nothing;
                 }
                 Change::Moved { from: origin.counted().map(|seen| seen.at), at, entered }
             }
             CheckIn::Leave { id, from, at, entered } => {
-                let trail = trails.get(id).unwrap_or_default();
-                let origin = trail.follow(from);
+                let dedup = dedups.get(id).unwrap_or_default();
+                let origin = dedup.follow(from);
                 let Some(at) = leaving(from, &origin, at) else { return Change::Nothing };
                 let slot = self.slot_of(origin.at());
                 self.active.add(slot, -1);
-                trails.put(id, trail.with(origin.at(), at, Step::Leaves), at);
+                dedups.put(id, dedup.with(origin.at(), at, Step::Leaves), at);
                 Change::Left { from: origin.at(), at, entered }
             }
             CheckIn::GiveUp { id, bucket, from, at } => {
-                let trail = trails.get(id).unwrap_or_default();
-                let origin = trail.follow(from);
+                let dedup = dedups.get(id).unwrap_or_default();
+                let origin = dedup.follow(from);
                 // Who has entered does not wait: there is nothing to give up.
                 let Some(at) = leaving(from.at, &origin, at).filter(|_| !origin.entered) else {
                     return Change::Nothing;
                 };
                 self.move_waiting(bucket, origin.counted(), None);
-                trails.put(id, trail.with(origin.at(), at, Step::Leaves), at);
+                dedups.put(id, dedup.with(origin.at(), at, Step::Leaves), at);
                 Change::GaveUp { at }
             }
         }
@@ -134,8 +134,8 @@ impl Counts {
         id: u64,
         origin: Origin,
         at: u64,
-        trail: CheckInDedup,
-        trails: &mut Remembered<CheckInDedup>,
+        dedup: CheckInDedup,
+        dedups: &mut Remembered<CheckInDedup>,
     ) -> bool {
         if at <= origin.at() {
             return false;
@@ -146,7 +146,7 @@ impl Counts {
         }
         let new = self.slot_of(at);
         self.active.add(new, 1);
-        trails.put(id, trail.with(origin.at(), at, Step::Goes), at);
+        dedups.put(id, dedup.with(origin.at(), at, Step::Goes), at);
         true
     }
 

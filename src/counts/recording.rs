@@ -82,7 +82,7 @@ impl Global {
 
     /// How late reports may be, as the colos say that have something to tell.
     fn latest_report(&self) -> u64 {
-        let late = self.colos.values().filter(|colo| !colo.report.census.is_empty());
+        let late = self.colos.values().filter(|colo| !colo.report.counts.is_empty());
         late.map(|colo| colo.report.late).max().unwrap_or(0)
     }
 
@@ -97,7 +97,7 @@ impl Global {
         let before = last.filter(|last| last.minute + 1 == minute);
         for (name, colo) in self.colos.iter() {
             let report = &colo.report;
-            let (active, waiting) = ending_of(&report.census, &report.tallies, room, minute, now);
+            let (active, waiting) = ending_of(&report.counts, &report.tallies, room, minute, now);
             let count = |count: Count| report.tallies.of(minute, count);
             let since = report.tallies.entered(minute + 1, minute_of(now) + 1);
             let waited_before = before
@@ -143,10 +143,10 @@ impl Global {
 
 /// Active users at the end of a minute, or now if it is not over, with those who have come since; and visitors who waited
 /// then: whoever has begun or ended to wait since does not belong to it.
-fn ending_of(census: &Counts, tallies: &Tallies, room: &Room, minute: u32, now: u64) -> (i64, u64) {
+fn ending_of(counts: &Counts, tallies: &Tallies, room: &Room, minute: u32, now: u64) -> (i64, u64) {
     let end = start_of(minute + 1).min(now);
-    let waiting: i64 = census.waiting_at(room, end).iter().map(|(_, users)| i64::from(*users)).sum();
+    let waiting: i64 = counts.waiting_at(room, end).iter().map(|(_, users)| i64::from(*users)).sum();
     let after = |count: Count| tallies.after(minute, count);
     let come = after(Count::Joins) + after(Count::Returns) - after(Count::Waited) - after(Count::GaveUp);
-    (census.active_at(room, end), (waiting - come).max(0) as u64)
+    (counts.active_at(room, end), (waiting - come).max(0) as u64)
 }

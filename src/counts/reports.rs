@@ -59,7 +59,7 @@ pub struct ColoReport {
     /// Grows with every report, also over restarts: an older report never replaces a newer one.
     pub sequence: u64,
     /// The colo's counts.
-    pub census: Counts,
+    pub counts: Counts,
     /// What the colo's Counter has given, if it was asked.
     pub given: Option<Given>,
     /// Workers that reported in the last seconds.

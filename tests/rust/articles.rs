@@ -80,14 +80,14 @@ const BUCKETS: [u32; 3] = [27_035_994, 27_035_995, 27_035_996];
 /// The two data centers of the 2021 article report to Global; `NOW` is in the minute after the last bucket.
 const NOW: u64 = (BUCKETS[2] as u64 + 1) * 60_000 + 5_000;
 
-pub fn census(room: &Room, active: u64, waiting: [u64; 3]) -> Counts {
-    let mut census = Counts::new(room);
+pub fn counts(room: &Room, active: u64, waiting: [u64; 3]) -> Counts {
+    let mut counts = Counts::new(room);
     let mut seen = Remembered::new(60_000, 1_000);
     let mut id = 0;
     for _ in 0..active {
         id += 1;
         let minute = BUCKETS[0] - 2;
-        census.apply(
+        counts.apply(
             &CheckIn::Enter { id, bucket: minute, from: None, at: NOW - 180_000, minute, numbered: true },
             &mut seen,
         );
@@ -95,19 +95,19 @@ pub fn census(room: &Room, active: u64, waiting: [u64; 3]) -> Counts {
     for (bucket, users) in BUCKETS.into_iter().zip(waiting) {
         for _ in 0..users {
             id += 1;
-            census.apply(&CheckIn::Wait { id, bucket, from: None, at: (NOW - 1_000).into() }, &mut seen);
+            counts.apply(&CheckIn::Wait { id, bucket, from: None, at: (NOW - 1_000).into() }, &mut seen);
         }
     }
-    census
+    counts
 }
 
 /// A colo's first report.
-pub fn report(colo: &str, census: Counts) -> ColoReport {
+pub fn report(colo: &str, counts: Counts) -> ColoReport {
     ColoReport {
         v: 1,
         colo: colo.to_owned(),
         sequence: 1,
-        census,
+        counts,
         given: None,
         workers: 1,
         next_in: 0,
@@ -123,8 +123,8 @@ pub fn report(colo: &str, census: Counts) -> ColoReport {
 fn the_data_centers_states_merge_to_201_active_and_buckets_of_2_50_and_60() {
     let room = room(200, 200, 5);
     let mut global = Global::restore(&room, None, Vec::new(), NOW);
-    global.receive(&room, report("NBO", census(&room, 151, [2, 30, 20])), NOW);
-    global.receive(&room, report("DUB", census(&room, 50, [0, 20, 40])), NOW);
+    global.receive(&room, report("NBO", counts(&room, 151, [2, 30, 20])), NOW);
+    global.receive(&room, report("DUB", counts(&room, 50, [0, 20, 40])), NOW);
     let state = global.state(&room, None, (NOW / 60_000) as u32, NOW);
     assert_eq!(state.active, 201);
     assert_eq!(state.waiting, [(BUCKETS[0], 2), (BUCKETS[1], 50), (BUCKETS[2], 60)]);

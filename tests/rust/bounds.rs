@@ -28,7 +28,7 @@ fn report(worker: u64, instance: u64, first: u64, check_ins: Vec<CheckIn>) -> Wo
 }
 
 fn active(data_center: &mut DataCenter, room: &anteroom::config::Room, now: u64) -> i64 {
-    data_center.save(room, now).census.active_at(room, now)
+    data_center.save(room, now).counts.active_at(room, now)
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn one_colo_more_than_fit_is_turned_away_until_another_has_long_been_silent() {
         v: VERSION,
         colo,
         sequence,
-        census: Counts::new(&room),
+        counts: Counts::new(&room),
         given: None,
         workers: 1,
         next_in: 0,
@@ -81,20 +81,20 @@ fn more_workers_than_fit_replace_the_one_silent_for_longest() {
     let saved = data_center.save(&room, NOW + 600);
     assert_eq!(saved.workers.len(), 512);
     assert!(saved.workers.iter().all(|(worker, _)| *worker > 88), "the first ones were forgotten");
-    assert_eq!(saved.census.active_at(&room, NOW + 600), 600, "their users are not");
+    assert_eq!(saved.counts.active_at(&room, NOW + 600), 600, "their users are not");
 }
 
 #[test]
 fn buckets_beyond_the_bound_are_counted_with_their_neighbours() {
     let room = room(100, 100, 1);
-    let mut census = Counts::new(&room);
-    let mut trails = Remembered::new(60_000, 10_000);
+    let mut counts = Counts::new(&room);
+    let mut dedups = Remembered::new(60_000, 10_000);
     let newest = minute_of(NOW);
     for id in 0..1_000u32 {
         let bucket = newest - id;
-        census.apply(&CheckIn::Wait { id: u64::from(id), bucket, from: None, at: NOW.into() }, &mut trails);
+        counts.apply(&CheckIn::Wait { id: u64::from(id), bucket, from: None, at: NOW.into() }, &mut dedups);
     }
-    let waiting = census.waiting_at(&room, NOW);
+    let waiting = counts.waiting_at(&room, NOW);
     assert_eq!(waiting.len(), 512);
     assert_eq!(waiting.iter().map(|(_, users)| users).sum::<u32>(), 1_000, "nobody is lost");
     assert!(waiting.is_sorted());
@@ -195,57 +195,57 @@ fn parallel_requests_with_one_cookie_count_once_whatever_their_order() {
         CheckIn::Move { id: 1, from: NOW + 10_400, at: NOW + 40_000, entered: None },
     ];
     for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
-        let mut census = Counts::new(&room);
-        let mut trails = Remembered::new(60_000, 100);
-        census.apply(&enter(1, NOW), &mut trails);
+        let mut counts = Counts::new(&room);
+        let mut dedups = Remembered::new(60_000, 100);
+        counts.apply(&enter(1, NOW), &mut dedups);
         for index in order {
-            census.apply(&moves[index], &mut trails);
+            counts.apply(&moves[index], &mut dedups);
         }
         let last = NOW + 40_000;
-        assert_eq!(census.active_at(&room, last), 1, "{order:?}");
-        assert_eq!(census.active_at(&room, last + session - 1), 1, "{order:?}");
-        assert_eq!(census.active_at(&room, last + session + 1_000), 0, "{order:?}");
+        assert_eq!(counts.active_at(&room, last), 1, "{order:?}");
+        assert_eq!(counts.active_at(&room, last + session - 1), 1, "{order:?}");
+        assert_eq!(counts.active_at(&room, last + session + 1_000), 0, "{order:?}");
     }
 }
 
 #[test]
 fn a_hundred_requests_at_once_with_one_ticket_are_one_user() {
     let room = room(100, 100, 1);
-    let mut census = Counts::new(&room);
-    let mut trails = Remembered::new(60_000, 100);
+    let mut counts = Counts::new(&room);
+    let mut dedups = Remembered::new(60_000, 100);
     let minute = minute_of(NOW);
-    census.apply(&CheckIn::Wait { id: 1, bucket: minute, from: None, at: NOW.into() }, &mut trails);
+    counts.apply(&CheckIn::Wait { id: 1, bucket: minute, from: None, at: NOW.into() }, &mut dedups);
     for late in 0..100 {
         let at = NOW + 10_000 + late;
         let entering =
             CheckIn::Enter { id: 1, bucket: minute, from: Some(NOW.into()), at, minute, numbered: true };
-        census.apply(&entering, &mut trails);
+        counts.apply(&entering, &mut dedups);
     }
     for late in 0..100 {
         let from = NOW + 10_000 + (late * 37) % 100;
-        census
-            .apply(&CheckIn::Move { id: 1, from, at: NOW + 30_000 + late * 11, entered: None }, &mut trails);
+        counts
+            .apply(&CheckIn::Move { id: 1, from, at: NOW + 30_000 + late * 11, entered: None }, &mut dedups);
     }
-    assert_eq!(census.admitted_in(minute), 1);
-    assert!(census.waiting_at(&room, NOW + 31_200).is_empty());
+    assert_eq!(counts.admitted_in(minute), 1);
+    assert!(counts.waiting_at(&room, NOW + 31_200).is_empty());
     for later in [0, 40_000, 59_000, 88_000] {
-        assert_eq!(census.active_at(&room, NOW + 31_200 + later).min(1), i64::from(later < 60_000));
-        assert!(census.active_at(&room, NOW + 31_200 + later) <= 1);
+        assert_eq!(counts.active_at(&room, NOW + 31_200 + later).min(1), i64::from(later < 60_000));
+        assert!(counts.active_at(&room, NOW + 31_200 + later) <= 1);
     }
 }
 
 /// What is counted of one visitor after some check-ins: waiting and active users for two minutes, second by second.
 fn counted(check_ins: &[CheckIn]) -> Vec<(i64, i64)> {
     let room = room(100, 100, 1);
-    let mut census = Counts::new(&room);
-    let mut trails = Remembered::new(600_000, 100);
+    let mut counts = Counts::new(&room);
+    let mut dedups = Remembered::new(600_000, 100);
     for check_in in check_ins {
-        census.apply(check_in, &mut trails);
+        counts.apply(check_in, &mut dedups);
     }
-    let waiting = |time| census.waiting_at(&room, time).iter().map(|(_, users)| i64::from(*users)).sum();
+    let waiting = |time| counts.waiting_at(&room, time).iter().map(|(_, users)| i64::from(*users)).sum();
     (50..170)
         .map(|second| NOW + second * 1_000)
-        .map(|time| (waiting(time), census.active_at(&room, time)))
+        .map(|time| (waiting(time), counts.active_at(&room, time)))
         .collect()
 }
 
@@ -312,29 +312,29 @@ fn whoever_was_told_to_stay_away_for_longer_is_counted_for_longer() {
     for (seconds, later) in [(0, 0), (22, 0), (23, 1), (60, 8), (330, 62), (u16::MAX, Seen::LATEST)] {
         assert_eq!(told(seconds), Seen { at: NOW, later });
     }
-    let mut census = Counts::new(&room);
-    let mut trails = Remembered::new(600_000, 100);
+    let mut counts = Counts::new(&room);
+    let mut dedups = Remembered::new(600_000, 100);
     let bucket = minute_of(NOW);
-    census.apply(&CheckIn::Wait { id: 1, bucket, from: None, at: told(60) }, &mut trails);
-    let waiting = |census: &Counts, at| census.waiting_at(&room, NOW + at).len();
-    let present = |census: &Counts, at| census.present_at(&room, &[(bucket, 1)], NOW + at)[0];
+    counts.apply(&CheckIn::Wait { id: 1, bucket, from: None, at: told(60) }, &mut dedups);
+    let waiting = |counts: &Counts, at| counts.waiting_at(&room, NOW + at).len();
+    let present = |counts: &Counts, at| counts.present_at(&room, &[(bucket, 1)], NOW + at)[0];
     assert_eq!(
-        (waiting(&census, 62_000), present(&census, 62_000)),
+        (waiting(&counts, 62_000), present(&counts, 62_000)),
         (1, 1),
         "until a little after it was due"
     );
     assert_eq!(
-        (waiting(&census, 85_000), waiting(&census, 96_000)),
+        (waiting(&counts, 85_000), waiting(&counts, 96_000)),
         (1, 0),
         "and as long as ever after that"
     );
     // Two requests of the same cookie: the second goes on from where the first has led.
     for at in [40_000, 41_000] {
         let at = (NOW + at).into();
-        census.apply(&CheckIn::Wait { id: 1, bucket, from: Some(told(60)), at }, &mut trails);
+        counts.apply(&CheckIn::Wait { id: 1, bucket, from: Some(told(60)), at }, &mut dedups);
     }
-    assert_eq!((waiting(&census, 85_000), waiting(&census, 96_000)), (1, 0));
-    assert_eq!(census.waiting_at(&room, NOW + 50_000), [(bucket, 1)]);
+    assert_eq!((waiting(&counts, 85_000), waiting(&counts, 96_000)), (1, 0));
+    assert_eq!(counts.waiting_at(&room, NOW + 50_000), [(bucket, 1)]);
 }
 
 proptest! {

@@ -64,24 +64,24 @@ fn what_is_known_of_news() {
     );
 }
 
-fn census() -> Counts {
+fn counts() -> Counts {
     let room = room(100, 50, 1);
-    let mut census = Counts::new(&room);
-    let mut trails = Remembered::new(60_000, 100);
+    let mut counts = Counts::new(&room);
+    let mut dedups = Remembered::new(60_000, 100);
     let minute = 28_000_000;
-    census.apply(
+    counts.apply(
         &CheckIn::Enter { id: 1, bucket: minute, from: None, at: NOW, minute, numbered: true },
-        &mut trails,
+        &mut dedups,
     );
-    census.apply(
+    counts.apply(
         &CheckIn::Enter { id: 2, bucket: minute, from: None, at: NOW + 500, minute, numbered: false },
-        &mut trails,
+        &mut dedups,
     );
-    census.apply(&CheckIn::Wait { id: 3, bucket: minute, from: None, at: NOW.into() }, &mut trails);
-    census
+    counts.apply(&CheckIn::Wait { id: 3, bucket: minute, from: None, at: NOW.into() }, &mut dedups);
+    counts
 }
 
-fn counts() -> SlotCounts {
+fn slot_counts() -> SlotCounts {
     let mut counts = SlotCounts::default();
     counts.add(Count::Joins.code(), 3);
     counts.add(Count::Bypassed.code(), 300);
@@ -110,7 +110,7 @@ fn report() -> ColoReport {
         v: 1,
         colo: "AMS".to_owned(),
         sequence: 12,
-        census: census(),
+        counts: counts(),
         given: None,
         workers: 2,
         next_in: 2_000,
@@ -295,11 +295,11 @@ fn reports_of_data_centers_and_what_they_store() {
     pinned(
         &SavedDataCenter {
             v: 1,
-            census: census(),
+            counts: counts(),
             sequence: 12,
             workers: vec![(9, 5)],
             tallies: tallies(),
-            counts: vec![(9, counts())],
+            tallied: vec![(9, slot_counts())],
         },
         "01fa01f8a0ac8419020002020280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d0100060c0109058080fcd91a0a0002010201020102013c010203024b02b30102910102000001090002000607d804",
     );
@@ -314,7 +314,7 @@ fn what_becomes_history() {
                 CheckIn::Move { id: 1, from: NOW, at: NOW + 1, entered: Some(NOW - 1_000) },
                 CheckIn::Leave { id: 1, from: NOW, at: NOW + 1, entered: Some(NOW) },
             ],
-            counts: counts(),
+            counts: slot_counts(),
             ..WorkerReport::default()
         },
         "01000000020201e907b0aab8bef230b1aab8bef2300000030101b0aab8bef230b1aab8bef230000000000002000607d804",
@@ -333,7 +333,7 @@ fn what_becomes_history() {
         slots: 6,
         total_active_users: 100,
         new_users_per_minute: 50,
-        tallies: counts(),
+        tallies: slot_counts(),
     };
     pinned(&record, "0101020304050664320002000607d804");
     let part = Part {
@@ -355,8 +355,8 @@ fn what_becomes_history() {
             active: 2,
             waiting: 4,
             visits_until: 27_999_999,
-            recorded: counts(),
-            ever: counts(),
+            recorded: slot_counts(),
+            ever: slot_counts(),
         },
         "0180feac0d0103414d5301020304050607080204fffdac0d0002000607d8040002000607d804",
     );
@@ -420,16 +420,16 @@ fn a_data_center_starts_from_what_it_stored() {
     let room = room(100, 50, 1);
     let saved = SavedDataCenter {
         v: 1,
-        census: census(),
+        counts: counts(),
         sequence: NOW + 5_000,
         workers: vec![(9, 5)],
         tallies: Tallies::default(),
-        counts: Vec::new(),
+        tallied: Vec::new(),
     };
     let saved: SavedDataCenter = decode(&encode(&saved).unwrap()).unwrap();
     let mut data_center = DataCenter::restore(&room, "AMS", 7, Some(saved), NOW + 1_000);
     let next = data_center.save(&room, NOW + 1_000);
-    assert_eq!(next.census.active_at(&room, NOW + 1_000), 2);
+    assert_eq!(next.counts.active_at(&room, NOW + 1_000), 2);
     assert!(next.sequence > NOW + 5_000, "a clock that went back does not make old reports win");
 }
 

@@ -73,12 +73,12 @@ fn every_object_fits_in_16_mb() {
             data_center.receive(&room, report, NOW + 60_000);
         }
     });
-    assert_eq!(data_center.save(&room, NOW + 60_000).census.active_at(&room, NOW + 60_000), 100_000);
+    assert_eq!(data_center.save(&room, NOW + 60_000).counts.active_at(&room, NOW + 60_000), 100_000);
     println!("DataCenter: {} KB", bytes / 1024);
     assert!(bytes < LIMIT, "DataCenter holds {bytes} bytes");
 
     // 300 colos, each with a full histogram and 30 buckets of waiting users.
-    let censuses: Vec<ColoReport> = (0..300u64)
+    let reports: Vec<ColoReport> = (0..300u64)
         .map(|index| {
             let colo = format!("C{index:02}");
             let mut data_center = DataCenter::restore(&room, &colo, 1, None, NOW);
@@ -99,7 +99,7 @@ fn every_object_fits_in_16_mb() {
         .collect();
     let (bytes, mut global) = held(|| {
         let mut global = Global::restore(&room, None, Vec::new(), NOW);
-        for report in &censuses {
+        for report in &reports {
             global.receive(&room, report.clone(), NOW + 60_000);
         }
         global

@@ -169,15 +169,15 @@ mod bound {
 /// time, where their colo reports so often, in milliseconds.
 fn giving_up(every_ms: u64) -> u32 {
     let room = room(20);
-    let mut census = Counts::new(&room);
+    let mut counts = Counts::new(&room);
     let mut seen = Remembered::new(60_000, 1_000);
     for id in 1..=100 {
-        census.apply(&CheckIn::Wait { id, bucket: minute_of(NOW), from: None, at: NOW.into() }, &mut seen);
+        counts.apply(&CheckIn::Wait { id, bucket: minute_of(NOW), from: None, at: NOW.into() }, &mut seen);
     }
     let mut global = Global::restore(&room, None, Vec::new(), NOW);
     for now in (NOW..NOW + 48_000).step_by(2_000) {
         if (now - NOW).is_multiple_of(every_ms) {
-            let report = report("AMS", census.clone());
+            let report = report("AMS", counts.clone());
             let report = ColoReport { sequence: now, next_in: every_ms, late: every_ms, ..report };
             global.receive(&room, report, now);
         }
