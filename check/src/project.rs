@@ -3,10 +3,9 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use anteroom::config::{
-    ConfigError, Part, Room, Rooms, Secure, SlotStrategy, Webhook, WebhookFormat, Webhooks, is_webhook_secret,
-};
+use anteroom::config::{ConfigError, Part, Rooms, Webhooks, is_webhook_secret};
 use anteroom::health::check::{Check, Checks, Target};
+use anteroom::room::{Room, Secure, SlotStrategy, Webhook, WebhookFormat};
 use serde_json::{Number, Value as Json};
 use toml::{Table, Value as Toml};
 

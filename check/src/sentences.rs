@@ -3,13 +3,14 @@
 use std::fmt::Write as _;
 
 use anteroom::bypass::BypassRule;
-use anteroom::config::{
-    BindTicket, Count, Event, FIELDS, OnError, OnUnhealthy, OriginGuard, PageSettings, QueueingMethod,
-    RateWindow, Room, SameSite, Secure, SlotStrategy, TurnstileAction, Webhook, WebhookFormat, WhenFull,
-    rfc3339,
-};
+use anteroom::config::FIELDS;
 use anteroom::health::check::{Check, OBSERVERS, SEARCHED_BODY, Target};
 use anteroom::origin::GuardStrategy;
+use anteroom::room::{
+    BindTicket, Count, Event, OnError, OnUnhealthy, OriginGuard, PageSettings, QueueingMethod, RateWindow,
+    Room, SameSite, Secure, SlotStrategy, TurnstileAction, Webhook, WebhookFormat, WhenFull,
+};
+use anteroom::time::rfc3339;
 use serde_json::{Map, Value as Json, json};
 
 /// One headline and the sentences below it.

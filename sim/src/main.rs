@@ -6,8 +6,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anteroom::config::SlotStrategy;
 use anteroom::origin::GuardStrategy;
+use anteroom::room::SlotStrategy;
 use anteroom_sim::guarded::{self, Guarded, Limiter, Line, Terms};
 use anteroom_sim::guarded_report;
 use anteroom_sim::origin::Setup;

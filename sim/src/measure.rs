@@ -5,10 +5,10 @@
 use std::collections::VecDeque;
 
 use anteroom::admission::{StateKey, minute_of};
-use anteroom::config::{QueueingMethod, RateWindow, Room};
 use anteroom::history::{Minute, Record};
 use anteroom::protocol::messages::{ColoReport, StateAnswer, VERSION, WorkerAnswer};
 use anteroom::protocol::{Object, wire};
+use anteroom::room::{QueueingMethod, RateWindow, Room};
 use serde::Serialize;
 
 use crate::history::{History, Row};

@@ -5,7 +5,8 @@
 
 use std::path::Path;
 
-use anteroom::config::{Room, Rooms, SlotStrategy};
+use anteroom::config::Rooms;
+use anteroom::room::{Room, SlotStrategy};
 use jiff::civil::DateTime;
 
 use crate::history::History;

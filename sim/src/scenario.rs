@@ -3,8 +3,10 @@
 use std::fmt;
 use std::path::Path;
 
-use anteroom::config::{Room, Rooms, SlotStrategy, rfc3339};
+use anteroom::config::Rooms;
+use anteroom::room::{Room, SlotStrategy};
 use anteroom::steering::{Order, Steering};
+use anteroom::time::rfc3339;
 use jiff::civil::{DateTime, date};
 use serde::{Deserialize, Serialize};
 

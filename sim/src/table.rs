@@ -1,6 +1,6 @@
 //! Figures of many runs as tables, the worst seed of each, and the goals that leases have to reach.
 
-use anteroom::config::SlotStrategy;
+use anteroom::room::SlotStrategy;
 use comfy_table::{CellAlignment, Table, TableStyle, presets};
 use serde::Serialize;
 

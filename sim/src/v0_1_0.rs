@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 
 use anteroom::admission::{Given, LoanAsk};
 use anteroom::admission::{Level, MinuteShares, NumberAsk, Shares};
-use anteroom::config::Limits;
 use anteroom::counts::Counts;
 use anteroom::history::Tallies;
 use anteroom::origin::OriginReport;
 use anteroom::protocol::{Answer, Request};
+use anteroom::room::Limits;
 use anteroom::wire::{decode, encode};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! What the 2023 article tells of the ways to hand out slots comes out of the simulator.
 #![allow(missing_docs, clippy::pedantic)]
 
-use anteroom::config::SlotStrategy;
+use anteroom::room::SlotStrategy;
 use anteroom_sim::measure::Measured;
 use anteroom_sim::planet::Planet;
 use anteroom_sim::scenario::Scenario;

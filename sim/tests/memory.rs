@@ -3,7 +3,7 @@
 
 use std::alloc::System;
 
-use anteroom::config::SlotStrategy;
+use anteroom::room::SlotStrategy;
 use anteroom_sim::planet::Planet;
 use anteroom_sim::scenario::Scenario;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};

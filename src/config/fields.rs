@@ -226,11 +226,6 @@ impl Field {
     }
 }
 
-/// The field of this name.
-pub fn field(name: &str) -> Option<&'static Field> {
-    FIELDS.iter().find(|field| field.name == name)
-}
-
 /// The fields that operators may change at run time, by their numbers.
 pub fn steered_fields() -> impl Iterator<Item = &'static Field> {
     (0..).map_while(|number| FIELDS.iter().find(|field| field.steered == Some(number)))

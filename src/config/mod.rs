@@ -26,17 +26,11 @@ mod webhook;
 pub use error::{ConfigError, Part};
 #[cfg(not(target_arch = "wasm32"))]
 pub use fields::Words;
-pub use fields::{FIELDS, Field, InEvents, Kind, Place, field, steered_fields};
+pub use fields::{FIELDS, Field, InEvents, Kind, Place, steered_fields};
 pub use parse::{check_steered, parse_room};
 pub use rooms::{BrokenRoom, Coverage, MAX_ROOMS, Rooms};
 pub(crate) use table::Table;
-pub use webhook::{MAX_WEBHOOKS, WEBHOOK_FIELDS, Webhooks};
+pub use webhook::{WEBHOOK_FIELDS, Webhooks};
 pub use webhook::{is_address as is_webhook_address, is_secret as is_webhook_secret};
 
-pub use crate::room::{
-    AdaptiveRange, BindTicket, CookieAttributes, Count, Event, LANGUAGES, Limits, OnError, OnUnhealthy,
-    OriginGuard, PageSettings, Phase, QueueingMethod, RateWindow, Room, Route, SameSite, Secure,
-    SlotStrategy, Turnstile, TurnstileAction, TurnstileMode, Webhook, WebhookFormat, WhenFull,
-};
-pub use crate::time::rfc3339;
-pub use crate::url::path;
+pub use crate::room::Room;

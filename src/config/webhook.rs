@@ -11,7 +11,7 @@ use crate::text::nearest;
 use crate::url::Url;
 
 /// The most webhooks a deployment may have: each notification is stored for each of them.
-pub const MAX_WEBHOOKS: usize = 16;
+const MAX_WEBHOOKS: usize = 16;
 const ROOMS_MAX: usize = 64;
 /// The longest wait to be told of, in minutes: a place in line is kept for a day.
 const WAIT_MINUTES: std::ops::RangeInclusive<u32> = 1..=1_440;

@@ -4,8 +4,9 @@ use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
 
 use super::dedup::{CheckInDedup, Origin, Step};
-use super::{CheckIn, Seen, SlotCounts, WAITING_SLOT_MS};
+use super::{CheckIn, Seen, SlotCounts};
 use crate::admission::Remembered;
+use crate::check_in::WAITING_SLOT_MS;
 use crate::history::Change;
 use crate::room::Room;
 use crate::time::{minute_of, start_of};

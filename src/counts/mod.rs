@@ -28,9 +28,8 @@ pub use recording::Recorded;
 pub use reports::{ColoReport, WorkerAnswer, WorkerReport};
 pub use status::{BucketView, ColoView, OriginView, RoomStatus, StateView, SteeringSummary};
 
-pub use crate::check_in::{CheckIn, Seen, WAITING_SLOT_MS};
+pub use crate::check_in::{CheckIn, Seen};
 use crate::room::Room;
-pub use crate::room::SLOTS_PER_SESSION;
 pub use crate::slots::SlotCounts;
 use crate::ticket::Ticket;
 

@@ -8,7 +8,7 @@ use super::settings::Settings;
 use crate::bypass::fields::Fact;
 use crate::bypass::{self, Source};
 use crate::concern::{self, Concern};
-use crate::config::Room;
+use crate::room::Room;
 
 /// Whether a request goes past a room: by a rule, or as a search engine's crawler.
 pub fn is_bypassed(settings: &Settings, room: &Room, request: &Request) -> bool {

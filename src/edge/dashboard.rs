@@ -7,8 +7,8 @@ use wasm_bindgen::{JsCast, JsValue};
 use worker::{Error, Result};
 
 use super::request::query;
-use crate::config::{PageSettings, Room, SameSite};
 use crate::operator::Operator;
+use crate::room::{PageSettings, Room, SameSite};
 
 /// The page on which operators sign in, with status 401. `problem`: a sentence about what somebody has just tried; empty
 /// when nothing was tried.

@@ -8,7 +8,7 @@ use wasm_bindgen::JsValue;
 
 use super::in_flight::Number;
 use crate::admission::Remembered;
-use crate::config::Room;
+use crate::room::Room;
 use crate::ticket::Ticket;
 
 /// An answer's header.

@@ -17,10 +17,11 @@ use super::{bypass, health, operator, rehearsal, response, turnstile};
 use crate::admission::queue_bucket;
 use crate::answer::{self, DrawFacts, Estimate, EventView, WaitingView};
 use crate::concern::Concern;
-use crate::config::{BindTicket, Coverage, Room};
+use crate::config::Coverage;
 use crate::counts::{CheckIn, Seen};
 use crate::machines::worker::{Outcome, Verification, Visitor, Waiting, best, is_counted};
 use crate::origin::Turn;
+use crate::room::{BindTicket, Room};
 use crate::ticket::{Human, KeyRing, Scope, Standing, Ticket, address_key, binding, find_cookie, set_cookie};
 use crate::turnstile::TOKEN_HEADER;
 

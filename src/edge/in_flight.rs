@@ -6,8 +6,8 @@
 use std::cell::RefCell;
 
 use super::clock::now;
-use crate::config::Room;
 use crate::origin::{Arrival, OriginMonitor, Passage, Reply, Turn};
+use crate::room::Room;
 
 /// A number holds the room in its last three digits.
 const ROOMS: f64 = 1_000.0;

@@ -15,7 +15,6 @@ use super::settings::Settings;
 use super::{in_flight, turnstile};
 use crate::admission::{Clocked, StateKey};
 use crate::check_in::CheckIn;
-use crate::config::Room;
 use crate::machines::Call;
 use crate::machines::worker::{
     CACHE_DEADLINE_MS, CACHE_TTL_MS, Outcome, POLL_MS, Task, Visit, Visitor, Worker, WorkerContext,
@@ -23,6 +22,7 @@ use crate::machines::worker::{
 };
 use crate::protocol::messages::{StateAnswer, VERSION};
 use crate::protocol::{Answer, wire};
+use crate::room::Room;
 use crate::ticket::Ticket;
 use crate::turnstile::Verdict;
 

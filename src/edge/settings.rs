@@ -10,10 +10,11 @@ use worker::Env;
 
 use super::platform::log_error;
 use crate::admission::DrawKey;
-use crate::config::{Room, Rooms, WebhookFormat, Webhooks, is_webhook_address};
+use crate::config::{Rooms, Webhooks, is_webhook_address};
 use crate::health::check::Checks;
 use crate::notifications::delivery::SigningSecrets;
 use crate::operator::Operators;
+use crate::room::{Room, WebhookFormat};
 use crate::ticket::{AdmissionKey, KeyRing, MIN_ADMISSION_KEY};
 use crate::turnstile::SERVICE_URL;
 

@@ -10,7 +10,7 @@ use worker::Context;
 use super::clock::now;
 use super::platform::log_error;
 use super::settings::Settings;
-use crate::config::Room;
+use crate::room::Room;
 use crate::turnstile::{MAX_TOKEN_LENGTH, TOKEN_HEADER, Verdict};
 
 /// A visitor who waits for the service's word waits no longer than this, in milliseconds.

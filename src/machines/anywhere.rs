@@ -5,9 +5,9 @@ use super::{COLD_START_FACTOR, Call, Context, CurrentRoom, Effect, Input, NO_ROU
 use crate::admission::{
     self, NumberAsk, Outcome, Pool, Renewal, SavedLedger, SavedPool, StateKey, minute_of,
 };
-use crate::config::Room;
 use crate::protocol::messages::{Given, StateRequest, Taken, VERSION};
 use crate::protocol::{Answer, Request, records};
+use crate::room::Room;
 use crate::steering::Overrides;
 
 /// Storage keys of what was given. A record of the other kind, from before a change of the strategy, is not read.

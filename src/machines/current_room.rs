@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::config::Room;
+use crate::room::Room;
 use crate::steering::Overrides;
 
 /// Makes the room of what operators have changed once, and keeps it. The version alone would not do: a Global that has lost

@@ -2,10 +2,10 @@
 
 use super::{Call, Context, CurrentRoom, Effect, Input, NO_ROUTE, ObjectMachine, Stored};
 use crate::admission::{StateKey, minute_of};
-use crate::config::Room;
 use crate::counts::{self, SavedDataCenter};
 use crate::protocol::messages::{Given, StateAnswer, StateRequest, VERSION, WorkerReport, colo_object};
 use crate::protocol::{Answer, Request, records};
+use crate::room::Room;
 
 /// The storage key.
 const SAVED: &str = "data_center";

@@ -32,9 +32,9 @@ pub use global::{
     ReceiverRow, Rows, RowsError, Series, Words,
 };
 
-use crate::config::Room;
 use crate::protocol::records::problem;
 use crate::protocol::{Answer, Object, Request};
+use crate::room::Room;
 use crate::steering::Steering;
 
 /// How many times the usual timeout a cold start gets: the room's objects have to be made first, and nothing is known by

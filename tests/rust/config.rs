@@ -4,12 +4,13 @@
 
 use std::borrow::Cow;
 
-use anteroom::config::path::{is_below, normalise, read};
-use anteroom::config::{
-    AdaptiveRange, BindTicket, ConfigError, Coverage, MAX_ROOMS, OnError, OnUnhealthy, QueueingMethod,
-    RateWindow, Room, Rooms, SameSite, Secure, SlotStrategy, WhenFull, parse_room,
-};
+use anteroom::config::{ConfigError, Coverage, MAX_ROOMS, Rooms, parse_room};
 use anteroom::origin::GuardStrategy;
+use anteroom::room::{
+    AdaptiveRange, BindTicket, OnError, OnUnhealthy, QueueingMethod, RateWindow, Room, SameSite, Secure,
+    SlotStrategy, WhenFull,
+};
+use anteroom::url::path::{is_below, normalise, read};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -6,9 +6,11 @@ use anteroom::admission::{
     Decision, DrawKey, Group, LeaseAsk, Level, Outcome, Pool, StateKey, decide, minute_of, queue_bucket,
 };
 use anteroom::answer::EventView;
-use anteroom::config::{ConfigError, Event, Part, Phase, QueueingMethod, Room, Rooms, rfc3339};
+use anteroom::config::{ConfigError, Part, Rooms};
 use anteroom::counts::{CheckIn, Counts, DataCenter, Global};
+use anteroom::room::{Event, Phase, QueueingMethod, Room};
 use anteroom::ticket::{Standing, Ticket};
+use anteroom::time::rfc3339;
 use serde_json::{Value, json};
 
 const MINUTE: u64 = 60_000;
@@ -371,7 +373,7 @@ fn the_pool_gives_nothing_in_a_prequeue_and_no_lease_lasts_into_it() {
 #[test]
 fn a_state_of_before_the_start_does_not_hold_against_lower_limits() {
     let room = room(&json!({ "total_active_users": 7, "new_users_per_minute": 5 }));
-    let adapted = anteroom::config::Limits { total_active_users: 80, new_users_per_minute: 3 };
+    let adapted = anteroom::room::Limits { total_active_users: 80, new_users_per_minute: 3 };
     let key = StateKey { limits: Some(adapted), ..StateKey::default() };
     let limits = key.limits(room.at(START).0);
     assert_eq!((limits.total_active_users, limits.new_users_per_minute), (7, 3));

@@ -5,7 +5,6 @@ use anteroom::admission::{
     Group, LeaseAnswer, LeaseAsk, Lent, Level, LoanAsk, NumberAsk, Outcome, Remembered, SavedLedger, Shares,
     StateKey,
 };
-use anteroom::config::{OnUnhealthy, Phase, Room};
 use anteroom::counts::{
     CheckIn, Counts, DataCenter, Global, GlobalMeta, OriginMemory, SavedDataCenter, Seen, SlotCounts,
 };
@@ -22,6 +21,7 @@ use anteroom::protocol::messages::{
     Taken, WorkerAnswer, WorkerReport,
 };
 use anteroom::protocol::wire::{decode, encode};
+use anteroom::room::{OnUnhealthy, Phase, Room};
 use anteroom::steering::Overrides;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -4,9 +4,10 @@
 use std::alloc::System;
 
 use anteroom::admission::{Anywhere, Counter, LeaseCounter, NumberAsk, Pool, minute_of};
-use anteroom::config::{Room, SlotStrategy, parse_room};
+use anteroom::config::parse_room;
 use anteroom::counts::{CheckIn, DataCenter, Global};
 use anteroom::protocol::messages::{ColoReport, Given, VERSION, WorkerReport};
+use anteroom::room::{Room, SlotStrategy};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
 #[global_allocator]

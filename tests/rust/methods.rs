@@ -4,7 +4,7 @@ use anteroom::admission::{
     AdmissionController, Clocked, Decision, DrawKey, StateKey, Step, decide, draw, draw_id,
     next_draw_seconds, random_wait_seconds, round_end, round_of, wait_percentiles,
 };
-use anteroom::config::{QueueingMethod, Room};
+use anteroom::room::{QueueingMethod, Room};
 use anteroom::ticket::{Standing, Ticket};
 use hmac::{Hmac, KeyInit, Mac};
 use proptest::prelude::*;

@@ -1,9 +1,10 @@
 //! Notification: what is told, that it is told once, and how it is sent.
 
-use anteroom::config::{ConfigError, Limits, Room, Rooms, WebhookFormat, Webhooks};
+use anteroom::config::{ConfigError, Rooms, Webhooks};
 use anteroom::notifications::delivery::{SigningSecrets, Verdict, verdict, wait_ms};
 use anteroom::notifications::{Detector, Kind, Notification, Observation, Origin, steered};
 use anteroom::protocol::wire::{decode, encode};
+use anteroom::room::{Limits, Room, WebhookFormat};
 use anteroom::steering::AuditEntry;
 use proptest::collection::vec;
 use proptest::prelude::*;

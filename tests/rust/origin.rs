@@ -1,9 +1,9 @@
 //! What the room learns of its origin by passing requests on, and what follows from it.
 
-use anteroom::config::{AdaptiveRange, Limits, OnUnhealthy, Room};
 use anteroom::counts::DataCenter;
 use anteroom::origin::{Adaptive, Ending, Evidence, Hold, OriginCounts, OriginReport, Reply, Use};
 use anteroom::protocol::messages::{VERSION, WorkerReport};
+use anteroom::room::{AdaptiveRange, Limits, OnUnhealthy, Room};
 use proptest::prelude::*;
 
 const START: u64 = 1_680_000_000_000;

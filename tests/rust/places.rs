@@ -130,7 +130,7 @@ mod addresses {
 }
 
 mod bound {
-    use anteroom::config::BindTicket;
+    use anteroom::room::BindTicket;
     use anteroom::ticket::binding;
 
     const BROWSER: &str = "Mozilla/5.0 (X11; Linux x86_64)";

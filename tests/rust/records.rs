@@ -178,7 +178,7 @@ fn stores(effects: &[Effect]) -> usize {
 #[test]
 fn what_newer_code_has_stored_is_never_overwritten_and_no_limit_is_broken_by_it() {
     use anteroom::admission::{NumberAsk, Outcome};
-    use anteroom::config::SlotStrategy;
+    use anteroom::room::SlotStrategy;
 
     let newer = |key: &str| -> Stored {
         let bytes = &stored_by_0_1_0()[key];

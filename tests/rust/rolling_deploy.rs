@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::rc::Rc;
 
 use anteroom::admission::{DrawKey, minute_of};
-use anteroom::config::{Room, Rooms, Webhooks, rfc3339};
+use anteroom::config::{Room, Rooms, Webhooks};
 use anteroom::history::{Count, Record};
 use anteroom::machines::worker::{
     Outcome, Task, Visit, Visitor as Comer, Worker, WorkerContext, WorkerEffect, WorkerInput,
@@ -22,6 +22,7 @@ use anteroom::protocol::messages::{OperatorAsk, VERSION, room_and_colo};
 use anteroom::protocol::{Answer, Object, Request, records};
 use anteroom::steering::Steering;
 use anteroom::ticket::Ticket;
+use anteroom::time::rfc3339;
 use fastrand::Rng;
 use serde_json::{Value, json};
 

@@ -1,10 +1,11 @@
 //! What operators may change at run time, what they may not, and that a deploy never loses it.
 
 use anteroom::admission::{DrawKey, StateKey, minute_of, queue_bucket};
-use anteroom::config::{Field, Kind, Phase, Room, Rooms, steered_fields};
+use anteroom::config::{Field, Kind, Rooms, steered_fields};
 use anteroom::counts::{DataCenter, Global};
 use anteroom::protocol::messages::StateAnswer;
 use anteroom::protocol::wire::{decode, encode};
+use anteroom::room::{Phase, Room};
 use anteroom::steering::{Order, Overrides, Steering};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -35,7 +36,7 @@ fn order(order: Value) -> Order {
 
 /// NOW is a whole minute; the sale's prequeue begins five minutes later, the sale ten, and it lasts for an hour.
 fn with_sale() -> Room {
-    let time = |minutes: u64| anteroom::config::rfc3339(NOW + minutes * MINUTE);
+    let time = |minutes: u64| anteroom::time::rfc3339(NOW + minutes * MINUTE);
     rooms(json!({
         "ROOM_SHOP": { "total_active_users": 1_000, "new_users_per_minute": 200 },
         "EVENT_SALE": {

@@ -1,6 +1,7 @@
 //! What a ticket is worth: it keeps its visitor's place and nobody else's, and whatever is not a ticket is nothing.
 
-use anteroom::config::{CookieAttributes, Room, SameSite, Secure, parse_room};
+use anteroom::config::parse_room;
+use anteroom::room::{CookieAttributes, Room, SameSite, Secure};
 use anteroom::ticket::{
     AdmissionKey, CLOCK_SKEW_MS, Human, KeyError, KeyRing, MAX_KEYS, MAX_VALUE_LENGTH, MAX_WAIT_MINUTES,
     MIN_ADMISSION_KEY, Scope, Standing, Terms, Ticket, find_cookie, same_secret, set_cookie, standing,

@@ -4,9 +4,9 @@
 use anteroom::admission::{
     Group, LeaseAsk, LeaseCounter, NumberAsk, Outcome, Pool, SavedPool, minute_of, start_of,
 };
-use anteroom::config::{RateWindow, Room, SlotStrategy};
 use anteroom::counts::Global;
 use anteroom::protocol::wire::{decode, encode};
+use anteroom::room::{RateWindow, Room, SlotStrategy};
 
 /// Late in a minute.
 const NOW: u64 = 28_000_000 * 60_000 + 50_000;

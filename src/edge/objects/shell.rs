@@ -12,7 +12,6 @@ use litemap::LiteMap;
 use wasm_bindgen::{JsCast, JsValue};
 use worker::{Env, Request as HttpRequest, Response, Result, State, Storage};
 
-use crate::config::Room;
 use crate::edge::calls::{body_of, failure, post, unreadable};
 use crate::edge::clock::{now, pause, start_id};
 use crate::edge::platform::log_error;
@@ -20,6 +19,7 @@ use crate::edge::settings::Settings;
 use crate::machines::{Call, Context, Effect, Input, ObjectMachine, Stored, problems};
 use crate::protocol::messages::room_and_colo;
 use crate::protocol::{Answer, Object, Request};
+use crate::room::Room;
 
 /// What a machine begins with.
 pub struct Start<'a> {

@@ -5,11 +5,12 @@ use serde_json::{Map, Value, json};
 use worker::Env;
 
 use super::status::room_status;
-use crate::config::{Event, Room, rfc3339};
 use crate::edge::calls::{Local, all};
 use crate::edge::clock::now;
 use crate::edge::settings::Settings;
 use crate::protocol::messages::UNWATCHED;
+use crate::room::{Event, Room};
+use crate::time::rfc3339;
 
 #[derive(Serialize)]
 struct EventStatus<'a> {

@@ -4,7 +4,6 @@ use serde_json::Value;
 use worker::{Env, Result};
 
 use super::status::{DEADLINE_MS, room_status};
-use crate::config::Room;
 use crate::edge::calls::{GLOBAL, Local, all, call};
 use crate::edge::platform::log_error;
 use crate::edge::request::header;
@@ -12,6 +11,7 @@ use crate::edge::settings::Settings;
 use crate::history::TOTALS;
 use crate::operator::metrics::{Format, Known, text};
 use crate::protocol::messages::{OperatorAnswer, UNWATCHED};
+use crate::room::Room;
 
 /// The text, and its type.
 pub async fn metrics(request: &web_sys::Request, env: &Env, settings: &Settings) -> (&'static str, String) {

@@ -3,12 +3,12 @@
 use serde::Serialize;
 use worker::{Env, Result};
 
-use crate::config::Room;
 use crate::edge::calls::{GLOBAL, Local, all, call, failure};
 use crate::edge::clock::now;
 use crate::edge::settings::Settings;
 use crate::operator::Operator;
 use crate::protocol::messages::{OperatorAnswer, OperatorAsk, STATUS, VERSION};
+use crate::room::Room;
 
 /// An operator waits longer than a visitor, in milliseconds.
 pub const DEADLINE_MS: u64 = 5_000;

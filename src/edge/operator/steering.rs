@@ -7,13 +7,13 @@ use worker::{Env, Result};
 use super::access::Caller;
 use super::reply::{self, LONGEST_BODY, refuse};
 use super::status::DEADLINE_MS;
-use crate::config::Room;
 use crate::edge::calls::{GLOBAL, call};
 use crate::edge::platform::log_error;
 use crate::edge::request::{body, header, query};
 use crate::edge::settings::Settings;
 use crate::operator::{Operator, Refusal};
 use crate::protocol::messages::{LIVE, OperatorAnswer, OperatorAsk, SESSION_ENDS, VERSION};
+use crate::room::Room;
 
 /// Which room a request is about: the address says so, where there are several.
 pub fn room<'a>(

@@ -10,10 +10,11 @@ use serde::Serialize;
 use super::jobs::Job;
 use super::rows::{Kept, NotificationRow, PendingRow, ReceiverRow, Rows};
 use super::{Global, GlobalEffect};
-use crate::config::{Webhook, WebhookFormat, Webhooks};
+use crate::config::Webhooks;
 use crate::machines::{Context, Effect};
 use crate::notifications::delivery::{GIVE_UP_MS, GONE_MS, Verdict, verdict, wait_ms};
 use crate::notifications::{Kind, Notification};
+use crate::room::{Webhook, WebhookFormat};
 
 /// The most messages that wait for one receiver; beyond it the oldest is given up.
 const MAX_PENDING: usize = 200;

@@ -20,12 +20,13 @@ pub use rows::{Kept, NotificationRow, PendingRow, ReceiverRow, Rows, RowsError, 
 
 use super::{Context, CurrentRoom, Effect, Input, NO_ROUTE, ObjectMachine, Stored};
 use crate::admission::minute_of;
-use crate::config::{Room, Webhooks};
+use crate::config::Webhooks;
 use crate::counts::{self, GlobalMeta, OriginMemory};
 use crate::notifications::Detector;
 use crate::protocol::messages::{ColoReport, OperatorAnswer, OriginHealth, StateAnswer, UNWATCHED, VERSION};
 use crate::protocol::records::{self, Found};
 use crate::protocol::{Answer, Request};
+use crate::room::Room;
 use crate::steering::Steering;
 use deliveries::Deliveries;
 use jobs::{Job, Plans};
