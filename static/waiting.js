@@ -1,243 +1,281 @@
-(() => {
-  const LONGEST_PAUSE_SECONDS = 60;
-  const LONGEST_CHECK_SECONDS = 10;
-  const room = document.getElementById("room");
-  const element = (id) => document.getElementById(id);
-  const language = document.documentElement.lang;
-  const { words, times, ...first } = JSON.parse(room.dataset.words);
-  let { refreshSeconds } = first;
-  let lastCheckIn = Date.now();
-  let timer = 0;
-  let failures = 0;
-  let checking = false;
-  let entering = false;
-  // The page leaves by itself: its visitor does not close it.
-  let going = false;
-  let checkedInAt = first.now;
-  let shownSeconds = first.waitSeconds ?? NaN;
-  let riseSeen = false;
-  let movement;
-  let moves = true;
+// The waiting page's script: asks for the visitor's turn again and again, and shows what comes of it. The build embeds it
+// in the page as one function, so nothing here but `anteroomTurnstile` is global.
 
-  // Writing the same text again would make a screen reader say it again.
-  const write = (id, text) => {
-    if (element(id).textContent !== text) element(id).textContent = text;
-  };
-  const fill = (text, name, value) => text.replace(`{${name}}`, value);
-  const showTime = () => {
-    const time = element("checked");
-    const at = new Date(lastCheckIn);
-    time.dateTime = at.toISOString();
-    time.textContent = fill(
-      times.lastCheck,
-      "time",
-      at.toLocaleTimeString(language, { timeStyle: "medium" }),
-    );
-  };
-  // As the Worker words it.
-  const duration = (seconds) => {
-    const inMinutes = seconds === 60 || seconds >= 120;
-    const style = { style: "unit", unit: inMinutes ? "minute" : "second", unitDisplay: "long" };
-    return new Intl.NumberFormat(language, style).format(inMinutes ? Math.floor(seconds / 60) : seconds);
-  };
-  const showInterval = () => write("often", fill(times.checksItself, "duration", duration(refreshSeconds)));
-  // When the visitor may expect to enter, by the visitor's own clock.
-  const showExpected = (range) => {
-    if (!range) return write("expected", "");
-    const [from, to] = range.map((seconds) => new Date(Date.now() + seconds * 1000));
-    const isToday = to.toDateString() === new Date().toDateString();
-    const style = { hour: "numeric", minute: "2-digit", ...(!isToday && { month: "long", day: "numeric" }) };
-    const format = new Intl.DateTimeFormat(language, style);
-    const time = format.formatRange ? format.formatRange(from, to) : format.format(to);
-    write("expected", fill(times.expected, "time", time));
-  };
+const LONGEST_PAUSE_SECONDS = 60;
+const LONGEST_CHECK_SECONDS = 10;
 
-  // Counts down to the beginning of an event.
-  let startsAt = 0;
-  let countdown = 0;
-  const tick = () => {
-    const left = Math.max(0, Math.ceil((startsAt - Date.now()) / 1000));
-    const digits = (number) =>
-      number.toLocaleString(language, { minimumIntegerDigits: 2, useGrouping: false });
-    const parts = [Math.floor(left / 3600), Math.floor(left / 60) % 60, left % 60];
-    element("countdown").textContent = parts.map(digits).join(":");
-  };
-  const showCountdown = (seconds) => {
-    clearInterval(countdown);
-    element("begin").hidden = seconds === null;
-    if (seconds === null) return;
-    startsAt = Date.now() + seconds * 1000;
-    const style = { month: "long", day: "numeric", hour: "numeric", minute: "2-digit" };
-    // To the minute: what comes of each answer differs by what it took to come.
-    const start = new Date(Math.round(startsAt / 60000) * 60000);
-    write("start", fill(times.prequeueStart, "time", start.toLocaleString(language, style)));
-    countdown = setInterval(tick, 1000);
-    tick();
-  };
+const element = (id) => document.getElementById(id);
+const room = element("room");
+const language = document.documentElement.lang;
+const { words, times, ...first } = JSON.parse(room.dataset.words);
 
-  // Each pause starts from an answer, not from the timer before it: Chromium wakes a tab in the background once a
-  // minute for timers that start one another, but within a second for these.
-  const checkInAfter = (seconds) => {
-    clearTimeout(timer);
-    movement?.cancel();
-    const checks = seconds > 0;
-    element("line").hidden = !checks || !moves;
-    element("often").hidden = element("still").hidden = !checks;
-    if (!checks) return;
-    timer = setTimeout(checkIn, seconds * 1000);
-    movement = element("line").firstChild.animate?.(
-      [{ transform: "scaleX(0)" }, { transform: "scaleX(1)" }],
-      { duration: seconds * 1000, fill: "forwards" },
-    );
-    if (!moves) movement?.cancel();
-  };
+let { refreshSeconds } = first;
+let lastCheckIn = Date.now();
+let checkedInAt = first.now;
+let failures = 0;
+let checking = false;
+let entering = false;
+// The page leaves by itself: its visitor does not close it.
+let going = false;
+// What the Turnstile widget gives goes along with a check-in, at once if none is under way.
+let token = "";
 
-  // Asks for the page itself, not for what it shows. With a fragment in the address, `replace` would only scroll.
-  const go = () => {
-    going = true;
-    if (location.href.includes("#")) location.reload();
-    else location.replace(location.href);
-  };
-  const enter = () => {
-    entering = true;
-    clearInterval(countdown);
-    room.dataset.state = "open";
-    const [initial = "", ...rest] = words.turn;
-    document.title = `${initial.toLocaleUpperCase(language)}${rest.join("")} – ${words.title}`;
-    write("label", words.turnLabel);
-    write("wait", words.turn);
-    write("note", words.turnNote);
-    for (const id of ["people", "expected", "trouble"]) write(id, "");
-    // For addresses that answer with a download or nothing at all, and so leave this page standing.
-    element("enter").hidden = false;
-    for (const id of ["begin", "progress", "line", "often", "still"]) element(id).hidden = true;
-    go();
-  };
+// Words and times
 
-  const show = (answer) => {
-    refreshSeconds = answer.refreshSeconds;
-    if (refreshSeconds > 0) {
-      showInterval();
-      write("kept", fill(times.keptFor, "duration", duration(answer.keptSeconds)));
-    }
-    // Only a check that came without a ticket can tell: once refused, they are refused.
-    if (answer.cookieless) element("cookies").hidden = false;
-    element("message").hidden = !answer.message;
-    write("message-text", answer.message);
-    const progress = element("progress");
-    progress.hidden = answer.progress === null;
-    // Answers may overtake each other.
-    if (answer.progress !== null) progress.value = Math.max(progress.value, answer.progress);
-    // A wait that rises for one answer only is noise of the estimate: a rise is shown when a second answer confirms it.
-    // (Nothing is greater than NaN, which stands for a wait that is not known.)
-    const rises = answer.waitSeconds > shownSeconds;
-    const hold = rises && !riseSeen;
-    riseSeen = rises;
-    if (hold) return;
-    shownSeconds = answer.waitKnown ? answer.waitSeconds : NaN;
-    room.dataset.state = answer.door;
-    document.title = answer.title;
-    write("label", answer.waitLabel);
-    write("wait", answer.waitText);
-    write("note", answer.waitNote);
-    write("people", answer.peopleText);
-    showExpected(answer.expectedIn);
-    showCountdown(answer.startsIn);
-  };
+// Writing the same text again would make a screen reader say it again.
+function write(id, text) {
+  if (element(id).textContent !== text) element(id).textContent = text;
+}
 
-  const failed = () => {
-    failures += 1;
-    write("trouble", words.trouble);
-    const pause = Math.min(refreshSeconds * 2 ** (failures - 1), LONGEST_PAUSE_SECONDS);
-    // Spread out, so that the pages of a room that was away for a moment do not all come back at once.
-    checkInAfter(pause * (0.8 + 0.4 * Math.random()));
-  };
+function fill(text, name, value) {
+  return text.replace(`{${name}}`, value);
+}
 
-  // What the Turnstile widget gives goes along with a check-in, at once if none is under way.
-  let token = "";
-  globalThis.anteroomTurnstile = (given) => {
-    token = given;
-    checkIn();
-  };
+// As the Worker words it.
+function duration(seconds) {
+  const inMinutes = seconds === 60 || seconds >= 120;
+  const style = { style: "unit", unit: inMinutes ? "minute" : "second", unitDisplay: "long" };
+  return new Intl.NumberFormat(language, style).format(inMinutes ? Math.floor(seconds / 60) : seconds);
+}
 
-  const checkIn = async () => {
-    if (checking || entering) return;
-    checking = true;
-    going = false;
-    let response;
-    let answer;
-    const brought = token;
-    try {
-      response = await fetch(location.href, {
-        headers: {
-          "anteroom-status": "1",
-          accept: "application/json",
-          ...(brought && { "anteroom-turnstile": brought }),
-        },
-        cache: "no-store",
-        credentials: "same-origin",
-        redirect: "manual",
-        signal: AbortSignal.timeout?.(LONGEST_CHECK_SECONDS * 1000),
-      });
-      if (response.headers.get("content-type")?.includes("json")) answer = await response.json();
-    } catch {
-      response = undefined;
-    }
-    checking = false;
-    if (!response || response.status === 429 || response.status >= 500) return failed();
-    if (answer?.admitted === true) return enter();
-    // Not the room's answer: the room is gone, or something before it asks for a look. A real visit finds out.
-    if (answer?.admitted !== false) {
-      checkInAfter(refreshSeconds);
-      return go();
-    }
-    failures = 0;
-    if (token === brought) token = "";
-    write("trouble", "");
-    lastCheckIn = Date.now();
-    checkedInAt = answer.now;
-    showTime();
-    show(answer);
-    if (token) checkIn();
-    else checkInAfter(refreshSeconds);
-  };
+function showTime() {
+  const time = element("checked");
+  const at = new Date(lastCheckIn);
+  time.dateTime = at.toISOString();
+  time.textContent = fill(times.lastCheck, "time", at.toLocaleTimeString(language, { timeStyle: "medium" }));
+}
 
-  const checkInWhenStale = () => {
-    if (refreshSeconds > 0 && Date.now() - lastCheckIn > refreshSeconds * 1000) checkIn();
-  };
-  document.addEventListener("visibilitychange", () => {
-    if (!document.hidden) checkInWhenStale();
+function showInterval() {
+  write("often", fill(times.checksItself, "duration", duration(refreshSeconds)));
+}
+
+// When the visitor may expect to enter, by the visitor's own clock.
+function showExpected(range) {
+  if (!range) return write("expected", "");
+  const [from, to] = range.map((seconds) => new Date(Date.now() + seconds * 1000));
+  const isToday = to.toDateString() === new Date().toDateString();
+  const style = { hour: "numeric", minute: "2-digit", ...(!isToday && { month: "long", day: "numeric" }) };
+  const format = new Intl.DateTimeFormat(language, style);
+  const time = format.formatRange ? format.formatRange(from, to) : format.format(to);
+  write("expected", fill(times.expected, "time", time));
+}
+
+// The countdown to the beginning of an event
+
+let startsAt = 0;
+let countdown = 0;
+
+function tick() {
+  const left = Math.max(0, Math.ceil((startsAt - Date.now()) / 1000));
+  const digits = (number) => number.toLocaleString(language, { minimumIntegerDigits: 2, useGrouping: false });
+  const parts = [Math.floor(left / 3600), Math.floor(left / 60) % 60, left % 60];
+  element("countdown").textContent = parts.map(digits).join(":");
+}
+
+function showCountdown(seconds) {
+  clearInterval(countdown);
+  element("begin").hidden = seconds === null;
+  if (seconds === null) return;
+  startsAt = Date.now() + seconds * 1000;
+  const style = { month: "long", day: "numeric", hour: "numeric", minute: "2-digit" };
+  // To the minute: what comes of each answer differs by what it took to come.
+  const start = new Date(Math.round(startsAt / 60000) * 60000);
+  write("start", fill(times.prequeueStart, "time", start.toLocaleString(language, style)));
+  countdown = setInterval(tick, 1000);
+  tick();
+}
+
+// The pause until the next check-in, and the line that shows it
+
+let timer = 0;
+let movement;
+let moves = true;
+
+// Each pause starts from an answer, not from the timer before it: Chromium wakes a tab in the background once a minute
+// for timers that start one another, but within a second for these.
+function checkInAfter(seconds) {
+  clearTimeout(timer);
+  movement?.cancel();
+  const checks = seconds > 0;
+  element("line").hidden = !checks || !moves;
+  element("often").hidden = element("still").hidden = !checks;
+  if (!checks) return;
+  timer = setTimeout(checkIn, seconds * 1000);
+  movement = element("line").firstChild.animate?.([{ transform: "scaleX(0)" }, { transform: "scaleX(1)" }], {
+    duration: seconds * 1000,
+    fill: "forwards",
   });
-  addEventListener("online", checkInWhenStale);
-  // Back from the browser's own cache of pages: what is shown is old, and a check that was under way is lost.
-  addEventListener("pageshow", (event) => {
-    if (!event.persisted) return;
-    checking = entering = going = false;
-    checkIn();
-  });
-  // Closing the page gives the place back; coming back in time keeps it. By the time of the last check-in the room sees
-  // whether a newer page waits on: this one is also left when it is loaded anew.
-  addEventListener("pagehide", ({ persisted }) => {
-    if (going || persisted || !(refreshSeconds > 0)) return;
-    navigator.sendBeacon?.(
-      location.href,
-      new Blob([], { type: `application/x-anteroom-leave;at=${checkedInAt}` }),
-    );
-  });
-  // The Refresh header is for visitors without script. Stopping the page while its load event runs cancels the reload
-  // in Chromium, Firefox and WebKit; a moment later WebKit ignores it.
-  addEventListener("load", () => stop());
+  if (!moves) movement?.cancel();
+}
 
-  element("still").addEventListener("click", () => {
-    moves = !moves;
-    write("still", moves ? words.stopAnimation : words.showAnimation);
-    element("line").hidden = !moves;
-    if (!moves) movement?.cancel();
-  });
-  if (!navigator.cookieEnabled) element("cookies").hidden = false;
+function toggleMovement() {
+  moves = !moves;
+  write("still", moves ? words.stopAnimation : words.showAnimation);
+  element("line").hidden = !moves;
+  if (!moves) movement?.cancel();
+}
+
+// What an answer shows
+
+let shownSeconds = first.waitSeconds ?? NaN;
+let riseSeen = false;
+
+function show(answer) {
+  refreshSeconds = answer.refreshSeconds;
+  if (refreshSeconds > 0) {
+    showInterval();
+    write("kept", fill(times.keptFor, "duration", duration(answer.keptSeconds)));
+  }
+  // Only a check that came without a ticket can tell: once refused, they are refused.
+  if (answer.cookieless) element("cookies").hidden = false;
+  element("message").hidden = !answer.message;
+  write("message-text", answer.message);
+  const progress = element("progress");
+  progress.hidden = answer.progress === null;
+  // Answers may overtake each other.
+  if (answer.progress !== null) progress.value = Math.max(progress.value, answer.progress);
+  if (isConfirmed(answer.waitSeconds)) showWait(answer);
+}
+
+// A wait that rises for one answer only is noise of the estimate: a rise is shown when a second answer confirms it.
+// (Nothing is greater than NaN, which stands for a wait that is not known.)
+function isConfirmed(waitSeconds) {
+  const rises = waitSeconds > shownSeconds;
+  const confirmed = !rises || riseSeen;
+  riseSeen = rises;
+  return confirmed;
+}
+
+function showWait(answer) {
+  shownSeconds = answer.waitKnown ? answer.waitSeconds : NaN;
+  room.dataset.state = answer.door;
+  document.title = answer.title;
+  write("label", answer.waitLabel);
+  write("wait", answer.waitText);
+  write("note", answer.waitNote);
+  write("people", answer.peopleText);
+  showExpected(answer.expectedIn);
+  showCountdown(answer.startsIn);
+}
+
+// Asks for the page itself, not for what it shows. With a fragment in the address, `replace` would only scroll.
+function go() {
+  going = true;
+  if (location.href.includes("#")) location.reload();
+  else location.replace(location.href);
+}
+
+function enter() {
+  entering = true;
+  clearInterval(countdown);
+  room.dataset.state = "open";
+  const [initial = "", ...rest] = words.turn;
+  document.title = `${initial.toLocaleUpperCase(language)}${rest.join("")} – ${words.title}`;
+  write("label", words.turnLabel);
+  write("wait", words.turn);
+  write("note", words.turnNote);
+  for (const id of ["people", "expected", "trouble"]) write(id, "");
+  // For addresses that answer with a download or nothing at all, and so leave this page standing.
+  element("enter").hidden = false;
+  for (const id of ["begin", "progress", "line", "often", "still"]) element(id).hidden = true;
+  go();
+}
+
+// Check-ins
+
+function failed() {
+  failures += 1;
+  write("trouble", words.trouble);
+  const pause = Math.min(refreshSeconds * 2 ** (failures - 1), LONGEST_PAUSE_SECONDS);
+  // Spread out, so that the pages of a room that was away for a moment do not all come back at once.
+  checkInAfter(pause * (0.8 + 0.4 * Math.random()));
+}
+
+// The room's answer, and whether anything has answered as it should.
+async function ask(brought) {
+  try {
+    const response = await fetch(location.href, {
+      headers: {
+        "anteroom-status": "1",
+        accept: "application/json",
+        ...(brought && { "anteroom-turnstile": brought }),
+      },
+      cache: "no-store",
+      credentials: "same-origin",
+      redirect: "manual",
+      signal: AbortSignal.timeout?.(LONGEST_CHECK_SECONDS * 1000),
+    });
+    const isJson = response.headers.get("content-type")?.includes("json");
+    const answer = isJson ? await response.json() : undefined;
+    return { answer, fails: response.status === 429 || response.status >= 500 };
+  } catch {
+    return { fails: true };
+  }
+}
+
+async function checkIn() {
+  if (checking || entering) return;
+  checking = true;
+  going = false;
+  const brought = token;
+  const { answer, fails } = await ask(brought);
+  checking = false;
+  if (fails) return failed();
+  if (answer?.admitted === true) return enter();
+  // Not the room's answer: the room is gone, or something before it asks for a look. A real visit finds out.
+  if (answer?.admitted !== false) {
+    checkInAfter(refreshSeconds);
+    return go();
+  }
+  failures = 0;
+  if (token === brought) token = "";
+  write("trouble", "");
+  lastCheckIn = Date.now();
+  checkedInAt = answer.now;
   showTime();
-  showExpected(first.expectedIn);
-  showCountdown(first.startsIn);
-  if (refreshSeconds > 0) showInterval();
-  checkInAfter(refreshSeconds);
-})();
+  show(answer);
+  if (token) checkIn();
+  else checkInAfter(refreshSeconds);
+}
+
+function checkInWhenStale() {
+  if (refreshSeconds > 0 && Date.now() - lastCheckIn > refreshSeconds * 1000) checkIn();
+}
+
+// Back from the browser's own cache of pages: what is shown is old, and a check that was under way is lost.
+function comeBack({ persisted }) {
+  if (!persisted) return;
+  checking = entering = going = false;
+  checkIn();
+}
+
+// Closing the page gives the place back; coming back in time keeps it. By the time of the last check-in the room sees
+// whether a newer page waits on: this one is also left when it is loaded anew.
+function leave({ persisted }) {
+  if (going || persisted || !(refreshSeconds > 0)) return;
+  navigator.sendBeacon?.(
+    location.href,
+    new Blob([], { type: `application/x-anteroom-leave;at=${checkedInAt}` }),
+  );
+}
+
+globalThis.anteroomTurnstile = (given) => {
+  token = given;
+  checkIn();
+};
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden) checkInWhenStale();
+});
+addEventListener("online", checkInWhenStale);
+addEventListener("pageshow", comeBack);
+addEventListener("pagehide", leave);
+// The Refresh header is for visitors without script. Stopping the page while its load event runs cancels the reload
+// in Chromium, Firefox and WebKit; a moment later WebKit ignores it.
+addEventListener("load", () => stop());
+element("still").addEventListener("click", toggleMovement);
+if (!navigator.cookieEnabled) element("cookies").hidden = false;
+showTime();
+showExpected(first.expectedIn);
+showCountdown(first.startsIn);
+if (refreshSeconds > 0) showInterval();
+checkInAfter(refreshSeconds);

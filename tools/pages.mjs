@@ -22,8 +22,8 @@ function readAll(folder, ending) {
 }
 
 /** Makes it small, and takes the hash that the policy names from exactly the bytes that the page embeds. */
-function embed({ transformSync }, file, loader) {
-  const code = transformSync(read(file), { loader, minify: true, target: "es2022" }).code.trim();
+function embed({ transformSync }, file, options) {
+  const code = transformSync(read(file), { ...options, minify: true, target: "es2022" }).code.trim();
   if (code.includes("</") || code.includes("<!--"))
     throw new Failure(`static/${file} would end the element that embeds it`);
   return [code, `sha256-${createHash("sha256").update(code).digest("base64")}`];
@@ -33,8 +33,8 @@ function embed({ transformSync }, file, loader) {
 export async function readPages(pages = PAGES) {
   // Here, because the set-up that installs it may be a part of the same run.
   const esbuild = await import("esbuild");
-  const [style, styleHash] = embed(esbuild, "waiting.css", "css");
-  const [script, scriptHash] = embed(esbuild, "waiting.js", "js");
+  const [style, styleHash] = embed(esbuild, "waiting.css", { loader: "css" });
+  const [script, scriptHash] = embed(esbuild, "waiting.js", { loader: "js", format: "iife" });
   return {
     languages: readAll(join(STATIC, "languages"), ".json"),
     templates: readAll(pages, ".html"),
