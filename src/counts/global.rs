@@ -513,27 +513,11 @@ impl Global {
         let carry = self.carry(room, this);
         let covered = self.covered(now);
         self.flow.update(room, &self.merged, covered, now);
+        let (colo_ratio, anywhere_ratio) = self.ratios(room, colo, this);
         let merged = &self.merged;
-        let step = room.slot_ms().max(1);
-        let shares: Vec<MinuteShares> = [this, this + 1]
-            .iter()
-            .filter_map(|minute| Some(self.shares.get(minute)?.for_colo(*minute, colo)))
-            .collect();
-        let history = this.saturating_sub(2);
-        let tried = |colo: &Colo| colo.report.counts.tried_in(history).max(0);
-        let all_tried = match self.tried {
-            Some((minute, users)) if minute == history => users,
-            _ => self.colos.values().map(tried).sum(),
-        };
-        self.tried = Some((history, all_tried));
-        let whole = all_tried.max(i64::from(room.new_users_per_minute)).max(1);
-        let millionths = |part: i64| (part * 1_000_000 / whole) as u32;
         // Renewals of the last seconds of a session are reported at once, but not in no time.
         let counted_at = now.saturating_sub(expiry_lag_ms(room));
-        let mut expiring = merged.expiring(room, counted_at, FORESEEN_MS.div_ceil(step) as usize);
-        while expiring.len() > 1 && expiring.last() == expiring.get(expiring.len() - 2) {
-            expiring.pop();
-        }
+        let expiring = self.expiring(room, counted_at);
         let counted = merged.active_at(room, counted_at);
         // The limit has been kept: no more can be inside, whichever colo is silent.
         let unheard = self.cut_off(room, now).min((i64::from(room.total_active_users) - counted).max(0));
@@ -555,20 +539,14 @@ impl Global {
             },
         );
         let merged = &self.merged;
-        let level = level(room, limits, active, entering, nobody_waits);
         let pools = room.slot_strategy.leases_permits() && colo.is_none();
-        let recent = (here.saturating_sub(RECENT_MINUTES)..=here + 1)
-            .filter(|_| pools)
-            .map(|minute| (minute, merged.admitted_in(minute), merged.unnumbered_in(minute)))
-            .filter(|(_, admitted, unnumbered)| (*admitted, *unnumbered) != (0, 0))
-            .collect();
         StateKey {
             v: VERSION,
             taken_at: now,
             minute: this,
             age: 0,
             active,
-            step,
+            step: room.slot_ms().max(1),
             expiring,
             expiring_refresh,
             expiring_minute,
@@ -578,14 +556,17 @@ impl Global {
             carry,
             entering,
             waiting,
-            shares,
-            colo_ratio: colo.and_then(|name| self.colos.get(name)).map_or(0, |colo| millionths(tried(colo))),
-            anywhere_ratio: millionths(whole - all_tried),
+            shares: [this, this + 1]
+                .iter()
+                .filter_map(|minute| Some(self.shares.get(minute)?.for_colo(*minute, colo)))
+                .collect(),
+            colo_ratio,
+            anywhere_ratio,
             colo_workers: 1,
             all_workers: self.active_workers(now).max(1),
-            level,
+            level: level(room, limits, active, entering, nobody_waits),
             covered,
-            recent,
+            recent: if pools { self.recent_admissions(here) } else { Vec::new() },
             leaving: self.flow.leaving(i64::from(limits.total_active_users)),
             giving_up: self.flow.giving_up(),
             present,
@@ -595,6 +576,39 @@ impl Global {
             watched: self.watched,
             uncounted: false,
         }
+    }
+
+    /// The parts of the new traffic that a colo brought and that no colo brought, in millionths.
+    fn ratios(&mut self, room: &Room, colo: Option<&str>, minute: u32) -> (u32, u32) {
+        let history = minute.saturating_sub(2);
+        let tried = |colo: &Colo| colo.report.counts.tried_in(history).max(0);
+        let all_tried = match self.tried {
+            Some((minute, users)) if minute == history => users,
+            _ => self.colos.values().map(tried).sum(),
+        };
+        self.tried = Some((history, all_tried));
+        let whole = all_tried.max(i64::from(room.new_users_per_minute)).max(1);
+        let millionths = |part: i64| (part * 1_000_000 / whole) as u32;
+        let here = colo.and_then(|name| self.colos.get(name)).map_or(0, tried);
+        (millionths(here), millionths(whole - all_tried))
+    }
+
+    /// How many active users will have expired at the end of each step. Steps at the end that change nothing are left out.
+    fn expiring(&self, room: &Room, counted_at: u64) -> Vec<u32> {
+        let slots = FORESEEN_MS.div_ceil(room.slot_ms().max(1));
+        let mut expiring = self.merged.expiring(room, counted_at, slots as usize);
+        while expiring.len() > 1 && expiring.last() == expiring.get(expiring.len() - 2) {
+            expiring.pop();
+        }
+        expiring
+    }
+
+    /// The admissions of the last minutes, as the pool is told: minute, all, and those without a number.
+    fn recent_admissions(&self, here: u32) -> Vec<(u32, i64, i64)> {
+        (here.saturating_sub(RECENT_MINUTES)..=here + 1)
+            .map(|minute| (minute, self.merged.admitted_in(minute), self.merged.unnumbered_in(minute)))
+            .filter(|(_, admitted, unnumbered)| (*admitted, *unnumbered) != (0, 0))
+            .collect()
     }
 
     /// The limits in force: moved by what passed through the room, where the owner gave a range.

@@ -35,6 +35,17 @@ pub enum HealthPage {
     Off,
 }
 
+impl HealthPage {
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "public" => Some(Self::Public),
+            "token" => Some(Self::Token),
+            "off" => Some(Self::Off),
+            _ => None,
+        }
+    }
+}
+
 /// Where a webhook's messages are sent.
 pub struct Receiver {
     /// The address.
@@ -109,18 +120,7 @@ impl Settings {
     }
 
     fn read(env: &Env) -> Self {
-        let names: Vec<String> =
-            Object::keys(env.unchecked_ref_object()).iter().filter_map(|name| name.as_string()).collect();
-        let vars = |prefix: &'static str| {
-            let names = names.iter().filter(move |name| name.starts_with(prefix));
-            names.map(|name| (name.clone(), json_var(env, name).unwrap_or(serde_json::Value::Null)))
-        };
-        let (rooms, mut errors) = Rooms::from_vars(vars("ROOM_").chain(vars("EVENT_")));
-        let (checks, errors_of_checks) = Checks::from_vars(vars("CHECK_"));
-        errors.extend(errors_of_checks);
-        let (webhooks, errors_of_webhooks) = Webhooks::from_vars(vars("WEBHOOK_"), &rooms);
-        errors.extend(errors_of_webhooks);
-        let mut problems: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        let (rooms, checks, webhooks, mut problems) = described(env);
         let cookie_keys = text_var(env, "COOKIE_KEYS").unwrap_or_default();
         let draw_key = secret(env, "DRAW_KEY");
         let keys = match KeyRing::parse(&cookie_keys) {
@@ -139,54 +139,39 @@ impl Settings {
         problems.extend(wrong);
         let turnstile_secrets = turnstile_secrets(env, &rooms, &mut problems);
         let turnstile_url = turnstile_url(env, &mut problems);
-        let object_deadline_ms = match text_var(env, "OBJECT_DEADLINE_MS").map(|text| text.parse()) {
-            None => OBJECT_DEADLINE_MS,
-            Some(Ok(milliseconds @ 50..=10_000)) => milliseconds,
-            Some(_) => {
-                problems.push(
-                    "OBJECT_DEADLINE_MS must be a text with a whole number of milliseconds from 50 to 10000. \
-                     Fix: OBJECT_DEADLINE_MS = \"500\""
-                        .to_owned(),
-                );
-                OBJECT_DEADLINE_MS
-            }
-        };
-        let health_page = match text_var(env, "HEALTH_PAGE").as_deref() {
-            None | Some("token") => HealthPage::Token,
-            Some("public") => HealthPage::Public,
-            Some("off") => HealthPage::Off,
-            Some(_) => {
-                problems.push(
-                    "HEALTH_PAGE must be \"public\", \"token\" or \"off\"; the page is behind the token until then. \
-                     Fix: HEALTH_PAGE = \"token\""
-                        .to_owned(),
-                );
-                HealthPage::Token
-            }
-        };
-        let crawlers_bypass = match text_var(env, "SEARCH_ENGINE_CRAWLER_BYPASS").as_deref() {
-            None | Some("false") => false,
-            Some("true") => true,
-            Some(_) => {
-                problems.push(
-                    "SEARCH_ENGINE_CRAWLER_BYPASS must be \"true\" or \"false\"; crawlers wait until then. \
-                     Fix: SEARCH_ENGINE_CRAWLER_BYPASS = \"true\""
-                        .to_owned(),
-                );
-                false
-            }
-        };
-        let health_days = match text_var(env, "HEALTH_DAYS").map(|text| text.parse()) {
-            None => HEALTH_DAYS,
-            Some(Ok(days @ 1..=365)) => days,
-            Some(_) => {
-                problems.push(
-                    "HEALTH_DAYS must be a text with a whole number of days from 1 to 365. Fix: HEALTH_DAYS = \"30\""
-                        .to_owned(),
-                );
-                HEALTH_DAYS
-            }
-        };
+        let object_deadline_ms = setting(
+            env,
+            "OBJECT_DEADLINE_MS",
+            OBJECT_DEADLINE_MS,
+            |text| text.parse().ok().filter(|milliseconds| (50..=10_000).contains(milliseconds)),
+            "must be a text with a whole number of milliseconds from 50 to 10000. Fix: OBJECT_DEADLINE_MS = \"500\"",
+            &mut problems,
+        );
+        let health_page = setting(
+            env,
+            "HEALTH_PAGE",
+            HealthPage::Token,
+            HealthPage::parse,
+            "must be \"public\", \"token\" or \"off\"; the page is behind the token until then. \
+             Fix: HEALTH_PAGE = \"token\"",
+            &mut problems,
+        );
+        let crawlers_bypass = setting(
+            env,
+            "SEARCH_ENGINE_CRAWLER_BYPASS",
+            false,
+            |text| text.parse().ok(),
+            "must be \"true\" or \"false\"; crawlers wait until then. Fix: SEARCH_ENGINE_CRAWLER_BYPASS = \"true\"",
+            &mut problems,
+        );
+        let health_days = setting(
+            env,
+            "HEALTH_DAYS",
+            HEALTH_DAYS,
+            |text| text.parse().ok().filter(|days| (1..=365).contains(days)),
+            "must be a text with a whole number of days from 1 to 365. Fix: HEALTH_DAYS = \"30\"",
+            &mut problems,
+        );
         Self {
             rooms,
             checks,
@@ -210,6 +195,38 @@ impl Settings {
             problems,
         }
     }
+}
+
+/// The rooms, checks and webhooks that vars describe, and what is wrong with them.
+fn described(env: &Env) -> (Rooms, Checks, Webhooks, Vec<String>) {
+    let names: Vec<String> =
+        Object::keys(env.unchecked_ref_object()).iter().filter_map(|name| name.as_string()).collect();
+    let vars = |prefix: &'static str| {
+        let names = names.iter().filter(move |name| name.starts_with(prefix));
+        names.map(|name| (name.clone(), json_var(env, name).unwrap_or(serde_json::Value::Null)))
+    };
+    let (rooms, mut errors) = Rooms::from_vars(vars("ROOM_").chain(vars("EVENT_")));
+    let (checks, errors_of_checks) = Checks::from_vars(vars("CHECK_"));
+    errors.extend(errors_of_checks);
+    let (webhooks, errors_of_webhooks) = Webhooks::from_vars(vars("WEBHOOK_"), &rooms);
+    errors.extend(errors_of_webhooks);
+    (rooms, checks, webhooks, errors.iter().map(ToString::to_string).collect())
+}
+
+/// What a var says; the default where it is not set, or wrong.
+fn setting<T>(
+    env: &Env,
+    name: &str,
+    default: T,
+    parse: impl FnOnce(&str) -> Option<T>,
+    mistake: &str,
+    problems: &mut Vec<String>,
+) -> T {
+    let Some(text) = text_var(env, name) else { return default };
+    parse(&text).unwrap_or_else(|| {
+        problems.push(format!("{name} {mistake}"));
+        default
+    })
 }
 
 /// Where the webhooks' messages are sent, for those that can be sent any.
