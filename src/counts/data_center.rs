@@ -262,7 +262,7 @@ impl DataCenter {
         // their sessions would be taken for ended though they go on.
         let recent = self.dirty || now < self.reported_at + AWAKE_MS;
         let interval = if self.failures > 0 {
-            // What was lost is told sooner than what is new, unless Global does not answer.
+            // What was lost is reported sooner than new counts, unless Global does not answer.
             (URGENT_MS << self.failures.min(8)).min(PUSH_MS)
         } else if self.haste == Haste::Slots && self.level() == Level::Queueing {
             (u64::from(self.all_workers()) * LEFT_MS_PER_WORKER).clamp(URGENT_MS, PUSH_MS)
@@ -395,7 +395,7 @@ impl DataCenter {
         self.counted = true;
         self.told_until = self.pushed_at + TOLD_MS - TOLD_MARGIN_MS;
         if let Some(key) = state {
-            self.hear(key, now);
+            self.learn(key, now);
         }
     }
 
@@ -413,7 +413,7 @@ impl DataCenter {
     }
 
     /// Takes in a state key.
-    pub fn hear(&mut self, key: StateKey, now: u64) {
+    pub fn learn(&mut self, key: StateKey, now: u64) {
         let older = self.state.as_ref().is_some_and(|state| state.key.taken_at > key.taken_at);
         if !older {
             if key.watched {

@@ -8,7 +8,7 @@ use super::flow::Flow;
 use super::status::ColoView;
 use super::{Counts, TOLD_MS};
 use crate::admission::Given;
-use crate::admission::{Level, MinuteShares, Shares, StateKey};
+use crate::admission::{Level, Shares, StateKey};
 use crate::history::{Recorder, Sample, Tallies};
 use crate::notifications;
 use crate::origin::OriginHealth;
@@ -520,8 +520,8 @@ impl Global {
         let expiring = self.expiring(room, counted_at);
         let counted = merged.active_at(room, counted_at);
         // The limit has been kept: no more can be inside, whichever colo is silent.
-        let unheard = self.cut_off(room, now).min((i64::from(room.total_active_users) - counted).max(0));
-        let active = counted + unheard;
+        let silent = self.cut_off(room, now).min((i64::from(room.total_active_users) - counted).max(0));
+        let active = counted + silent;
         let foreseen = |ms: u64| (counted - merged.active_at(room, counted_at + ms)).max(0) as u32;
         let (expiring_refresh, expiring_minute) = (foreseen(room.refresh_ms()), foreseen(60_000));
         let waiting = merged.waiting_at(room, now);

@@ -39,7 +39,7 @@ struct Observer {
 }
 
 impl Observer {
-    fn is_heard(&self, check: &Check, now: u64) -> bool {
+    fn is_fresh(&self, check: &Check, now: u64) -> bool {
         now < self.last.at.saturating_add(SILENT_GAPS * check.longest_gap_ms())
     }
 }
@@ -51,26 +51,26 @@ impl Agreement {
     }
 
     /// Whether an observer has reported lately, at `now`.
-    pub fn hears(&self, post: &Post, now: u64) -> bool {
+    pub fn is_reporting(&self, post: &Post, now: u64) -> bool {
         self.observers.iter().any(|observer| {
             let last = &observer.last;
             last.observer == post.number
                 && last.region == post.region.name
-                && observer.is_heard(post.check, now)
+                && observer.is_fresh(post.check, now)
         })
     }
 
     /// The observers of a region that have a vote.
     fn voters(&self, check: &Check, region: &str, now: u64) -> impl Iterator<Item = (bool, &ProbeResult)> {
         let here = self.observers.iter().filter(move |observer| observer.last.region == region);
-        here.filter(move |observer| observer.is_heard(check, now))
+        here.filter(move |observer| observer.is_fresh(check, now))
             .filter_map(|observer| Some((observer.vote?, &observer.last)))
     }
 
-    /// Takes in what an observer saw, at `now` by the clock of whoever keeps this, and says so when the check's state,
-    /// or the reason of an unhealthy one, is another from then on. What is not newer than the observer's last word changes nothing, nor does what is
-    /// told of another check, region or observer than there are.
-    pub fn hear(&mut self, check: &Check, result: &ProbeResult, now: u64) -> Option<StateChange> {
+    /// Takes in an observer's result, at `now` by the coordinator's clock. Returns the change when the check's state, or the
+    /// reason of an unhealthy one, is another from then on. A result that is not newer than the observer's last one changes
+    /// nothing, nor does one of another check, region or observer than there are.
+    pub fn record(&mut self, check: &Check, result: &ProbeResult, now: u64) -> Option<StateChange> {
         let is_ours = result.check == check.name && (1..=OBSERVERS).contains(&result.observer);
         if !is_ours || !check.regions.iter().any(|region| region.name == result.region) {
             return None;

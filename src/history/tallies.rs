@@ -247,9 +247,9 @@ impl Tallies {
         }
     }
 
-    /// Forgets what nobody asks for any more. `heard`: Global answers.
-    pub fn forget(&mut self, room: &Room, heard: bool, now: u64) {
-        let kept = if heard { TOLD_MINUTES } else { KEPT_MINUTES };
+    /// Forgets what nobody asks for any more. `answered`: Global answers.
+    pub fn forget(&mut self, room: &Room, answered: bool, now: u64) {
+        let kept = if answered { TOLD_MINUTES } else { KEPT_MINUTES };
         let oldest = minute_of(now).saturating_sub(kept);
         self.events.forget_before(key(oldest, 0));
         self.visits.forget_before(key(oldest.saturating_sub(room.session_duration), 0));

@@ -147,7 +147,7 @@ impl Counter {
 
     /// Calls the pool if a call is due.
     fn call_pool(&mut self, context: &Context<'_>, effects: &mut Vec<Effect>) {
-        let (now, knows) = (context.now, self.permits.has_heard());
+        let (now, knows) = (context.now, self.permits.pool_has_answered());
         if let Some(ask) = self.permits.call(now) {
             self.calls += 1;
             self.pool_call = Some(self.calls);

@@ -123,7 +123,7 @@ impl DataCenter {
     }
 
     fn refresh(&mut self, context: &Context<'_>, key: StateKey, effects: &mut Vec<Effect>) {
-        self.counts.hear(key, context.now);
+        self.counts.learn(key, context.now);
         self.plan_push(context, 0, effects);
     }
 
@@ -237,7 +237,7 @@ impl ObjectMachine for DataCenter {
                         if let Some(Answer::GlobalState(answer)) = answer
                             && let Some(key) = answer.state
                         {
-                            self.counts.hear(key, now);
+                            self.counts.learn(key, now);
                         }
                         for from in std::mem::take(&mut self.listeners) {
                             self.reply_state(from, now, effects);

@@ -465,7 +465,7 @@ const NOTHING: [bool; 0] = [];
 fn told(check: &Check, agreement: &mut Agreement, results: &[ProbeResult]) -> Vec<bool> {
     results
         .iter()
-        .filter_map(|result| agreement.hear(check, result, result.at))
+        .filter_map(|result| agreement.record(check, result, result.at))
         .map(|change| change.healthy)
         .collect()
 }
@@ -476,7 +476,7 @@ fn a_state_changes_when_two_of_three_agree() {
     let mut agreement = Agreement::default();
     let mut hear = |number, second, healthy| {
         let result = seen("WEU", number, second, healthy);
-        agreement.hear(&check, &result, result.at)
+        agreement.record(&check, &result, result.at)
     };
     assert_eq!(hear(1, 0, true), None, "one alone says nothing");
     let up = hear(2, 20, true).unwrap();
@@ -497,7 +497,7 @@ fn another_reason_is_news_when_two_agree_on_it() {
     let mut agreement = Agreement::default();
     let mut hear = |number, second, reason: Reason| {
         let result = ProbeResult { reason, ..seen("WEU", number, second, false) };
-        agreement.hear(&check, &result, result.at).map(|change| (change.healthy, change.reason))
+        agreement.record(&check, &result, result.at).map(|change| (change.healthy, change.reason))
     };
     let (refused, late) = (Reason::TcpConnectionFailed, Reason::Timeout);
     assert_eq!(hear(1, 0, refused.clone()), None);
@@ -525,7 +525,7 @@ fn the_third_lets_a_region_go_on_and_two_silent_ones_do_not() {
     assert_eq!(told(&check, &mut agreement, &last), NOTHING);
     assert_eq!(agreement.healthy(), Some(false));
     let heard = |second: u64| {
-        let posts = Post::all(&check).filter(|post| agreement.hears(post, START + second * 1_000));
+        let posts = Post::all(&check).filter(|post| agreement.is_reporting(post, START + second * 1_000));
         posts.map(|post| post.number).collect::<Vec<u8>>()
     };
     assert_eq!(heard(242 + 60 * 8), [3]);
@@ -587,7 +587,7 @@ proptest! {
                 let says = if number == liar { *lie } else { truth };
                 let result = seen("WEU", number as u8 + 1, 60 * round + 20 * number as u64, says);
                 if !silent {
-                    let change = agreement.hear(&check, &result, result.at);
+                    let change = agreement.record(&check, &result, result.at);
                     prop_assert!(change.is_none_or(|change| change.healthy == truth));
                 }
             }
@@ -603,7 +603,7 @@ proptest! {
         let mut hear = |number: usize, healthy| {
             second += 20;
             let result = seen("WEU", number as u8 + 1, second, healthy);
-            agreement.hear(&check, &result, result.at);
+            agreement.record(&check, &result, result.at);
             agreement.healthy()
         };
         for (number, (healthy, _)) in life.iter().flat_map(|round| round.iter().enumerate()) {
@@ -645,7 +645,7 @@ proptest! {
         let mut heard = Vec::new();
         for (_, result) in order {
             clock = clock.max(result.at);
-            heard.extend(again.hear(&check, result, clock).map(|change| change.healthy));
+            heard.extend(again.record(&check, result, clock).map(|change| change.healthy));
         }
         prop_assert_eq!(heard, changes);
         prop_assert_eq!(again, straight);
@@ -664,11 +664,11 @@ proptest! {
                 .collect();
             let now = results[2].at;
             for result in &results {
-                straight.hear(&check, result, now);
+                straight.record(&check, result, now);
             }
             random.shuffle(&mut results);
             for result in &results {
-                mixed.hear(&check, result, now);
+                mixed.record(&check, result, now);
             }
             prop_assert_eq!(straight.healthy(), mixed.healthy());
         }
@@ -680,9 +680,9 @@ fn a_clock_that_is_ahead_does_not_silence_its_observer() {
     let check = check(&json!({}));
     let mut agreement = Agreement::default();
     let hour = 3_600;
-    agreement.hear(&check, &seen("WEU", 1, hour, true), START);
-    agreement.hear(&check, &seen("WEU", 1, 60, false), START + 60_000);
-    let down = agreement.hear(&check, &seen("WEU", 2, 61, false), START + 61_000);
+    agreement.record(&check, &seen("WEU", 1, hour, true), START);
+    agreement.record(&check, &seen("WEU", 1, 60, false), START + 60_000);
+    let down = agreement.record(&check, &seen("WEU", 2, 61, false), START + 61_000);
     assert!(down.is_some_and(|change| !change.healthy));
 }
 

@@ -314,7 +314,7 @@ fn lease(permits: u32, sequence: u64) -> LeaseAsk {
     LeaseAsk {
         epoch: 1,
         sequence,
-        heard: sequence - 1,
+        last_answered: sequence - 1,
         groups: vec![Group { bucket: minute_of(START), waits: false, visitors: 1 }],
         permits,
         lent_ms: 0,

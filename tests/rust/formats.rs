@@ -169,7 +169,7 @@ fn leasing_tickets() {
             ask: LeaseAsk {
                 epoch: 7,
                 sequence: 3,
-                heard: 2,
+                last_answered: 2,
                 groups: vec![Group { bucket: 28_000_000, waits: true, visitors: 2 }],
                 permits: 4,
                 lent_ms: 1_000,
@@ -482,7 +482,7 @@ fn telling_of_the_origins_health() {
     let check = parse_check("CHECK_ORIGIN", &vars).unwrap();
     let mut agreement = Agreement::default();
     for observer in [1, 2] {
-        agreement.hear(&check, &ProbeResult { region: "WEU".to_owned(), observer, ..told.clone() }, NOW);
+        agreement.record(&check, &ProbeResult { region: "WEU".to_owned(), observer, ..told.clone() }, NOW);
     }
     pinned(
         &agreement,

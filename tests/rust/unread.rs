@@ -222,7 +222,7 @@ fn what_a_data_center_was_told_last_takes_the_place_of_what_cannot_be_read() {
         assert!(global.overrides().unreadable && before.room.steered(global.overrides()).queue_all);
         let closed = global.overrides().version;
         let key = global.state(&before.room, Some("AMS"), minute_of(NOW), NOW + 5_000);
-        before.data_center.hear(key, NOW + 5_000);
+        before.data_center.learn(key, NOW + 5_000);
         assert!(before.room.steered(before.data_center.overrides()).queue_all);
         // The first push brings back what was in force, also to whoever has heard otherwise.
         pushed(&mut before.data_center, &mut global, &before.room, NOW + 6_000);
@@ -231,7 +231,7 @@ fn what_a_data_center_was_told_last_takes_the_place_of_what_cannot_be_read() {
         assert_eq!(before.data_center.overrides(), global.overrides());
         // Both worlds go on from here.
         before.data_center = DataCenter::restore(&before.room, "AMS", 8, None, NOW + 6_000);
-        before.data_center.hear(
+        before.data_center.learn(
             StateKey { taken_at: NOW, steering: before.told.clone(), ..StateKey::default() },
             NOW + 6_000,
         );

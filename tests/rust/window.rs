@@ -15,11 +15,11 @@ fn room(rate_window: RateWindow) -> Room {
     Room { slot_strategy: SlotStrategy::Leases, rate_window, ..crate::articles::room(1_000, 10, 1) }
 }
 
-/// A Counter's call: which it is and which it heard, tickets used in NOW's minute, and who asks.
-fn ask(sequence: u64, heard: u64, used: u64, visitors: u32) -> LeaseAsk {
+/// A Counter's call: which it is and which was answered last, tickets used in NOW's minute, and who asks.
+fn ask(sequence: u64, last_answered: u64, used: u64, visitors: u32) -> LeaseAsk {
     let groups = vec![Group { bucket: minute_of(NOW), waits: false, visitors }];
     let used = vec![(minute_of(NOW), used)];
-    LeaseAsk { epoch: 1, sequence, heard, groups, permits: 0, lent_ms: 0, used, want: 0, rate: 0 }
+    LeaseAsk { epoch: 1, sequence, last_answered, groups, permits: 0, lent_ms: 0, used, want: 0, rate: 0 }
 }
 
 /// How many visitors a pool lets in.

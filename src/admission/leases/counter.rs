@@ -59,7 +59,7 @@ struct Flight {
 pub struct LeaseCounter {
     epoch: u64,
     sequence: u64,
-    heard: u64,
+    last_answered: u64,
     stock: u32,
     until: u64,
     usable_ms: u64,
@@ -98,7 +98,7 @@ impl LeaseCounter {
         Self {
             epoch,
             sequence: 0,
-            heard: 0,
+            last_answered: 0,
             stock: 0,
             until: 0,
             usable_ms: FULL_MS,
@@ -223,7 +223,7 @@ impl LeaseCounter {
     }
 
     /// Whether the pool has ever answered.
-    pub fn has_heard(&self) -> bool {
+    pub fn pool_has_answered(&self) -> bool {
         self.clocks.is_some()
     }
 
@@ -310,7 +310,7 @@ impl LeaseCounter {
         Some(LeaseAsk {
             epoch: self.epoch,
             sequence: self.sequence,
-            heard: self.heard,
+            last_answered: self.last_answered,
             groups,
             permits: self.permits(),
             lent_ms: self
@@ -346,7 +346,7 @@ impl LeaseCounter {
         };
         self.silent = false;
         (self.spare, self.spare_until) = (answer.spare, now + SPARE_MS);
-        self.heard = answer.sequence;
+        self.last_answered = answer.sequence;
         // The pool's clock is not ahead of this. A permit of the stock that is used at the edge of a minute counts for
         // the later one: in both it was kept free.
         self.clocks = Some((answer.now + now.saturating_sub(flight.sent_at), now));

@@ -54,7 +54,7 @@ pub struct LeaseAsk {
     /// Grows with every call of this start.
     pub sequence: u64,
     /// The last call whose answer came. What later ones gave is void.
-    pub heard: u64,
+    pub last_answered: u64,
     /// Who asks, oldest bucket first.
     pub groups: Vec<Group>,
     /// Permits held: in stock here and on loan to workers.

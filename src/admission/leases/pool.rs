@@ -83,7 +83,7 @@ struct Lessee {
     /// Permits used, by minute, as it said.
     used: Vec<(u32, u64)>,
     /// Given with the last answer, which may not have arrived: the minute, to visitors, for the stock.
-    unheard: (u32, u32, u32),
+    unconfirmed: (u32, u32, u32),
     rate: u32,
     called_at: u64,
 }
@@ -91,7 +91,7 @@ struct Lessee {
 impl Lessee {
     fn used_in(&self, minute: u32) -> i64 {
         let told = self.used.iter().find(|(of, _)| *of == minute).map_or(0, |(_, used)| *used as i64);
-        told + if self.unheard.0 == minute { i64::from(self.unheard.1) } else { 0 }
+        told + if self.unconfirmed.0 == minute { i64::from(self.unconfirmed.1) } else { 0 }
     }
 
     /// In the minute before `minute` or later: what was used earlier was used more than 60 seconds ago.
@@ -100,7 +100,7 @@ impl Lessee {
     }
 
     fn out(&self) -> i64 {
-        i64::from(self.permits) + i64::from(self.unheard.2)
+        i64::from(self.permits) + i64::from(self.unconfirmed.2)
     }
 }
 
@@ -274,7 +274,7 @@ impl Pool {
                 *self.ended.entry(minute_of(lessee.until).min(minute)).or_insert(0) += lessee.out();
                 lost.push((lessee.out(), lessee.until.min(now)));
                 lessee.permits = 0;
-                lessee.unheard.2 = 0;
+                lessee.unconfirmed.2 = 0;
             }
             if lessee.out() == 0 && now >= lessee.called_at + u64::from(KEPT_MINUTES) * 60_000 {
                 gone.push(colo.clone());
@@ -442,13 +442,13 @@ impl Pool {
             known = Lessee { epoch: ask.epoch, ..Lessee::default() };
         }
         // Given with the last answer and booked then. What of it is not used is void, or lies in stock.
-        let given = if known.unheard.0 + 1 >= minute { i64::from(known.unheard.1) } else { 0 };
-        let void = if ask.heard < known.sequence { given } else { 0 };
+        let given = if known.unconfirmed.0 + 1 >= minute { i64::from(known.unconfirmed.1) } else { 0 };
+        let void = if ask.last_answered < known.sequence { given } else { 0 };
         let told = known.used_lately(minute) - void;
         self.book(-void, known.called_at);
         // An answer that did not arrive gave nothing; what arrived is in what the Counter says.
         let given_at = known.called_at;
-        known.unheard = (minute, 0, 0);
+        known.unconfirmed = (minute, 0, 0);
         known.sequence = ask.sequence;
         known.permits = ask.permits;
         known.used.clone_from(&ask.used);
@@ -467,7 +467,7 @@ impl Pool {
         if let Some(answer) = &answer {
             let given: u32 = answer.given.iter().map(|(given, _)| given).sum();
             let of = minute_of_entry(now);
-            known.unheard = (of, given, answer.extra);
+            known.unconfirmed = (of, given, answer.extra);
             // Never sooner than what an earlier answer said: this one may get lost.
             known.until = known.until.max(now + u64::from(answer.usable_ms));
             self.out += i64::from(answer.extra);

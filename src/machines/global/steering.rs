@@ -139,12 +139,12 @@ impl Global {
         &mut self,
         context: &Context<'_>,
         call: u64,
-        has_heard: bool,
+        pool_has_answered: bool,
         effects: &mut Vec<Effect>,
     ) {
         let Some(index) = self.telling.iter().position(|telling| telling.call == call) else { return };
         let telling = self.telling.swap_remove(index);
-        if has_heard {
+        if pool_has_answered {
             self.counts.told(&telling.colo, telling.version, telling.watched);
         }
         for waiting in &mut self.waiting {

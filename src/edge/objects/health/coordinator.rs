@@ -150,17 +150,17 @@ impl Coordinator {
     /// is told again by the alarm.
     async fn tell_rooms(&self) -> Result<()> {
         let settings = Settings::of(&self.env);
-        let mut unheard = false;
+        let mut unconfirmed = false;
         for room in settings.rooms.iter() {
             for check in &room.health_checks {
-                let news = self.rows(
+                let changed = self.rows(
                     "SELECT checks.id, checks.healthy, checks.since FROM checks LEFT JOIN told \
                      ON told.id = checks.id AND told.room = ?1 WHERE lower(checks.name) = lower(?2) \
                      AND checks.healthy IS NOT NULL \
                      AND (checks.healthy, checks.since) IS NOT (told.healthy, told.since)",
                     vec![room.name.as_str().into(), check.as_str().into()],
                 )?;
-                for row in news {
+                for row in changed {
                     let (id, healthy, since) = (row.text(0), row.number(1), row.number(2));
                     let told =
                         OriginHealth { v: VERSION, check: check.clone(), healthy: healthy != 0, at: since };
@@ -173,13 +173,13 @@ impl Coordinator {
                         )?,
                         Err(error) => {
                             log_error(&error.to_string());
-                            unheard = true;
+                            unconfirmed = true;
                         }
                     }
                 }
             }
         }
-        if unheard {
+        if unconfirmed {
             self.state.storage().set_alarm(Duration::from_millis(TELL_AGAIN_MS)).await?;
         }
         Ok(())
@@ -293,18 +293,18 @@ impl Coordinator {
             if let Some(check) = settings.checks.get(&result.check)
                 && self.add_result(result)?
             {
-                self.hear(check, result)?;
+                self.weigh(check, result)?;
             }
         }
         Ok(())
     }
 
-    /// Draws the conclusion from what an observer saw.
-    fn hear(&self, check: &Check, result: &ProbeResult) -> Result<()> {
+    /// Adds an observer's result to what all of them agree on.
+    fn weigh(&self, check: &Check, result: &ProbeResult) -> Result<()> {
         let found = self.agreement(check)?;
         let may_write = found.may_be_replaced();
         let mut agreement = found.record.unwrap_or_default();
-        let change = agreement.hear(check, result, now());
+        let change = agreement.record(check, result, now());
         if may_write {
             let detail = records::write(&agreement).map_err(unreadable)?;
             let id = Source::Check.check_id(&check.name);
@@ -343,7 +343,7 @@ impl Coordinator {
         for check in settings.checks.iter() {
             let agreement = self.agreement(check)?.record.unwrap_or_default();
             for post in Post::all(check) {
-                if !agreement.hears(&post, time) {
+                if !agreement.is_reporting(&post, time) {
                     silent.push((post.name(), post.region.hint));
                 }
             }
