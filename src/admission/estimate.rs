@@ -93,7 +93,7 @@ fn wait_seconds(room: &Room, key: &StateKey, ahead: i64, time: u64) -> Option<f6
     } else {
         by_limit
     };
-    // Some of those ahead give up: the queue melts while it moves.
+    // Some of those ahead give up: the queue shrinks while it moves.
     let melting = f64::from(key.giving_up) / 1e6;
     Some(if melting > 0.0 { (seconds * melting).ln_1p() / melting } else { seconds })
 }

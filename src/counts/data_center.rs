@@ -21,14 +21,14 @@ use crate::wire::VERSION;
 const PUSH_MS: u64 = 2_000;
 /// The shortest time between urgent pushes, in milliseconds.
 const URGENT_MS: u64 = 250;
-/// The shortest time between pushes that tell of free slots while people wait, in milliseconds per worker of all colos:
+/// The shortest time between pushes that report free slots while people wait, in milliseconds per worker of all colos:
 /// Global serves them all.
 const LEFT_MS_PER_WORKER: u64 = 2;
 /// Pushes in a session when nothing happens but users are active.
 const SLOW_PUSHES: u64 = 6;
 /// From a check-in to Global when the room is busy: a report every second, a push every two, and the way.
 const LATE_MS: u64 = 3_500;
-/// TTL of the state of a data center that sleeps and is not told of changes, in milliseconds.
+/// TTL of the state of a data center that sleeps and gets no updates, in milliseconds.
 const TRUSTED_MS: u64 = 2_000;
 /// It counts on being told for this much less time than Global tells it, in milliseconds: the push that was answered may
 /// not be the last one.
@@ -102,7 +102,7 @@ pub struct DataCenter {
     pushed_at: u64,
     /// Global has answered a push of this start.
     counted: bool,
-    /// Until when Global tells it of operators' changes, if it sleeps.
+    /// Until when Global sends it operators' changes, if it sleeps.
     told_until: u64,
     dirty: bool,
     haste: Haste,
@@ -112,7 +112,7 @@ pub struct DataCenter {
     failures: u32,
     /// The next push must leave by then: sessions that were renewed would seem to end.
     push_by: Option<u64>,
-    /// Until when workers may still report slowly, because they were told that the room is calm.
+    /// Until when workers may still report slowly, because their state key says that the room is calm.
     calm_until: u64,
     /// What the colo's workers have seen of the origin since this start.
     origin: OriginCounts,

@@ -8,7 +8,7 @@ use crate::time::{minute_of, start_of};
 
 /// What is older counts less by this with every minute.
 const KEPT: f64 = 0.9;
-/// A minute is looked at this long after its end at the latest, in milliseconds, though a colo has not told of it.
+/// A minute is looked at this long after its end at the latest, in milliseconds, though a colo has not reported it.
 const LATEST_MS: u64 = 60_000;
 /// In a steady minute the active users change by at most one in this many.
 const STEADY_PART: i64 = 20;
@@ -68,7 +68,7 @@ impl Flow {
 
     fn count_queue(&mut self, room: &Room, all: &Counts, covered: u64, now: u64) {
         let since = self.looks.back().map_or(0, |(at, _)| now - at);
-        // Who has checked in later than a colo has told is not missed.
+        // Who has checked in later than a colo has reported is not missed.
         let known_until = covered.min(now.saturating_sub(LATE_MS));
         let due = now - known_until + room.present_ms();
         let counted = room.waiting_ms();

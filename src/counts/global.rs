@@ -29,12 +29,12 @@ const SHARES_USED_MS: u64 = 7_000;
 const HISTORY_SETTLED_MS: u64 = 5_000;
 /// How long a session counts after its end, in milliseconds: a request of its last seconds may still be on its way here.
 const EXPIRY_LAG_MS: u64 = 1_000;
-/// The same where the pool is told of last moments directly.
+/// The same where slots are reserved at the pool directly.
 const POOL_EXPIRY_LAG_MS: u64 = 250;
 /// A colo whose announced report is late by this time is cut off, in milliseconds.
 const CUT_OFF_MS: u64 = 1_500;
-/// A colo that comes back after it was cut off for this time, in milliseconds, is taken to have told everything when as
-/// much time has passed again.
+/// A colo that comes back after it was cut off for this time, in milliseconds, is taken to have reported everything when
+/// as much time has passed again.
 const BACK_MS: u64 = 5_000;
 /// How long a session that may have been renewed in a colo that is cut off counts after its end, in milliseconds.
 const CUT_OFF_SESSION_MS: u64 = 30_000;
@@ -42,7 +42,7 @@ const CUT_OFF_SESSION_MS: u64 = 30_000;
 const USUALLY_LATE_MS: u64 = 3_500;
 /// How long a report that was announced may be on its way, in milliseconds.
 const ON_THE_WAY_MS: u64 = 500;
-/// Minutes of admissions that the pool is told.
+/// Minutes of admissions that are sent to the pool.
 const RECENT_MINUTES: u32 = 4;
 /// A report says everything up to this time before it came, in milliseconds.
 const REPORTED_MS: u64 = 3_000;
@@ -61,7 +61,7 @@ pub struct GlobalMeta {
     /// Per ended minute: numbers that their owners say they gave.
     #[serde(default)]
     pub told: Vec<(u32, i64)>,
-    /// What operators have changed, as it was told last: where the record of it cannot be read, this may be.
+    /// What operators have changed, as it was last received: where the record of it cannot be read, this may be.
     #[serde(default, with = "travelling")]
     pub steering: Overrides,
 }
@@ -97,7 +97,7 @@ impl Colo {
     }
 
     /// Since when nobody knows what its users do, if it is cut off at `now`, or was until a moment ago: its workers may
-    /// have more to tell than its first report.
+    /// have more to report than its first report holds.
     fn silent_since(&self, room: &Room, now: u64) -> Option<u64> {
         if self.is_cut_off(now) {
             return (now < self.received_at + 2 * room.session_ms()).then_some(self.received_at);
@@ -126,7 +126,7 @@ pub struct Global {
     pub(super) origin: OriginMemory,
     origin_stored: bool,
     steering: Steering,
-    /// What was told of it before a restart.
+    /// What was reported of it before a restart.
     steering_before: Overrides,
     /// What of it travels.
     overrides: Overrides,

@@ -15,7 +15,7 @@ use crate::time::{minute_of, start_of};
 pub const MAX_BUCKETS: usize = 512;
 /// How long expired slots are kept: the end of the last minute is still asked for in this one.
 const KEPT_EXPIRED_MS: u64 = 70_000;
-/// Time after which what happened in a colo is known everywhere, in milliseconds, if it is told at all.
+/// Time after which what happened in a colo is known everywhere, in milliseconds, if it is reported at all.
 const TOLD_AFTER_MS: u64 = 15_000;
 /// Minutes of admissions and history that are kept, besides those of a session.
 const KEPT_MINUTES: u32 = 3;

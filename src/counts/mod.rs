@@ -37,7 +37,7 @@ use crate::ticket::Ticket;
 /// a Worker go on for 30 seconds after its response.
 pub const CALM_REPORT_MS: u64 = 27_000;
 
-/// A data center that has reported within this time is told of operators' changes, though it sleeps, in milliseconds.
+/// A data center that has reported within this time is sent operators' changes, though it sleeps, in milliseconds.
 const TOLD_MS: u64 = 600_000;
 
 /// A session that is renewed less than this before its end is reported at once, in milliseconds: an ordinary report could

@@ -80,7 +80,7 @@ impl Global {
         self.recorder.open(|minute| self.ending(room, minute, now), now)
     }
 
-    /// How late reports may be, as the colos say that have something to tell.
+    /// How late reports may be, as the colos say that have something to report.
     fn latest_report(&self) -> u64 {
         let late = self.colos.values().filter(|colo| !colo.report.counts.is_empty());
         late.map(|colo| colo.report.late).max().unwrap_or(0)

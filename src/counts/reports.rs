@@ -1,4 +1,4 @@
-//! What a worker tells its data center, and a data center Global.
+//! What a worker reports to its data center, and a data center to Global.
 
 use serde::{Deserialize, Serialize};
 
@@ -80,7 +80,7 @@ pub struct ColoReport {
     /// What happened in the colo in the last minutes.
     #[serde(default)]
     pub tallies: Tallies,
-    /// What operators have changed, as the colo was told it last. Global goes by it where it cannot read what is stored.
+    /// What operators have changed, as the colo last received it. Global goes by it where it cannot read what is stored.
     #[serde(default, with = "travelling")]
     pub overrides: Overrides,
 }

@@ -70,7 +70,7 @@ pub struct RoomStatus {
     pub session_duration: u32,
     /// In seconds.
     pub refresh_interval_seconds: u32,
-    /// What everybody who waits is told; may be empty.
+    /// The message that all waiting visitors see; may be empty.
     pub message: String,
     /// `calm`, `busy` or `queueing`.
     pub level: &'static str,

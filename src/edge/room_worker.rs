@@ -143,7 +143,7 @@ impl Place {
         })
     }
 
-    /// Tells the worker something, and begins what is to be done after the response.
+    /// Gives the worker an input, and begins what is to be done after the response.
     fn tell<T>(
         &self,
         context: &Context,
@@ -212,7 +212,7 @@ impl Place {
         Ok((*outcome, Rc::clone(visit.room())))
     }
 
-    /// Tells a visit or a task something.
+    /// Gives a visit or a task an input.
     fn step(&self, activity: &mut Activity<'_>, input: WorkerInput) -> Result<Vec<WorkerEffect>> {
         let mut effects = Vec::new();
         let settings = Rc::clone(&self.settings);

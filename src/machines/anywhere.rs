@@ -65,7 +65,7 @@ impl Giver {
         }
     }
 
-    /// What Global is told of the numbers given.
+    /// What Global learns of the numbers given.
     fn given(&mut self, now: u64) -> Option<Given> {
         match self {
             Self::Permits(_) => None,
@@ -103,7 +103,7 @@ pub struct Anywhere {
     giver: Giver,
     rooms: CurrentRoom,
     waiting: Vec<Waiting>,
-    /// The call that fetches the state, and how many calls of Counters it tells.
+    /// The call that fetches the state, and how many calls of Counters it reports.
     renewing: Option<(u64, u64)>,
     renew_after: u64,
     calls: u64,

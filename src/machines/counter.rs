@@ -31,7 +31,7 @@ pub struct Counter {
     numbers: admission::Counter,
     permits: LeaseCounter,
     addresses: Addresses,
-    /// What operators have changed, as far as workers have told.
+    /// What operators have changed, as far as workers have said.
     overrides: Overrides,
     rooms: CurrentRoom,
     /// By the place of their first visitor.
@@ -46,7 +46,7 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// A Counter at its start. `epoch` is random: it tells this start from others.
+    /// A Counter at its start. `epoch` is random: it distinguishes this start from others.
     pub fn restore(stored: &Stored, epoch: u64, now: u64) -> Self {
         let found = records::found(stored, LEDGER);
         Self {
@@ -223,7 +223,7 @@ fn reply(to: u64, outcomes: Vec<Outcome>, lent: Option<admission::Lent>, holders
     Effect::Reply { to, answer: Answer::CounterTake(Box::new(Taken { v: VERSION, outcomes, lent, holders })) }
 }
 
-/// Somebody else has the address's turn. The worker that asked is told so; what is refused here is not a number.
+/// Somebody else has the address's turn. The answer says so; what is refused here is not a number.
 fn not_now(ask: &NumberAsk) -> Outcome {
     ask.refused(0)
 }

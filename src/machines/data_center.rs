@@ -27,18 +27,18 @@ const LEAST_WAIT_MS: u64 = 10;
 enum Push {
     /// The Counter is asked how many numbers it gave.
     AsksCounter(u64, Box<SavedDataCenter>),
-    /// Global is told.
+    /// A push to Global.
     Tells(u64),
 }
 
-/// Adds up a colo's workers and tells Global.
+/// Adds up a colo's workers and reports to Global.
 #[derive(Debug)]
 pub struct DataCenter {
     counts: counts::DataCenter,
     /// What is stored was not written by newer code. Else workers keep what they report: nothing of it is in storage.
     may_write: bool,
     rooms: CurrentRoom,
-    /// When the alarm rings, as far as this instance knows.
+    /// When the alarm fires, as far as this instance knows.
     alarm_at: Option<u64>,
     push: Option<Push>,
     /// The platform's alarm waits for the push.
@@ -50,7 +50,7 @@ pub struct DataCenter {
 }
 
 impl DataCenter {
-    /// A data center at its start. `instance` is random: it tells this start from others.
+    /// A data center at its start. `instance` is random: it distinguishes this start from others.
     pub fn restore(room: &Room, colo: &str, stored: &Stored, instance: u64, now: u64) -> Self {
         let found: records::Found<SavedDataCenter> = records::found(stored, SAVED);
         Self {
@@ -79,7 +79,7 @@ impl DataCenter {
         if self.counts.stores_at_once(room, now) {
             self.store(room, now, effects);
         } else if self.alarm_at.is_some_and(|alarm| alarm + LATE_ALARM_MS < now) {
-            // This colo would be silent until the platform rings again.
+            // This colo would be silent until the platform's alarm fires again.
             self.push(context, effects);
         }
         answer.durable = self.counts.durable(report.worker);
@@ -87,7 +87,7 @@ impl DataCenter {
         effects.push(Effect::Reply { to: from, answer: Answer::DataCenterReport(Box::new(answer)) });
     }
 
-    /// Tells a worker the state key; asks Global before, if this data center sleeps and is not told.
+    /// Sends a worker the state key; asks Global before, if this data center sleeps and gets no updates.
     fn tell(&mut self, context: &Context<'_>, from: u64, effects: &mut Vec<Effect>) {
         let now = context.now;
         let whole = self.rooms.with(context.room, self.counts.overrides());
@@ -139,7 +139,7 @@ impl DataCenter {
         saved
     }
 
-    /// Stores the counts and tells them to Global, unless a push is under way.
+    /// Stores the counts and pushes them to Global, unless a push is in flight.
     fn push(&mut self, context: &Context<'_>, effects: &mut Vec<Effect>) {
         if self.push.is_some() {
             return;
@@ -181,7 +181,7 @@ impl DataCenter {
             self.alarm_waits = false;
             self.alarm_at = None;
             if !self.plan_push(context, LEAST_WAIT_MS, effects) {
-                // Nothing to tell: sleep, and cost nothing, until the next report.
+                // Nothing to push: sleep, and cost nothing, until the next report.
                 effects.push(Effect::ClearAlarm);
             }
             effects.push(Effect::AlarmDone);
@@ -190,7 +190,7 @@ impl DataCenter {
         }
     }
 
-    /// Sets the alarm for the next push, unless it rings earlier anyway. Returns whether there is something to push.
+    /// Sets the alarm for the next push, unless it fires earlier anyway. Returns whether there is something to push.
     fn plan_push(&mut self, context: &Context<'_>, least_wait: u64, effects: &mut Vec<Effect>) -> bool {
         let now = context.now;
         let whole = self.rooms.with(context.room, self.counts.overrides());
@@ -256,7 +256,7 @@ impl ObjectMachine for DataCenter {
         }
     }
 
-    /// All that it waits for comes by itself: calls end, and the alarm rings.
+    /// All that it waits for comes by itself: calls end, and the alarm fires.
     fn next_timer(&self) -> Option<u64> {
         None
     }

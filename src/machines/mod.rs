@@ -1,7 +1,7 @@
 //! Who calls whom, who waits, retries, stores and wakes: the actors as state machines without I/O.
 //!
-//! A machine is told one [`Input`] and the time. What is to be done comes out as [`Effect`]s, in their order, in a buffer
-//! of the caller. It never waits: what it waits for comes as a later input. When nothing comes, it is told
+//! A machine gets one [`Input`] and the time. What is to be done comes out as [`Effect`]s, in their order, in a buffer
+//! of the caller. It never waits: what it waits for comes as a later input. When nothing comes, it gets
 //! [`Input::Timer`] at the time that [`ObjectMachine::next_timer`] says.
 //!
 //! The Worker and the objects carry the effects out on the platform, the simulator over its network, storage and clocks;
@@ -41,7 +41,7 @@ use crate::steering::Steering;
 /// which a visitor could be judged without them.
 pub const COLD_START_FACTOR: u64 = 3;
 
-/// What a machine may know of the outside when it is told something.
+/// What a machine may know of the outside when it handles an input.
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'a> {
     /// The room as it is deployed, with its events.
@@ -54,7 +54,7 @@ pub struct Context<'a> {
     pub now: u64,
 }
 
-/// What an object is told.
+/// The inputs of an object.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Input {
     /// A message came. Its sender waits for a reply under this number, which is used once in an object's life.
@@ -73,9 +73,9 @@ pub enum Input {
     },
     /// The time that it asked for has come, or is past.
     Timer,
-    /// The platform's alarm rings, and waits for [`Effect::AlarmDone`].
+    /// The platform's alarm fires, and waits for [`Effect::AlarmDone`].
     Alarm,
-    /// Something that only Global is told.
+    /// An input that only Global gets.
     Global(GlobalInput),
 }
 
@@ -98,7 +98,7 @@ pub enum Effect {
         /// Why.
         reason: &'static str,
     },
-    /// Calls another object. What comes of it is told as [`Input::Answered`].
+    /// Calls another object. What comes of it is the input [`Input::Answered`].
     Call(Call),
     /// Writes a record. What leaves the object later waits for the write, unless it is in the background.
     Store {
@@ -116,7 +116,7 @@ pub enum Effect {
     },
     /// Sets the platform's one alarm, in milliseconds since the epoch. It takes the place of one that was set before.
     SetAlarm {
-        /// When it rings.
+        /// When it fires.
         at: u64,
     },
     /// Takes the alarm back.
@@ -149,10 +149,10 @@ impl Call {
 
 /// An object's orchestration. See [the module](self).
 pub trait ObjectMachine {
-    /// Takes in what it is told, and says what to do.
+    /// Handles an input and adds effects.
     fn handle(&mut self, context: &Context<'_>, input: Input, effects: &mut Vec<Effect>);
 
-    /// When to tell it [`Input::Timer`], in milliseconds since the epoch, if nothing else comes before; `None`: never.
+    /// When [`Input::Timer`] is due, in milliseconds since the epoch, if nothing else comes before; `None`: never.
     /// It is asked after each input. As long as there is one, the object stays in memory and is billed.
     fn next_timer(&self) -> Option<u64>;
 }

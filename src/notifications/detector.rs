@@ -125,7 +125,7 @@ impl Detector {
         ];
         let turns =
             waits.chain(checks).chain(others).filter_map(|(debounce, delays)| debounce.turns_at(delays));
-        // A queue that nobody reports of any more melts by itself.
+        // A queue that nobody reports any more empties by itself.
         let lasts = [self.queueing, self.fallback, self.down].iter().any(|debounce| debounce.lasts());
         turns.chain(lasts.then_some(self.looked_at + RARELY_MS)).min()
     }

@@ -47,7 +47,7 @@ pub struct Observation<'a> {
     pub fallbacks: u64,
     /// The version of what operators have changed at run time.
     pub steering: u64,
-    /// Waits that somebody wants to be told of, in minutes.
+    /// Waits that somebody wants a notification of, in minutes.
     pub thresholds: &'a [u32],
 }
 

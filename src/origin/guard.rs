@@ -37,7 +37,7 @@ const BEYOND: usize = 10_000;
 pub struct Passage(u64);
 
 impl Passage {
-    /// Of a request that is not counted: nothing that is told of it changes anything.
+    /// Of a request that is not counted: no end of it changes anything.
     pub const UNCOUNTED: Self = Self(0);
 
     /// As a plain number, a whole one below 2^53.
@@ -238,7 +238,7 @@ impl Guard {
         if ahead < self.at_once().saturating_mul(2) { NEXT_ASKS_MS } else { ASK_EVERY_MS }
     }
 
-    /// A request is over, wherever it was. What is told of a passage that is over already changes nothing.
+    /// A request is over, wherever it was. The second end of a passage changes nothing.
     pub fn finished(&mut self, passage: Passage, ending: Ending, now: u64) {
         if let Ok(place) = self.line.binary_search_by_key(&passage.0, |one| one.number) {
             // It was never sent, so it tells nothing of the origin.
@@ -284,7 +284,7 @@ impl Guard {
         self.at_origin.insert(place, Underway { seen_at: now, ..one });
     }
 
-    /// Forgets requests whose end was never told: their visitors went away, and the platform dropped them.
+    /// Forgets requests whose end was never reported: their visitors went away, and the platform dropped them.
     fn sweep(&mut self, now: u64) {
         if now.saturating_sub(self.swept_at) < SWEEP_MS {
             return;

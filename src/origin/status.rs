@@ -1,4 +1,4 @@
-//! What the room is told of its origin, and what it knows.
+//! What the room learns of its origin, and what it knows.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ pub struct OriginHealth {
     pub check: String,
     /// Whether it is healthy.
     pub healthy: bool,
-    /// Since when, in milliseconds since the epoch. What is told late never unsays what is newer.
+    /// Since when, in milliseconds since the epoch. What arrives late does not undo what is newer.
     pub at: u64,
 }
 

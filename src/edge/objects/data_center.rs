@@ -6,7 +6,7 @@ use super::shell::{Shell, Start};
 use crate::machines;
 use crate::protocol::Object;
 
-/// Adds up a colo's workers and tells Global.
+/// Adds up a colo's workers and reports to Global.
 #[durable_object(alarm)]
 pub struct DataCenter(Shell);
 

@@ -59,7 +59,7 @@ struct Inner {
     asked: Cell<u64>,
     replies: RefCell<LiteMap<u64, oneshot::Sender<Reply>>>,
     alarm: RefCell<Option<oneshot::Sender<()>>>,
-    /// When the machine is told that its time has come.
+    /// When the machine's timer is due.
     timer: Cell<Option<u64>>,
 }
 
@@ -136,7 +136,7 @@ impl Shell {
         }
     }
 
-    /// Tells the machine something that it answers, under the number that it is given.
+    /// Gives the machine an input that it answers, under the number that it is given.
     ///
     /// # Errors
     /// When the object belongs to no room.
@@ -152,7 +152,7 @@ impl Shell {
         Ok(reply.await.unwrap_or(Err((503, "not ready"))))
     }
 
-    /// Tells the machine something.
+    /// Gives the machine an input.
     pub fn tell(&self, input: Input) {
         self.0.tell(input);
     }
@@ -172,12 +172,12 @@ impl Shell {
         &self.0.env
     }
 
-    /// The alarm rings. Returns when all that it began is done.
+    /// The alarm fires. Returns when all that it began is done.
     ///
     /// # Errors
     /// When the platform refuses to build the response.
     pub async fn alarm(&self) -> Result<Response> {
-        // A room that is no longer configured has nobody to tell.
+        // A room that is no longer configured has no state to send.
         if self.0.home.is_ok() {
             let (sender, done) = oneshot::channel();
             self.0.alarm.replace(Some(sender));
@@ -189,7 +189,7 @@ impl Shell {
 }
 
 impl Inner {
-    /// Tells the machine something, and does what it says.
+    /// Gives the machine an input and carries out its effects.
     fn tell(self: &Rc<Self>, input: Input) {
         let Ok(home) = &self.home else { return };
         let mut effects = Vec::new();

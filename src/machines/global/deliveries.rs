@@ -23,7 +23,7 @@ const ATTEMPT_MS: u64 = 10_000;
 /// Retry interval of a webhook that has lost its secret, in milliseconds.
 const WITHOUT_SECRET_MS: u64 = 3_600_000;
 
-/// A message to a webhook's receiver, to be sent once. What comes of it is told as
+/// A message to a webhook's receiver, to be sent once. What comes of it is the input
 /// [`GlobalInput::Attempted`](super::GlobalInput::Attempted).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {

@@ -9,9 +9,9 @@ const LATE_MS: u64 = 2_000;
 /// [`Global::restore`](super::Global::restore).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Job {
-    /// Tell the colos that have not confirmed what an operator has changed.
+    /// Update the colos that have not confirmed what an operator has changed.
     Tell,
-    /// Send the status to operators who look.
+    /// Send the status to operators who watch.
     SendStatus,
     /// Store the colos' reports.
     Store,
@@ -29,7 +29,7 @@ impl Job {
         [Self::Tell, Self::SendStatus, Self::Store, Self::Record, Self::Notify, Self::Deliver];
 }
 
-/// When each job is to be done, and when the platform rings.
+/// When each job is to be done, and when the platform's alarm fires.
 #[derive(Debug, Default)]
 pub(super) struct Plans {
     plans: LiteMap<Job, u64>,
@@ -58,7 +58,7 @@ impl Plans {
         is_due
     }
 
-    /// For when the platform's alarm must be set now; `None`: it rings early enough, or there is nothing to do.
+    /// For when the platform's alarm must be set now; `None`: it fires early enough, or there is nothing to do.
     pub(super) fn next_alarm(&mut self, now: u64) -> Option<u64> {
         let first = self.plans.values().min().copied()?;
         if self.set_for.is_some_and(|set_for| first >= set_for && set_for + LATE_MS >= now) {

@@ -51,7 +51,7 @@ const AGAIN_MS: u64 = 5_000;
 /// few users.
 const STORE_MS: u64 = 5_000;
 
-/// What Global is told besides messages.
+/// Global's inputs besides messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GlobalInput {
     /// An operator wants to be told whenever the status changes, over a WebSocket. Answered with
@@ -94,7 +94,7 @@ pub enum GlobalEffect {
         /// At this time, in milliseconds since the epoch.
         until: u64,
     },
-    /// Sends a message to a webhook. What comes of it is told as [`GlobalInput::Attempted`].
+    /// Sends a message to a webhook. What comes of it is the input [`GlobalInput::Attempted`].
     Attempt(Box<Attempt>),
 }
 
@@ -124,7 +124,7 @@ pub struct Global {
     plans: Plans,
     calls: u64,
     started_at: u64,
-    /// The colos that are being told, and the operators who wait for that.
+    /// The colos that are being updated, and the operators who wait for that.
     telling: Vec<Telling>,
     waiting: Vec<Waiting>,
     watching: Watching,
@@ -340,7 +340,7 @@ impl Global {
         }
     }
 
-    /// Once a minute: who owns which number must outlive this instance before anyone is told of it.
+    /// Once a minute: who owns which number must be stored before any answer says so.
     fn store_meta(&mut self, effects: &mut Vec<Effect>) {
         if let Some(meta) = self.counts.meta_to_store() {
             store(&self.kept, META, &meta, effects);
@@ -443,7 +443,7 @@ fn store<T: records::Record>(kept: &[String], key: &str, record: &T, effects: &m
     }
 }
 
-/// What an operator is told.
+/// An operator's answer.
 fn operator_answer(status: u16, body: String) -> OperatorAnswer {
     OperatorAnswer { v: VERSION, status, body }
 }

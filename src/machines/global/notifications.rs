@@ -36,7 +36,7 @@ pub(super) struct Lookout {
     pub(super) detector: Detector,
     /// What is stored of it was not written by newer code.
     pub(super) stores_detector: bool,
-    /// Waits that somebody wants to be told of, in minutes.
+    /// Waits that somebody wants a notification of, in minutes.
     pub(super) thresholds: Vec<u32>,
     /// When it looked last, in milliseconds since the epoch.
     pub(super) looked_at: u64,
@@ -78,7 +78,7 @@ impl Global {
         let now = context.now;
         let whole = self.rooms.with(context.room, self.counts.overrides());
         if let Some(change) = whole.next_change(now) {
-            // An event is told though nobody is there.
+            // An event is a notification though nobody is there.
             self.plans.plan(Job::Notify, change);
         }
         let (room, phase) = whole.at(now);

@@ -1,4 +1,4 @@
-//! What operators change of the room: stored, told to the colos, and logged.
+//! What operators change of the room: stored, sent to the colos, and logged.
 
 use serde_json::{Map, Value, json};
 
@@ -23,7 +23,7 @@ const AGAIN_MS: u64 = 1_000;
 /// The longest time until an operator is answered, though not all colos have confirmed, in milliseconds.
 const PATIENCE_MS: u64 = 800;
 
-/// A colo that is being told.
+/// A colo that is being updated.
 #[derive(Debug)]
 pub(super) struct Telling {
     call: u64,
@@ -42,8 +42,8 @@ pub(super) struct Waiting {
 }
 
 impl Global {
-    /// Does what an operator orders, or tells what is in force where the body is empty. `None`: the answer follows when the
-    /// colos have confirmed.
+    /// Does what an operator orders, or answers what is in force where the body is empty. `None`: the answer follows when
+    /// the colos have confirmed.
     pub(super) fn steer(
         &mut self,
         context: &Context<'_>,
@@ -103,7 +103,7 @@ impl Global {
         Answer::GlobalSteer(Box::new(operator_answer(200, text)))
     }
 
-    /// Tells the colos that have not confirmed, each on its own. Returns the calls.
+    /// Updates the colos that have not confirmed, each on its own. Returns the calls.
     pub(super) fn tell_colos(&mut self, context: &Context<'_>, effects: &mut Vec<Effect>) -> Vec<u64> {
         let now = context.now;
         self.is_watched(now, effects);
@@ -128,7 +128,7 @@ impl Global {
             self.telling.push(Telling { call: self.calls, colo, version, watched });
         }
         if !calls.is_empty() {
-            // Whoever has not confirmed by then is told again.
+            // Colos that have not confirmed by then are updated again.
             self.plans.plan(Job::Tell, now + AGAIN_MS);
         }
         calls

@@ -1,4 +1,4 @@
-//! Operators who look: by sockets that outlive the object's memory, and how the room reports while somebody does.
+//! Operators who watch: by sockets that outlive the object's memory, and how the room reports while somebody does.
 
 use super::jobs::Job;
 use super::{Global, GlobalEffect};
@@ -12,7 +12,7 @@ const SEND_MS: u64 = 1_000;
 /// More sockets are turned away.
 const MAX_SOCKETS: usize = 200;
 
-/// Who looks, and when they were told something. Times are in milliseconds since the epoch; 0: never.
+/// Who watches, and when something was sent to them. Times are in milliseconds since the epoch; 0: never.
 #[derive(Debug, Default)]
 pub(super) struct Watching {
     /// The sockets that are open, by the end of their operator's session; `None`: it has no end.
@@ -78,7 +78,7 @@ impl Global {
         }
     }
 
-    /// Whether somebody looks; the counts are told.
+    /// Whether somebody watches; the counts know it.
     pub(super) fn is_watched(&mut self, now: u64, effects: &mut Vec<Effect>) -> bool {
         let looked_at = self.watching.looked_at;
         let asked = looked_at > 0 && now < looked_at + LOOKS_MS;
@@ -87,14 +87,14 @@ impl Global {
         watched
     }
 
-    /// Something has changed: those who look are told soon.
+    /// Something has changed: it is sent soon to those who watch.
     pub(super) fn changed(&mut self, now: u64, effects: &mut Vec<Effect>) {
         if self.watching.has_sockets(now, effects) {
             self.plans.plan(Job::SendStatus, now.max(self.watching.sent_at + SEND_MS));
         }
     }
 
-    /// Sends the status to all who look.
+    /// Sends the status to all who watch.
     pub(super) fn send_status(&mut self, context: &Context<'_>, effects: &mut Vec<Effect>) {
         if self.watching.has_sockets(context.now, effects) {
             self.watching.sent_at = context.now;
@@ -103,7 +103,7 @@ impl Global {
         }
     }
 
-    /// Tells those who watch what has changed.
+    /// Sends what has changed to those who watch.
     pub(super) fn broadcast(&mut self, notifications: &[Notification], now: u64, effects: &mut Vec<Effect>) {
         if !notifications.is_empty()
             && self.watching.has_sockets(now, effects)

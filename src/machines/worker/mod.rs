@@ -34,7 +34,7 @@ pub const CACHE_TTL_MS: u64 = 10_000;
 /// Timeout of a report, in milliseconds; visitors do not wait for it.
 const REPORT_DEADLINE_MS: u64 = 5_000;
 
-/// What is known of the outside when a worker's machine is told something.
+/// What is known of the outside when a worker's machine handles an input.
 #[derive(Debug)]
 pub struct WorkerContext<'a> {
     /// The key of lots.
@@ -45,7 +45,7 @@ pub struct WorkerContext<'a> {
     pub now: u64,
 }
 
-/// What a request or task is told.
+/// The inputs of a request or task.
 #[derive(Debug, Clone)]
 pub enum WorkerInput {
     /// It begins.
@@ -68,7 +68,7 @@ pub enum WorkerInput {
 /// What a request or task does.
 #[derive(Debug)]
 pub enum WorkerEffect {
-    /// Calls an object. What comes of it is told as [`WorkerInput::Answered`].
+    /// Calls an object. What comes of it is the input [`WorkerInput::Answered`].
     Call(Call),
     /// Looks into the colo's cache for a state key.
     ReadCache,
@@ -76,13 +76,13 @@ pub enum WorkerEffect {
     WriteCache(Box<StateKey>),
     /// Asks Turnstile's service about the token that came with the request.
     Verify,
-    /// Waits for what another request of this worker may bring at any moment: to be told [`WorkerInput::Time`] at this time
+    /// Waits for what another request of this worker may bring at any moment: [`WorkerInput::Time`] comes at this time
     /// at the latest, in milliseconds since the epoch, and every [`POLL_MS`] where nobody can tell sooner.
     Await {
         /// When at the latest.
         until: u64,
     },
-    /// Waits for a time: to be told [`WorkerInput::Time`] then, in milliseconds since the epoch.
+    /// Waits for a time: [`WorkerInput::Time`] comes then, in milliseconds since the epoch.
     Sleep {
         /// When.
         until: u64,

@@ -11,7 +11,7 @@ use crate::protocol::{Answer, Request};
 const REPORT_TRIES: u32 = 25;
 /// The shortest time between two reports of one task, in milliseconds.
 const LEAST_WAIT_MS: u64 = 50;
-/// How often the pool is told that a session was renewed in its last moment, until it answers.
+/// How often a slot is reserved for a session renewed in its last moment, until the pool answers.
 const RESERVE_TRIES: u32 = 3;
 
 /// Something that goes on after a response. See [the module](super).
@@ -27,7 +27,7 @@ enum Work {
     Report { wait: u64 },
     /// Takes permits of this worker's own.
     Refill,
-    /// Tells the pool of a session renewed in its last moment.
+    /// Reserves a slot at the pool for a session renewed in its last moment.
     Reserve,
     /// Asks the data center for updates.
     Refresh,
@@ -50,7 +50,7 @@ impl Task {
         Self { work: Work::Refresh, tries: 0 }
     }
 
-    /// Takes in what it is told, and says what to do.
+    /// Handles an input and adds effects.
     pub fn handle(
         &mut self,
         worker: &mut Worker,

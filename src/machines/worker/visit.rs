@@ -77,7 +77,7 @@ pub enum Outcome {
     Waiting(Waiting),
 }
 
-/// What somebody who waits is told.
+/// What a waiting visitor sees.
 #[derive(Debug)]
 pub struct Waiting {
     /// The ticket to give, with this check-in.
@@ -86,7 +86,7 @@ pub struct Waiting {
     pub known: bool,
     /// How long it will take.
     pub estimate: Estimate,
-    /// People ahead, where that may be told.
+    /// People ahead, where that may be shown.
     pub people_ahead: Option<u64>,
     /// In how many seconds to come again.
     pub refresh_seconds: u32,
@@ -120,7 +120,7 @@ enum Stage {
     Batch { whom: Whom, ask: NumberAsk, place: u64, give_up_at: u64, call: Option<u64> },
     /// Nothing: it is done.
     Judged,
-    /// The cache, and then the data center, for a state key to tell by.
+    /// The cache, and then the data center, for a state key to answer from.
     TellsByCache,
     /// See above.
     TellsByCall,
@@ -178,7 +178,7 @@ impl Visit {
         &self.room
     }
 
-    /// Takes in what it is told, and says what to do. After [`WorkerEffect::Done`] there is nothing more to tell it.
+    /// Handles an input and adds effects. After [`WorkerEffect::Done`] it takes no more inputs.
     pub fn handle(
         &mut self,
         worker: &mut Worker,
@@ -543,7 +543,7 @@ impl Visit {
         }
     }
 
-    /// Asks the data center for a state key to tell by, if this worker's is too old.
+    /// Asks the data center for a state key to answer from, if this worker's is too old.
     fn tell_by_call(
         &mut self,
         worker: &mut Worker,
@@ -560,7 +560,7 @@ impl Visit {
         }
     }
 
-    /// Tells whoever waits what is known, and counts the check-in.
+    /// Answers a waiting visitor with what is known, and counts the check-in.
     fn tell(
         &mut self,
         worker: &mut Worker,

@@ -1,4 +1,4 @@
-//! The sockets of operators who look. They may sleep, and outlive the object's memory.
+//! The sockets of operators who watch. They may sleep, and outlive the object's memory.
 
 use worker::worker_sys::WebSocketRequestResponsePair;
 use worker::{Request, Response, Result, State, WebSocket, WebSocketPair};
@@ -49,7 +49,7 @@ fn end(state: &State, socket: &WebSocket) -> Option<u64> {
     state.get_tags(socket).iter().find_map(|end| end.parse().ok())
 }
 
-/// Tells Global which sockets are open.
+/// Gives Global the sockets that are open.
 pub fn tell(shell: &Shell) {
     shell.tell(Input::Global(GlobalInput::Sockets(ends(shell.state()))));
 }

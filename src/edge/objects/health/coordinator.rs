@@ -193,7 +193,7 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Sees to it that the alarm rings.
+    /// Sets the alarm if there is none.
     async fn wake(&self) -> Result<()> {
         if !self.alarm_set.get() && self.state.storage().get_alarm().await?.is_none() {
             self.state.storage().set_alarm(Duration::from_millis(PRUNE_MS)).await?;

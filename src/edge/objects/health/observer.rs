@@ -63,7 +63,7 @@ impl Observer {
         }
     }
 
-    /// Sets the alarm, unless it rings in time anyway.
+    /// Sets the alarm, unless it fires in time anyway.
     async fn wake(&self) -> Result<()> {
         let settings = Settings::of(&self.env);
         let Some(post) = Post::of(&self.name, &settings.checks) else { return Ok(()) };
