@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use worker::{Env, Error, Request, Response, Result};
 
 use super::clock::within;
+use crate::protocol::Method;
 use crate::protocol::messages::MAX_BODY;
 use crate::protocol::wire::{self, WireError};
 
@@ -31,6 +32,16 @@ pub async fn call<A: Serialize, R: DeserializeOwned>(
     let body = wire::encode(message).map_err(unreadable)?;
     let bytes = post(env.clone(), binding, (name.to_owned(), ""), route, body, deadline_ms).await?;
     wire::decode(&bytes).map_err(unreadable)
+}
+
+/// Calls a method of an object, as [`call`] does.
+pub async fn ask<M: Method>(
+    env: &Env,
+    name: &str,
+    message: &M::Request,
+    deadline_ms: u64,
+) -> Result<M::Response> {
+    call(env, M::OBJECT.binding(), name, M::ROUTE, message, deadline_ms).await
 }
 
 /// Calls an object that is made near a location when it is called for the first time. Nothing is told and nothing

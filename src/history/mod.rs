@@ -15,7 +15,7 @@ mod recorder;
 mod tallies;
 
 pub use classes::{CLASSES, bound_ms, class_of, quantile_ms};
-pub use query::{BadQuery, Cells, Format, HISTORY, HistoryAsk, Query, Resolution, TOTALS, hours};
+pub use query::{BadQuery, Cells, Format, HistoryAsk, Query, Resolution, hours};
 pub use record::{ENDED, Minute, Part, Record, Totals, WAITS};
 pub use recorder::{Ending, KEPT_MINUTES, Recorder, Sample};
 pub use tallies::{Change, Count, Tallies};

@@ -13,12 +13,6 @@ use crate::time::rfc3339;
 use crate::time::{MINUTE_MS, minute_of, start_of};
 use crate::wire::VERSION;
 
-/// Global: the history. [`HistoryAsk`] → [`OperatorAnswer`](crate::protocol::messages::OperatorAnswer).
-pub const HISTORY: &str = "/history";
-
-/// Global: what was counted since the room's first day, as JSON. Empty → [`OperatorAnswer`](crate::protocol::messages::OperatorAnswer).
-pub const TOTALS: &str = "/totals";
-
 /// The most rows of one answer.
 const MOST_ROWS: u64 = 3_000;
 /// The range without `from`, in milliseconds until now.

@@ -1,4 +1,5 @@
-//! What the Worker and the objects say to each other: object names, routes, requests and answers, for both sides.
+//! What the Worker and the objects say to each other: object names, requests and answers, for both sides. Who answers
+//! what stands in the [table of methods](super::Method).
 //!
 //! [`wire`](super::wire) makes bytes of them. Every message carries the format version `v` and may grow at its end: what
 //! an older side does not know is ignored, and what it does not send is zero, because during a deploy old and new code
@@ -7,8 +8,6 @@
 use serde::{Deserialize, Serialize};
 
 pub use crate::admission::Given;
-#[cfg(doc)]
-use crate::admission::LeaseAnswer;
 use crate::admission::{LeaseAsk, Lent, LoanAsk, NumberAsk, Outcome, StateKey};
 pub use crate::counts::{ColoReport, WorkerAnswer, WorkerReport};
 pub use crate::origin::{OriginHealth, OriginStatus};
@@ -18,42 +17,8 @@ pub use crate::wire::VERSION;
 /// A body longer than this is refused, in bytes.
 pub const MAX_BODY: usize = 1 << 20;
 
-/// Counter and Anywhere: take numbers. [`Take`] → [`Taken`].
-pub const TAKE: &str = "/take";
-/// Anywhere: lease permits. [`Lease`] → [`LeaseAnswer`].
-pub const LEASE: &str = "/lease";
-/// Anywhere: sessions that were renewed in their last moment. [`ReserveSessions`] → empty.
-pub const RESERVE: &str = "/hold";
-/// Counter: how many numbers it gave. Empty → [`Given`].
-pub const GIVEN: &str = "/given";
-/// `DataCenter`: a worker's report. [`WorkerReport`] → [`WorkerAnswer`].
-pub const REPORT: &str = "/report";
-/// `DataCenter` and Global: the state key. Global takes a [`StateRequest`]. → [`StateAnswer`].
-pub const STATE: &str = "/state";
-/// Global: a data center's report. [`ColoReport`] → [`StateAnswer`].
-pub const PUSH: &str = "/push";
-
-/// Global: a health check's state. [`OriginHealth`] → empty.
-pub const ORIGIN_HEALTH: &str = "/origin-health";
-
-/// Global: what it knows of the origin. Empty → [`OriginStatus`].
-pub const ORIGIN: &str = "/origin";
-
-/// `DataCenter`: something that cannot wait for its next push: an operator has changed the room, or watches it.
-/// [`StateAnswer`] → empty.
-pub const REFRESH: &str = "/hear";
-
-/// Global: the room's status. An operator watches, unless the query is [`UNWATCHED`]. [`OperatorAsk`] → [`OperatorAnswer`],
-/// as the routes below.
-pub const STATUS: &str = "/look";
 /// The query of a program that asks all day: it does not count as watching.
 pub const UNWATCHED: &str = "unwatched";
-/// Global: what operators have changed, and to change it: the body is an [`Order`](crate::steering::Order), or empty.
-pub const STEER: &str = "/steer";
-/// Global: the room's notifications, and the state of its webhooks.
-pub const NEWS: &str = "/news";
-/// Global: the log of what operators have changed.
-pub const AUDIT: &str = "/audit";
 /// Global: a WebSocket that gets the status whenever it changes. An HTTP request with an upgrade.
 pub const LIVE: &str = "/live";
 /// The header of a request for [`LIVE`] that says when the operator's session is over, in milliseconds since the epoch.

@@ -6,13 +6,13 @@ use worker::{Env, Result};
 use super::reply;
 use super::status::DEADLINE_MS;
 use super::steering::room;
-use crate::edge::calls::{GLOBAL, call};
+use crate::edge::calls::ask;
 use crate::edge::clock::now;
 use crate::edge::request;
 use crate::edge::settings::Settings;
-use crate::history::{BadQuery, Format, HISTORY, Query};
+use crate::history::{BadQuery, Format, Query};
 use crate::operator::Refusal;
-use crate::protocol::messages::OperatorAnswer;
+use crate::protocol::GlobalHistory;
 
 /// Answers a question for a part of a room's history. `head`: for its headers alone.
 pub async fn history(
@@ -33,8 +33,7 @@ pub async fn history(
         Format::Json => "application/json",
         Format::Csv => "text/csv; charset=utf-8",
     };
-    let told: Result<OperatorAnswer> =
-        call(env, GLOBAL, &room.name, HISTORY, &query.ask(), DEADLINE_MS).await;
+    let told = ask::<GlobalHistory>(env, &room.name, &query.ask(), DEADLINE_MS).await;
     match told {
         Ok(told) => reply::answer(told.status, content_type, (!head).then_some(told.body.as_str())),
         Err(error) => reply::refuse(&Refusal::new(503, format!("The room does not answer: {error}"))),

@@ -4,13 +4,13 @@ use serde_json::Value;
 use worker::{Env, Result};
 
 use super::status::{DEADLINE_MS, room_status};
-use crate::edge::calls::{GLOBAL, Local, all, call};
+use crate::edge::calls::{Local, all, ask};
 use crate::edge::platform::log_error;
 use crate::edge::request::header;
 use crate::edge::settings::Settings;
-use crate::history::TOTALS;
 use crate::operator::metrics::{Format, Known, text};
-use crate::protocol::messages::{OperatorAnswer, UNWATCHED};
+use crate::protocol::GlobalTotals;
+use crate::protocol::messages::UNWATCHED;
 use crate::room::Room;
 
 /// The text, and its type.
@@ -25,7 +25,7 @@ pub async fn metrics(request: &web_sys::Request, env: &Env, settings: &Settings)
 async fn of_room(room: &Room, env: &Env) -> Known {
     // Who scrapes all day is not looking: the room need not hurry.
     let status = json(room_status(room, env, UNWATCHED).await);
-    let totals: Result<OperatorAnswer> = call(env, GLOBAL, &room.name, TOTALS, &(), DEADLINE_MS).await;
+    let totals = ask::<GlobalTotals>(env, &room.name, &(), DEADLINE_MS).await;
     Known { room: room.name.clone(), status, totals: json(totals.map(|told| told.body)) }
 }
 

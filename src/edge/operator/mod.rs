@@ -19,7 +19,8 @@ use super::settings::Settings;
 use super::{dashboard, draws, health, rehearsal, response};
 use crate::answer;
 use crate::operator::{Admitted, Refusal, Target};
-use crate::protocol::messages::{AUDIT, NEWS, STEER, UNWATCHED};
+use crate::protocol::messages::UNWATCHED;
+use crate::protocol::{GlobalAudit, GlobalNotifications, GlobalSteer, Method};
 
 /// Our own paths begin so, on every host that a room covers.
 pub const ROOT: &str = "/__anteroom/";
@@ -96,9 +97,9 @@ pub async fn handle(
             };
             let route = match target {
                 Target::Live => return steering::live(request, session_ends, env, room).await,
-                Target::Audit => AUDIT,
-                Target::Notification => NEWS,
-                _ => STEER,
+                Target::Audit => GlobalAudit::ROUTE,
+                Target::Notification => GlobalNotifications::ROUTE,
+                _ => GlobalSteer::ROUTE,
             };
             steering::ask(request, &caller, operator, route, env, room).await
         }

@@ -3,17 +3,18 @@
 use serde::Serialize;
 use worker::{Env, Result};
 
-use crate::edge::calls::{GLOBAL, Local, all, call, failure};
+use crate::edge::calls::{Local, all, ask, failure};
 use crate::edge::clock::now;
 use crate::edge::settings::Settings;
 use crate::operator::Operator;
-use crate::protocol::messages::{OperatorAnswer, OperatorAsk, STATUS, VERSION};
+use crate::protocol::GlobalStatus;
+use crate::protocol::messages::{OperatorAsk, VERSION};
 use crate::room::Room;
 
 /// An operator waits longer than a visitor, in milliseconds.
 pub const DEADLINE_MS: u64 = 5_000;
 
-/// What all rooms do, as JSON; or `only` one of them. `query`: as `messages::STATUS` says.
+/// What all rooms do, as JSON; or `only` one of them. `query`: as [`GlobalStatus`] says.
 pub async fn status(
     only: Option<&Room>,
     query: &'static str,
@@ -53,10 +54,10 @@ async fn status_or_error(room: &Room, env: &Env, query: &str) -> String {
     }
 }
 
-/// A room's status, as JSON. `query`: as `messages::STATUS` says.
+/// A room's status, as JSON. `query`: as [`GlobalStatus`] says.
 pub async fn room_status(room: &Room, env: &Env, query: &str) -> Result<String> {
-    let ask = OperatorAsk { v: VERSION, query: query.to_owned(), ..OperatorAsk::default() };
-    let answer: OperatorAnswer = call(env, GLOBAL, &room.name, STATUS, &ask, DEADLINE_MS).await?;
+    let sent = OperatorAsk { v: VERSION, query: query.to_owned(), ..OperatorAsk::default() };
+    let answer = ask::<GlobalStatus>(env, &room.name, &sent, DEADLINE_MS).await?;
     if answer.status == 200 && answer.body.starts_with('{') {
         Ok(answer.body)
     } else {

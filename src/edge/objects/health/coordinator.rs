@@ -11,7 +11,7 @@ use worker::{Env, Request, Response, Result, SqlStorageValue as Sql, State};
 
 use super::super::no_such_route;
 use super::super::sql::{Database, Row, number};
-use crate::edge::calls::{GLOBAL, HEALTH, answer, call, message, unreadable, wake};
+use crate::edge::calls::{HEALTH, answer, ask, message, unreadable, wake};
 use crate::edge::clock::now;
 use crate::edge::platform::log_error;
 use crate::edge::settings::Settings;
@@ -24,7 +24,8 @@ use crate::health::observer::{Post, TEND, WAKE};
 use crate::health::page;
 use crate::health::view::{ChangeView, CheckRow, CheckView, ResultView, Status, SumRow, View};
 use crate::health::{ProbeResult, Reason, Source, StateChange};
-use crate::protocol::messages::{ORIGIN_HEALTH, OriginHealth};
+use crate::protocol::GlobalOriginHealth;
+use crate::protocol::messages::OriginHealth;
 use crate::protocol::records::{self, Found, Record};
 use crate::protocol::schema::{Schema, SchemaStep};
 
@@ -164,9 +165,7 @@ impl Coordinator {
                     let (id, healthy, since) = (row.text(0), row.number(1), row.number(2));
                     let told =
                         OriginHealth { v: VERSION, check: check.clone(), healthy: healthy != 0, at: since };
-                    match call::<_, ()>(&self.env, GLOBAL, &room.name, ORIGIN_HEALTH, &told, TELL_DEADLINE_MS)
-                        .await
-                    {
+                    match ask::<GlobalOriginHealth>(&self.env, &room.name, &told, TELL_DEADLINE_MS).await {
                         Ok(()) => self.run(
                             "INSERT OR REPLACE INTO told (room, id, healthy, since) VALUES (?, ?, ?, ?)",
                             vec![room.name.as_str().into(), id.into(), number(healthy), number(since)],
