@@ -268,6 +268,8 @@ const timers = new Map();
 const alarms = new Map(${JSON.stringify(alarms)});
 /** When those that are late were last rung, in real time. */
 const rung = new Map();
+/** Objects that handle an alarm: the platform rings the next one after that. */
+const ringing = new Set();
 let activity = 0;
 let underway = 0;
 let last = 0;
@@ -321,12 +323,13 @@ export function control(request, context, ring) {
   ({ base, since, rate } = JSON.parse(told));
   const time = now();
   for (const [id, { due, seen }] of timers) if (due <= time && seen + GONE_MS < realNow()) timers.delete(id);
-  for (const [object, at] of alarms) {
+  const next = [...alarms].filter(([object]) => !ringing.has(object));
+  for (const [object, at] of next) {
     if (at > time || rung.get(object) + GONE_MS > realNow()) continue;
     rung.set(object, realNow());
     context.waitUntil(ring(object));
   }
-  const due = Math.min(...[...timers.values()].map((timer) => timer.due), ...alarms.values());
+  const due = Math.min(...[...timers.values()].map((timer) => timer.due), ...next.map(([, at]) => at));
   // An object may be called by any other isolate.
   const isBusy = underway + timers.size > 0 || ring !== undefined;
   return Response.json({ activity, isBusy, due, alarms: [...alarms] });
@@ -335,6 +338,7 @@ export function control(request, context, ring) {
 /** Lets an object's storage set its alarm by the clock. */
 export function alarmByTheClock(storage, object) {
   activity += 1;
+  ringing.delete(object);
   const [setAlarm, deleteAlarm, deleteAll] = ["setAlarm", "deleteAlarm", "deleteAll"].map((name) =>
     storage[name].bind(storage),
   );
@@ -360,10 +364,13 @@ export function alarmByTheClock(storage, object) {
     async rings(work) {
       alarms.delete(object);
       rung.delete(object);
-      await counted(work).catch((error) => {
-        console.error(error);
-        if (!alarms.has(object)) return storage.setAlarm(now() + AGAIN_MS);
-      });
+      ringing.add(object);
+      await counted(work)
+        .catch((error) => {
+          console.error(error);
+          if (!alarms.has(object)) return storage.setAlarm(now() + AGAIN_MS);
+        })
+        .finally(() => ringing.delete(object));
     },
   };
 }
