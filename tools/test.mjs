@@ -3,7 +3,7 @@
  * quick` what a minute and a half is enough for. `--repeat 10` runs it so many times, `--busy 2` beside so many loops that
  * do nothing but take the processor's time.
  */
-import { existsSync, readdirSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { build } from "./build.mjs";
@@ -26,7 +26,15 @@ import {
 /** A test, or a file of them, that hangs fails after this long; the longest plays three real minutes. */
 const TEST_TIMEOUT_MS = 20 * 60_000;
 /** What shows within seconds that a build works in workerd. */
-const SMOKE = ["passing.test.mjs", "routes.test.mjs"];
+const SMOKE = ["edge/passing.test.mjs", "edge/routes.test.mjs"];
+/** They begin first, longest first, so that nothing long is left when all else is done. The first plays three real minutes. */
+const LONGEST = [
+  "edge/crowd.test.mjs",
+  "browser/dashboard.test.mjs",
+  "edge/checks.test.mjs",
+  "edge/origin.test.mjs",
+  "edge/faults.test.mjs",
+];
 
 /**
  * @param {string[]} args
@@ -36,28 +44,24 @@ function cargo(args, env = {}) {
   return run("cargo", args, { env: environment({ RUSTUP_TOOLCHAIN: STABLE, ...env }) });
 }
 
-/**
- * @param {string} directory below tests/
- * @param {{ atOnce: number, only?: string[], first?: string, env?: Record<string, string> }} options `atOnce`: how many
- *   files run at the same time; `only`: no others than these; `first`: the one that takes longest
- */
-function nodeTests(directory, { atOnce, only, first, env = {} }) {
-  const path = join(ROOT, "tests", directory);
-  const all = existsSync(path) ? readdirSync(path).filter((name) => name.endsWith(".test.mjs")) : [];
-  const files = (only ?? all).sort(
-    (one, other) => (other === first) - (one === first) || (one < other ? -1 : 1),
-  );
-  if (files.length === 0) throw new Failure(`There is no test in tests/${directory}`);
-  const args = [
-    "--test",
-    `--test-concurrency=${atOnce}`,
-    `--test-timeout=${TEST_TIMEOUT_MS}`,
-    "--test-reporter=spec",
-  ];
-  return run(node22(), [...args, ...files.map((name) => join(path, name))], { env: environment(env) });
+/** @param {string} directory below tests/ @returns {string[]} its files of tests */
+function testsIn(directory) {
+  const names = readdirSync(join(ROOT, "tests", directory)).filter((name) => name.endsWith(".test.mjs"));
+  if (names.length === 0) throw new Failure(`There is no test in tests/${directory}`);
+  return names.map((name) => `${directory}/${name}`);
 }
 
-/** @type {{ parts: string[], title: string, work: () => Promise<void> }[]} */
+/**
+ * @param {string[]} files below tests/, in the order in which they begin
+ * @param {{ atOnce: number, env?: Record<string, string> }} options `atOnce`: how many run at the same time
+ */
+function nodeTests(files, { atOnce, env = {} }) {
+  const paths = files.map((name) => join(ROOT, "tests", name));
+  const runner = join(ROOT, "tools", "test-files.mjs");
+  return run(node22(), [runner, `${TEST_TIMEOUT_MS}`, `${atOnce}`, ...paths], { env: environment(env) });
+}
+
+/** @type {{ parts: string[], title: string, work: (wanted: string[]) => Promise<void> }[]} `wanted`: as {@link testOnce} */
 const STEPS = [
   {
     parts: ["lint", "quick"],
@@ -68,7 +72,7 @@ const STEPS = [
   {
     parts: ["page", "quick"],
     title: "tests of the waiting page",
-    work: () => nodeTests("page", { atOnce: 2 }),
+    work: () => nodeTests(testsIn("page"), { atOnce: 2 }),
   },
   {
     parts: ["rust", "lint", "quick"],
@@ -95,7 +99,7 @@ const STEPS = [
   {
     parts: ["quick"],
     title: "a few tests in workerd",
-    work: () => nodeTests("edge", { atOnce: 2, only: SMOKE }),
+    work: () => nodeTests(SMOKE, { atOnce: 2 }),
   },
   // Before the tests, one of which takes real time: a compiler beside it would take the processors.
   {
@@ -104,17 +108,17 @@ const STEPS = [
     work: () => cargo(["build", "--package", "anteroom-sim"]),
   },
   {
-    parts: ["edge"],
-    title: "tests in workerd",
-    // Each file has a runtime of its own. All but one have a clock of their own too, and use what they get of the
-    // processors; that one plays three real minutes, and mostly waits.
-    work: () => nodeTests("edge", { atOnce: 3, first: "crowd.test.mjs" }),
-  },
-  {
-    parts: ["browser"],
-    title: "tests in Chromium",
-    // A browser is many processes: more than two of them starve each other on a small machine.
-    work: async () => nodeTests("browser", { atOnce: 2, env: { CHROMIUM_PATH: await findChromium() } }),
+    parts: ["edge", "browser"],
+    title: "tests in workerd and in Chromium",
+    // More at once than there are processors: some play real time, and mostly wait. Most have a clock of their own, and
+    // use what they get.
+    work: async (wanted) => {
+      const parts = ["edge", "browser"].filter((part) => wanted.length === 0 || wanted.includes(part));
+      const files = parts.flatMap(testsIn);
+      const env = parts.includes("browser") ? { CHROMIUM_PATH: await findChromium() } : {};
+      const first = LONGEST.filter((name) => files.includes(name));
+      await nodeTests([...new Set([...first, ...files])], { atOnce: 4, env });
+    },
   },
 ];
 
@@ -129,7 +133,7 @@ async function testOnce(wanted) {
     console.log(`\n== ${title}`);
     const since = performance.now();
     try {
-      await work();
+      await work(wanted);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       throw new Failure(`FAILED after ${seconds(since)}: ${title}. ${error.message}`, error.code);
