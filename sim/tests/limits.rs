@@ -111,23 +111,33 @@ fn lost_and_late_messages_and_broken_objects_cost_waiting_not_the_limits() {
     }
 }
 
+/// What `tests/edge/faults.test.mjs` does to a few objects of the real runtime, done to each of them.
 #[test]
-fn a_data_center_that_restarts_again_and_again_forgets_nobody() {
-    let mut world =
-        "name = \"restarts\"\nminutes = 4\n[room]\ntotal_active_users = 6\nnew_users_per_minute = 60\n\
-         session_duration = 1\nrefresh_interval_seconds = 10\n[planet]\ncolos = 3\nworkers = 2\n[visitors]\n\
-         visit_seconds = 12.0\ngap_seconds = 3.0\nroaming = 0.1\nparallel = 0.25\n\
-         [[arrivals]]\nuntil = 0.34\nper_minute = 90\n[[arrivals]]\nfrom = 1\nper_minute = 10\n"
-            .to_owned();
-    for at in (60..80).chain(118..138).step_by(5) {
-        for colo in 0..3 {
-            world += &format!("[[faults]]\nat = {at}.0\nwhat = \"data_center\"\ncolo = {colo}\n");
+fn objects_that_are_silent_or_restart_again_and_again_forget_nobody_and_recover() {
+    let room = "name = \"ordeal\"\nminutes = 5\n[room]\ntotal_active_users = 6\nnew_users_per_minute = 60\n\
+                session_duration = 1\nrefresh_interval_seconds = 10\n[planet]\ncolos = 3\nworkers = 2\n[visitors]\n\
+                visit_seconds = 12.0\ngap_seconds = 3.0\nroaming = 0.1\nparallel = 0.25\n\
+                [[arrivals]]\nuntil = 0.34\nper_minute = 90\n[[arrivals]]\nfrom = 1\nper_minute = 10\n";
+    let fault = |at, lasts, what, colo| {
+        format!("[[faults]]\nat = {at}.0\nlasts = {lasts}.0\nwhat = \"{what}\"\ncolo = {colo}\n")
+    };
+    let everywhere = |at, lasts, what| (0..3).map(move |colo| fault(at, lasts, what, colo));
+    for what in ["counter", "anywhere", "data_center", "global"] {
+        let silent = [60, 118].into_iter().flat_map(|at| everywhere(at, 20, what)).collect::<String>();
+        let restarts = (60..80).chain(118..138).step_by(5).flat_map(|at| everywhere(at, 0, what)).collect();
+        for (how, faults) in [("silent", silent), ("restarting", restarts)] {
+            for strategy in [SlotStrategy::Leases, SlotStrategy::Counters] {
+                for seed in 0..50 {
+                    let name = format!("{what} {how}, {strategy:?}, seed {seed}");
+                    let measured = run_by(&format!("{room}{faults}"), strategy, seed);
+                    assert!(measured.queued > 0 && measured.admitted > 12, "{name}");
+                    assert_eq!(measured.active_overshoot, 0.0, "{name}");
+                    assert_eq!(measured.minute_overshoot, 0.0, "{name}");
+                    let later = measured.series.iter().filter(|(second, ..)| *second >= 200);
+                    assert_eq!(later.map(|(_, active, ..)| *active).max(), Some(6), "{name}: full again");
+                }
+            }
         }
-    }
-    for seed in 0..50 {
-        let measured = run(&world, seed);
-        assert!(measured.queued > 0 && measured.admitted > 12);
-        assert_eq!(measured.active_overshoot, 0.0, "seed {seed}");
     }
 }
 

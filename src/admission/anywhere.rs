@@ -101,8 +101,8 @@ impl Anywhere {
     }
 
     /// The numbers given, moved on to the minute of `now`.
-    pub fn ledger(&mut self, now: u64) -> &Ledger {
+    pub fn ledger(&mut self, now: u64) -> &mut Ledger {
         self.ledger.roll(now);
-        &self.ledger
+        &mut self.ledger
     }
 }

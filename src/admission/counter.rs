@@ -26,8 +26,8 @@ impl Counter {
     }
 
     /// The numbers given, moved on to the minute of `now`.
-    pub fn ledger(&mut self, now: u64) -> &Ledger {
+    pub fn ledger(&mut self, now: u64) -> &mut Ledger {
         self.ledger.roll(now);
-        &self.ledger
+        &mut self.ledger
     }
 }

@@ -94,6 +94,8 @@ pub struct Ledger {
     assumed: u64,
     assumed_previous: u64,
     void: bool,
+    /// How many a restart would count by what is stored.
+    covered: u64,
     changed_at: u64,
     window: u64,
     in_window: u64,
@@ -117,12 +119,27 @@ pub struct SavedLedger {
     pub settled: bool,
     /// The most numbers given within four seconds, in recent windows.
     pub peak: u64,
+    /// How many of `given` are an assumption.
+    #[serde(default)]
+    pub assumed: u64,
+    /// The same of `previous`.
+    #[serde(default)]
+    pub assumed_previous: u64,
 }
 
 impl SavedLedger {
     /// What to start from where a record is there and cannot be read: nothing more is given in this minute.
     pub fn lost(now: u64) -> Self {
-        Self { v: VERSION, minute: minute_of(now), given: None, previous: None, settled: false, peak: 0 }
+        Self {
+            v: VERSION,
+            minute: minute_of(now),
+            given: None,
+            previous: None,
+            settled: false,
+            peak: 0,
+            assumed: 0,
+            assumed_previous: 0,
+        }
     }
 }
 
@@ -139,6 +156,7 @@ impl Ledger {
             assumed: 0,
             assumed_previous: 0,
             void: false,
+            covered: 0,
             changed_at: 0,
             window: 0,
             in_window: 0,
@@ -147,15 +165,18 @@ impl Ledger {
             holders: Remembered::new(REMEMBERED_MS, REMEMBERED_TICKETS),
         };
         let Some(saved) = saved else { return ledger };
-        let assumed = if saved.settled { Some(0) } else { over_estimates.then_some(saved.peak.max(1)) };
+        let assumed =
+            if saved.settled { Some(0) } else { over_estimates.then_some(Self::margin(saved.peak)) };
         let given = saved.given.zip(assumed).map(|(given, assumed)| given + assumed);
-        let assumed = assumed.unwrap_or(0);
+        let assumed = saved.assumed + assumed.unwrap_or(0);
         if saved.minute >= minute {
             ledger.minute = saved.minute;
             ledger.given = given.unwrap_or(0);
+            ledger.covered = ledger.given;
             ledger.previous = saved.previous;
             ledger.void = given.is_none();
             ledger.assumed = assumed;
+            ledger.assumed_previous = saved.assumed_previous;
         } else {
             // An unsettled record of an earlier minute says nothing of this one: numbers may have been given in it.
             ledger.previous = if saved.minute + 1 == minute || !saved.settled { given } else { Some(0) };
@@ -180,6 +201,7 @@ impl Ledger {
             self.assumed = 0;
             self.minute = minute;
             self.given = 0;
+            self.covered = 0;
             self.void = false;
         }
     }
@@ -224,16 +246,30 @@ impl Ledger {
         self.assumed_previous
     }
 
+    /// Whether a restart would count all numbers of the minute by what is stored. If not, the answers must wait until more
+    /// is stored.
+    pub fn is_covered(&self) -> bool {
+        self.given <= self.covered
+    }
+
+    /// How many more may have been given than an unsettled record says.
+    fn margin(peak: u64) -> u64 {
+        peak.max(1)
+    }
+
     /// What to write to storage. `settled` when nothing is being given while it is written.
-    pub fn save(&self, settled: bool) -> SavedLedger {
+    pub fn save(&mut self, settled: bool) -> SavedLedger {
+        self.covered = self.given + if settled { 0 } else { Self::margin(self.peak) };
         SavedLedger {
             v: 1,
             minute: self.minute,
-            // Without what was assumed: several breakdowns in a minute must not add their assumptions up.
-            given: self.given().map(|given| given.saturating_sub(self.assumed)),
-            previous: self.previous.map(|previous| previous.saturating_sub(self.assumed_previous)),
+            // With what was assumed: it may have been given, and the next breakdown must not forget it.
+            given: self.given(),
+            previous: self.previous,
             settled,
             peak: self.peak,
+            assumed: self.assumed,
+            assumed_previous: self.assumed_previous,
         }
     }
 

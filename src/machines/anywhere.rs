@@ -73,19 +73,21 @@ impl Giver {
         }
     }
 
-    /// The record of what was given, if a write is due.
-    fn record(&mut self, writes: &mut WriteBehind, now: u64) -> Option<(&'static str, Vec<u8>)> {
-        match self {
+    /// Writes what was given, if a write is due.
+    fn store(&mut self, writes: &mut WriteBehind, now: u64) -> Option<Effect> {
+        let (key, bytes, background) = match self {
             Self::Permits(pool) => {
-                let settled = writes.due(pool.changed_at(), now)?;
-                Some((POOL_KEY, records::write(&pool.save(settled)).ok()?))
+                // Counters tell the next instance what they have.
+                let due = writes.due(pool.changed_at(), true, now)?;
+                (POOL_KEY, records::write(&pool.save(due.settled)).ok()?, due.background)
             }
             Self::Numbers(anywhere) => {
                 let ledger = anywhere.ledger(now);
-                let settled = writes.due(ledger.changed_at(), now)?;
-                Some((LEDGER_KEY, records::write(&ledger.save(settled)).ok()?))
+                let due = writes.due(ledger.changed_at(), ledger.is_covered(), now)?;
+                (LEDGER_KEY, records::write(&ledger.save(due.settled)).ok()?, due.background)
             }
-        }
+        };
+        Some(Effect::Store { key: key.to_owned(), bytes, background })
     }
 }
 
@@ -239,6 +241,7 @@ impl Anywhere {
 
 impl ObjectMachine for Anywhere {
     fn handle(&mut self, context: &Context<'_>, input: Input, effects: &mut Vec<Effect>) {
+        let begin = effects.len();
         match input {
             Input::Asked { from, request: Request::AnywhereReserve(asked) } => {
                 if let Giver::Permits(pool) = &mut self.giver {
@@ -266,10 +269,11 @@ impl ObjectMachine for Anywhere {
             Input::Alarm => effects.push(Effect::AlarmDone),
         }
         self.give_up(context, effects);
-        if let Some((key, bytes)) = self.giver.record(&mut self.writes, context.now)
+        if let Some(store) = self.giver.store(&mut self.writes, context.now)
             && self.may_write
         {
-            effects.push(Effect::Store { key: key.to_owned(), bytes, background: true });
+            // Before the answers, which may have to wait for it.
+            effects.insert(begin, store);
         }
     }
 

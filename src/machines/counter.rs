@@ -166,23 +166,22 @@ impl Counter {
         self.pool_call_due = self.permits.call_due(now);
     }
 
-    fn write(&mut self, now: u64, effects: &mut Vec<Effect>) {
-        if self.writes.next().is_none_or(|due| now < due) {
-            return;
-        }
+    /// Writes what was given before the answers from `begin` on, which may have to wait for it.
+    fn write(&mut self, now: u64, begin: usize, effects: &mut Vec<Effect>) {
         let ledger = self.numbers.ledger(now);
-        if let Some(settled) = self.writes.due(ledger.changed_at(), now)
+        if let Some(due) = self.writes.due(ledger.changed_at(), ledger.is_covered(), now)
             && self.may_write
-            && let Ok(bytes) = records::write(&ledger.save(settled))
+            && let Ok(bytes) = records::write(&ledger.save(due.settled))
         {
-            effects.push(Effect::Store { key: LEDGER.to_owned(), bytes, background: true });
+            effects
+                .insert(begin, Effect::Store { key: LEDGER.to_owned(), bytes, background: due.background });
         }
     }
 }
 
 impl ObjectMachine for Counter {
     fn handle(&mut self, context: &Context<'_>, input: Input, effects: &mut Vec<Effect>) {
-        let now = context.now;
+        let (now, begin) = (context.now, effects.len());
         match input {
             Input::Asked { from, request: Request::CounterTake(asked) } => {
                 self.take(context, from, *asked, effects);
@@ -210,7 +209,7 @@ impl ObjectMachine for Counter {
         self.hand_out(now, effects);
         self.give_up(now, effects);
         self.call_pool(context, effects);
-        self.write(now, effects);
+        self.write(now, begin, effects);
     }
 
     fn next_timer(&self) -> Option<u64> {

@@ -376,8 +376,17 @@ fn what_global_and_the_givers_of_numbers_store() {
         "010180feac0d040203414d53030353494e0101fffdac0d1800",
     );
     pinned(
-        &SavedLedger { v: 1, minute: 28_000_000, given: Some(4), previous: Some(9), settled: true, peak: 2 },
-        "0180feac0d010401090102",
+        &SavedLedger {
+            v: 1,
+            minute: 28_000_000,
+            given: Some(4),
+            previous: Some(9),
+            settled: true,
+            peak: 2,
+            assumed: 1,
+            assumed_previous: 3,
+        },
+        "0180feac0d0104010901020103",
     );
 }
 
