@@ -46,6 +46,52 @@ const time = (text, otherwise) => {
   return /^\d+$/.test(text) ? Number(text) : Date.parse(text);
 };
 
+/** What a room alone answers. */
+const READ = {
+  steering: (_operator, _parameters, room) => json(200, room.steering()),
+  audit: (_operator, parameters, room) => {
+    const before = Number(parameters.get("before") ?? Number.MAX_SAFE_INTEGER);
+    const limit = Number(parameters.get("limit") ?? 100);
+    const entries = room.audit.filter(({ id }) => id < before).reverse();
+    return json(200, { room: room.name, entries: entries.slice(0, limit) });
+  },
+  history: (_operator, parameters, room) => {
+    const now = Date.now();
+    const to = time(parameters.get("to"), now);
+    const from = time(parameters.get("from"), to - 60 * MINUTE);
+    const asked = parameters.get("resolution") ?? "auto";
+    const resolution = asked === "auto" ? (to - from > 24 * 60 * MINUTE ? "hour" : "minute") : asked;
+    const fields = parameters.get("fields")?.split(",") ?? FIELDS;
+    const rows = room.history(from, Math.min(to, now), resolution, fields);
+    if (parameters.get("format") === "csv") {
+      const lines = rows.map(([at, ...values]) => [new Date(at).toISOString(), ...values].join(","));
+      const body = `${["time", ...fields].join(",")}\n${lines.join("\n")}\n`;
+      const disposition = `attachment; filename="${room.name}.csv"`;
+      return new Response(body, {
+        headers: { "content-type": "text/csv", "content-disposition": disposition },
+      });
+    }
+    const settled = Math.floor(now / MINUTE) * MINUTE;
+    return json(200, {
+      room: room.name,
+      resolution,
+      from,
+      to,
+      colo: null,
+      fields,
+      rows,
+      settled_until: settled,
+    });
+  },
+  news: (_operator, parameters, room) => {
+    const to = time(parameters.get("to"), Date.now());
+    return json(200, {
+      room: room.name,
+      news: room.news(time(parameters.get("from"), to - 60 * MINUTE), to),
+    });
+  },
+};
+
 /**
  * @param {{ port?: number, rooms?: ReturnType<typeof makeRooms>, problems?: string[], tick?: number }} [options]
  *   `tick`: milliseconds between two messages of the live connection
@@ -59,54 +105,8 @@ export async function startDashboard({ port = 0, rooms = makeRooms(), problems =
   const asked = [];
 
   const read = {
-    status: (operator, parameters) => {
-      const name = parameters.get("room");
-      const chosen = [...rooms.values()].filter((room) => !name || room.name === name);
-      if (name && chosen.length === 0) return json(404, { error: `There is no room ${name}` });
-      return json(200, { now: Date.now(), operator, problems, rooms: chosen.map((room) => room.status()) });
-    },
-    steering: (_operator, _parameters, room) => json(200, room.steering()),
-    audit: (_operator, parameters, room) => {
-      const before = Number(parameters.get("before") ?? Number.MAX_SAFE_INTEGER);
-      const limit = Number(parameters.get("limit") ?? 100);
-      const entries = room.audit.filter(({ id }) => id < before).reverse();
-      return json(200, { room: room.name, entries: entries.slice(0, limit) });
-    },
-    history: (_operator, parameters, room) => {
-      const now = Date.now();
-      const to = time(parameters.get("to"), now);
-      const from = time(parameters.get("from"), to - 60 * MINUTE);
-      const asked = parameters.get("resolution") ?? "auto";
-      const resolution = asked === "auto" ? (to - from > 24 * 60 * MINUTE ? "hour" : "minute") : asked;
-      const fields = parameters.get("fields")?.split(",") ?? FIELDS;
-      const rows = room.history(from, Math.min(to, now), resolution, fields);
-      if (parameters.get("format") === "csv") {
-        const lines = rows.map(([at, ...values]) => [new Date(at).toISOString(), ...values].join(","));
-        const body = `${["time", ...fields].join(",")}\n${lines.join("\n")}\n`;
-        const disposition = `attachment; filename="${room.name}.csv"`;
-        return new Response(body, {
-          headers: { "content-type": "text/csv", "content-disposition": disposition },
-        });
-      }
-      const settled = Math.floor(now / MINUTE) * MINUTE;
-      return json(200, {
-        room: room.name,
-        resolution,
-        from,
-        to,
-        colo: null,
-        fields,
-        rows,
-        settled_until: settled,
-      });
-    },
-    news: (_operator, parameters, room) => {
-      const to = time(parameters.get("to"), Date.now());
-      return json(200, {
-        room: room.name,
-        news: room.news(time(parameters.get("from"), to - 60 * MINUTE), to),
-      });
-    },
+    status: (operator, parameters) => statusAnswer(rooms, problems, operator, parameters),
+    ...READ,
     preview: (_operator, parameters, room, request) =>
       dashboard.preview(
         JSON.stringify(PAGE),
@@ -122,13 +122,8 @@ export async function startDashboard({ port = 0, rooms = makeRooms(), problems =
     const name = pathname.slice(ROOT.length);
     const asset = dashboard.asset(pathname, parameters.get("v") ?? "");
     if (asset) return asset;
-    if (name === "session" && request.method === "POST") {
-      const token = new URLSearchParams(body).get("token") ?? "";
-      if (!Object.hasOwn(TOKENS, token))
-        return dashboard.signIn("No operator has this token. Nothing else is wrong: try again.");
-      return redirect(`__anteroom_operator=${token}; Path=${ROOT}; HttpOnly; SameSite=Strict`);
-    }
-    if (name === "session/end") return redirect(`__anteroom_operator=; Path=${ROOT}; Max-Age=0`);
+    const session = sessionAnswer(dashboard, request.method, name, body);
+    if (session) return session;
     const token = /__anteroom_operator=([^;]+)/.exec(request.headers.get("cookie") ?? "")?.[1];
     const operator = TOKENS[token];
     if (name === "") {
@@ -151,20 +146,7 @@ export async function startDashboard({ port = 0, rooms = makeRooms(), problems =
     return json(result.status, result.body);
   }
 
-  const server = createServer(async (incoming, outgoing) => {
-    try {
-      const chunks = [];
-      for await (const chunk of incoming) chunks.push(chunk);
-      const url = `http://${incoming.headers.host}${incoming.url}`;
-      const request = new Request(url, { method: incoming.method, headers: incoming.headers });
-      const response = await answer(request, Buffer.concat(chunks).toString());
-      outgoing.writeHead(response.status, [...response.headers].flat());
-      if (response.body) Readable.fromWeb(response.body).pipe(outgoing);
-      else outgoing.end();
-    } catch (error) {
-      outgoing.writeHead(500, { "content-type": "text/plain" }).end(`${error.stack}\n`);
-    }
-  });
+  const server = serve(answer);
   server.on("upgrade", (request, stream) => {
     const { searchParams } = new URL(request.url, "http://here");
     const room = rooms.get(searchParams.get("room"));
@@ -173,23 +155,7 @@ export async function startDashboard({ port = 0, rooms = makeRooms(), problems =
     if (!room || !isSignedIn || broken.has("live"))
       return stream.end("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
     openSocket(stream, request.headers["sec-websocket-key"]);
-    const tell = () => send(stream, JSON.stringify({ type: "room", now: Date.now(), room: room.status() }));
-    const socket = { room, stream, tell, text: (text) => send(stream, text) };
-    sockets.add(socket);
-    tell();
-    const timer = setInterval(tell, tick);
-    stream.on("error", () => stream.destroy());
-    stream.on("close", () => {
-      clearInterval(timer);
-      sockets.delete(socket);
-    });
-    stream.on("data", (frames) => {
-      // A client sends nothing but short texts, masked: `ping`, or that it goes.
-      for (let at = 0; at + 1 < frames.length; at += 6 + (frames[at + 1] & 0x7f)) {
-        if ((frames[at] & 0x0f) === 8) stream.end();
-        else send(stream, "pong");
-      }
-    });
+    watchRoom(room, stream, sockets, tick);
   });
   await new Promise((listening, failed) => {
     server.on("error", failed);
@@ -220,6 +186,63 @@ export async function startDashboard({ port = 0, rooms = makeRooms(), problems =
       await new Promise((closed) => server.close(closed));
     },
   };
+}
+
+/** A server that hands on each request with its body. */
+function serve(answer) {
+  return createServer(async (incoming, outgoing) => {
+    try {
+      const chunks = [];
+      for await (const chunk of incoming) chunks.push(chunk);
+      const url = `http://${incoming.headers.host}${incoming.url}`;
+      const request = new Request(url, { method: incoming.method, headers: incoming.headers });
+      const response = await answer(request, Buffer.concat(chunks).toString());
+      outgoing.writeHead(response.status, [...response.headers].flat());
+      if (response.body) Readable.fromWeb(response.body).pipe(outgoing);
+      else outgoing.end();
+    } catch (error) {
+      outgoing.writeHead(500, { "content-type": "text/plain" }).end(`${error.stack}\n`);
+    }
+  });
+}
+
+/** The status of all rooms, or of the one that is asked for. */
+function statusAnswer(rooms, problems, operator, parameters) {
+  const name = parameters.get("room");
+  const chosen = [...rooms.values()].filter((room) => !name || room.name === name);
+  if (name && chosen.length === 0) return json(404, { error: `There is no room ${name}` });
+  return json(200, { now: Date.now(), operator, problems, rooms: chosen.map((room) => room.status()) });
+}
+
+/** Signs an operator in or out; nothing: the request is about something else. */
+function sessionAnswer(dashboard, method, name, body) {
+  if (name === "session/end") return redirect(`__anteroom_operator=; Path=${ROOT}; Max-Age=0`);
+  if (name !== "session" || method !== "POST") return undefined;
+  const token = new URLSearchParams(body).get("token") ?? "";
+  if (!Object.hasOwn(TOKENS, token))
+    return dashboard.signIn("No operator has this token. Nothing else is wrong: try again.");
+  return redirect(`__anteroom_operator=${token}; Path=${ROOT}; HttpOnly; SameSite=Strict`);
+}
+
+/** Sends a room's status again and again for as long as the connection lives. */
+function watchRoom(room, stream, sockets, tick) {
+  const tell = () => send(stream, JSON.stringify({ type: "room", now: Date.now(), room: room.status() }));
+  const socket = { room, stream, tell, text: (text) => send(stream, text) };
+  sockets.add(socket);
+  tell();
+  const timer = setInterval(tell, tick);
+  stream.on("error", () => stream.destroy());
+  stream.on("close", () => {
+    clearInterval(timer);
+    sockets.delete(socket);
+  });
+  stream.on("data", (frames) => {
+    // A client sends nothing but short texts, masked: `ping`, or that it goes.
+    for (let at = 0; at + 1 < frames.length; at += 6 + (frames[at + 1] & 0x7f)) {
+      if ((frames[at] & 0x0f) === 8) stream.end();
+      else send(stream, "pong");
+    }
+  });
 }
 
 const redirect = (cookie) =>
