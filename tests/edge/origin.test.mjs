@@ -15,8 +15,6 @@ const SECRET = "the-secret-of-the-webhook";
 
 /** What the origin does to everybody, and for how long if not for OUTAGE. */
 const ILLNESSES = {
-  slows_down: { delay: 4_000 },
-  errors: { status: 500 },
   overloaded: { status: 503 },
   hangs: { hang: true },
   dies: { breaks: true, lasts: 150_000 },
