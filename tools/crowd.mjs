@@ -82,10 +82,20 @@ async function main() {
         "Open the address in a browser and give one that answers.",
     );
   }
+  const seconds = (end - start) / 1000;
+  return report(settings, figures, { seconds, stoppedBy, rehearsal, note }) ? 0 : 1;
+}
+
+/**
+ * Prints what the crowd has seen.
+ * @param {any} settings @param {any} figures
+ * @param {{ seconds: number, stoppedBy: "" | "duration" | "signal", rehearsal: any, note: string }} run
+ * @returns {boolean} whether the room kept its promises
+ */
+function report(settings, figures, { seconds, stoppedBy, rehearsal, note }) {
   const broken = whatBroke(figures);
   if (settings.json) {
     const { url, seed } = settings;
-    const seconds = (end - start) / 1000;
     const marked = rehearsal ? { name: rehearsal.name, until: rehearsal.until } : null;
     const result = {
       url,
@@ -100,13 +110,13 @@ async function main() {
     for (const line of broken) err(`${line}\n`);
   } else {
     const early = { "": "", duration: " (stopped by --duration)", signal: " (interrupted)" }[stoppedBy];
-    out(`${settings.url}, ${((end - start) / 1000).toFixed(1)} s${early}\n${table(figures)}\n`);
+    out(`${settings.url}, ${seconds.toFixed(1)} s${early}\n${table(figures)}\n`);
     out(`${note}\n`);
     for (const line of hints(figures)) out(`${line}\n`);
     for (const line of broken) out(`${line}\n`);
     if (broken.length === 0) out("Nothing was broken.\n");
   }
-  return broken.length === 0 ? 0 : 1;
+  return broken.length === 0;
 }
 
 /** Shows a line about once a second: over the last one on a terminal, else below it. @param {() => string} line */

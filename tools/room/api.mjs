@@ -88,28 +88,31 @@ export function openApi(url) {
       );
       if (problem) throw problem;
       const socket = new WebSocket(`${where.href.replace(/^http/, "ws")}`, { headers: { authorization } });
-      const stop = () => socket.close();
-      process.once("SIGINT", stop).once("SIGTERM", stop);
-      try {
-        await new Promise((resolve, reject) => {
-          socket.addEventListener("message", ({ data }) => {
-            if (!told(JSON.parse(`${data}`))) resolve(undefined);
-          });
-          socket.addEventListener("close", ({ code }) =>
-            code === 1000 || code === 1005
-              ? resolve(undefined)
-              : reject(unreachable(url, new Error(`code ${code}`))),
-          );
-          socket.addEventListener("error", () =>
-            reject(unreachable(url, new Error("the connection broke off"))),
-          );
-        });
-      } finally {
-        process.off("SIGINT", stop).off("SIGTERM", stop);
-        socket.close();
-      }
+      await untilTheEnd(socket, told).catch((error) => {
+        throw unreachable(url, error);
+      });
     },
   };
+}
+
+/** Passes on what a socket says until it is to end, or we are. @param {WebSocket} socket @param {(message: any) => boolean} told */
+async function untilTheEnd(socket, told) {
+  const stop = () => socket.close();
+  process.once("SIGINT", stop).once("SIGTERM", stop);
+  try {
+    await new Promise((resolve, reject) => {
+      socket.addEventListener("message", ({ data }) => {
+        if (!told(JSON.parse(`${data}`))) resolve(undefined);
+      });
+      socket.addEventListener("close", ({ code }) =>
+        code === 1000 || code === 1005 ? resolve(undefined) : reject(new Error(`code ${code}`)),
+      );
+      socket.addEventListener("error", () => reject(new Error("the connection broke off")));
+    });
+  } finally {
+    process.off("SIGINT", stop).off("SIGTERM", stop);
+    socket.close();
+  }
 }
 
 /** @param {string} url @param {any} error */

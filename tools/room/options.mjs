@@ -1,5 +1,5 @@
 // The command line: every command, its options, and what is said when it is wrong.
-import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
 
 /** A mistake of whoever called us, told in one line. */
 export class UsageError extends Error {}
@@ -61,6 +61,54 @@ function whole(max) {
   };
 }
 
+/** Every command with its arguments and options. @param {(usage: string, description: string) => Command} add */
+function addCommands(add) {
+  const room = "the room's name";
+  const seen = () =>
+    new Option("--if-version <version>", "only while this version is in force").argParser(whole(2 ** 31));
+  add("status", "what all rooms do");
+  add("show", "what one room does, and what is steered in it").argument("<room>", room);
+  add("set", "changes fields: in force within seconds, until cleared")
+    .argument("<room>", room)
+    .argument("<field=value...>", "what to set", readField)
+    .addOption(seen());
+  add("clear", "fields are as deployed again")
+    .argument("<room>", room)
+    .argument("[field...]", "which fields")
+    .option("--all", "all fields and events", false)
+    .addOption(seen());
+  add("keep", "overrides stay, though a deploy has changed what they override")
+    .argument("<room>", room)
+    .argument("<field...>", "which fields")
+    .addOption(seen());
+  add("event", "starts or ends an event now, or lets its times be as deployed")
+    .argument("<room>", room)
+    .argument("<event>", "the event's name")
+    .addArgument(new Argument("<what>", "what to do").choices(["start", "end", "clear"]))
+    .addOption(seen());
+  add("audit", "who changed what, newest first")
+    .argument("<room>", room)
+    .option("--limit <entries>", "how many", whole(1000), 20)
+    .option("--before <id>", "only older ones", whole(2 ** 52));
+  add("history", "a room's past")
+    .argument("<room>", room)
+    .option("--from <time>", "from then on (default: an hour before)", readTime)
+    .option("--to <time>", "until then (default: now)", readTime)
+    .addOption(
+      new Option("--resolution <which>", "a row for each")
+        .choices(["minute", "hour", "auto"])
+        .default("auto"),
+    )
+    .option("--fields <names>", "only these, separated by commas")
+    .option("--colo <code>", "of this data center alone")
+    .addOption(
+      new Option("--format <format>", "how to print it").choices(["table", "csv", "json"]).default("table"),
+    );
+  add("watch", "a line whenever something changes")
+    .argument("<room>", room)
+    .option("--count <lines>", "end after so many", whole(1e9));
+}
+
 /**
  * @typedef {{ name: string, url: string, json: boolean, room?: string, [option: string]: any }} Call
  * @param {string[]} args What follows the name of the program.
@@ -92,50 +140,7 @@ export function readCommand(args, { out }) {
     });
     return command;
   };
-  const room = "the room's name";
-  const seen = () =>
-    new Option("--if-version <version>", "only while this version is in force").argParser(whole(2 ** 31));
-  add("status", "what all rooms do");
-  add("show", "what one room does, and what is steered in it").argument("<room>", room);
-  add("set", "changes fields: in force within seconds, until cleared")
-    .argument("<room>", room)
-    .argument("<field=value...>", "what to set", readField)
-    .addOption(seen());
-  add("clear", "fields are as deployed again")
-    .argument("<room>", room)
-    .argument("[field...]", "which fields")
-    .option("--all", "all fields and events", false)
-    .addOption(seen());
-  add("keep", "overrides stay, though a deploy has changed what they override")
-    .argument("<room>", room)
-    .argument("<field...>", "which fields")
-    .addOption(seen());
-  add("event", "starts or ends an event now, or lets its times be as deployed")
-    .argument("<room>", room)
-    .argument("<event>", "the event's name")
-    .addArgument(program.createArgument("<what>", "what to do").choices(["start", "end", "clear"]))
-    .addOption(seen());
-  add("audit", "who changed what, newest first")
-    .argument("<room>", room)
-    .option("--limit <entries>", "how many", whole(1000), 20)
-    .option("--before <id>", "only older ones", whole(2 ** 52));
-  add("history", "a room's past")
-    .argument("<room>", room)
-    .option("--from <time>", "from then on (default: an hour before)", readTime)
-    .option("--to <time>", "until then (default: now)", readTime)
-    .addOption(
-      new Option("--resolution <which>", "a row for each")
-        .choices(["minute", "hour", "auto"])
-        .default("auto"),
-    )
-    .option("--fields <names>", "only these, separated by commas")
-    .option("--colo <code>", "of this data center alone")
-    .addOption(
-      new Option("--format <format>", "how to print it").choices(["table", "csv", "json"]).default("table"),
-    );
-  add("watch", "a line whenever something changes")
-    .argument("<room>", room)
-    .option("--count <lines>", "end after so many", whole(1e9));
+  addCommands(add);
   for (const command of [program, ...program.commands]) {
     command
       .configureOutput({
