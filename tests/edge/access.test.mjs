@@ -213,7 +213,8 @@ describe("who gets in below /__anteroom/", () => {
     await eventually("the session is closed", () => bySession.socket.closed);
     assert.deepEqual(bySession.socket.closed, [1008, "the session is over"]);
     assert.equal(has(bySession), false);
-    byToken.socket.close();
+    byToken.socket.end();
+    await eventually("whoever ends it is answered, and does not wait", () => byToken.socket.closed);
   });
 
   test("a room is named where there are several, and what is sent has a bound", async () => {

@@ -960,6 +960,9 @@ async function startOrigin() {
   };
 }
 
+/** What stands for the code where none is sent. */
+const NO_CODE = 1005;
+
 /** As much of RFC 6455 as text messages need. */
 class Socket {
   /** @type {string[]} */
@@ -1001,17 +1004,24 @@ class Socket {
       this.#received = this.#received.subarray(start + length);
       if (kind === 1) this.onText(payload.toString());
       if (kind !== 8) continue;
-      this.closed = [payload.readUInt16BE(0), payload.subarray(2).toString()];
+      const code = payload.length < 2 ? NO_CODE : payload.readUInt16BE(0);
+      this.closed = [code, payload.subarray(2).toString()];
       this.stream.end();
     }
   }
 
   /** Sends a text of up to 125 bytes; clients mask theirs. */
-  send(text, { masked = true } = {}) {
+  send(text, { masked = true, kind = 1 } = {}) {
     const payload = Buffer.from(text);
     const key = masked ? randomBytes(4) : Buffer.alloc(0);
     if (masked) mask(payload, key);
-    this.stream.write(Buffer.concat([Buffer.of(0x81, payload.length | (masked ? 0x80 : 0)), key, payload]));
+    const head = Buffer.of(0x80 | kind, payload.length | (masked ? 0x80 : 0));
+    this.stream.write(Buffer.concat([head, key, payload]));
+  }
+
+  /** Tells the other end that this is over; its answer shows as {@link closed}. */
+  end() {
+    this.send("", { kind: 8 });
   }
 
   /** The next text. */

@@ -50,12 +50,14 @@ impl DurableObject for Global {
 
     async fn websocket_close(
         &self,
-        _socket: WebSocket,
+        socket: WebSocket,
         _code: usize,
         _reason: String,
         _was_clean: bool,
     ) -> Result<()> {
         sockets::tell(&self.0);
+        // Else the other end waits for the answer. Where the platform has sent it, that is done.
+        let _ = socket.close::<String>(None, None);
         Ok(())
     }
 
