@@ -55,10 +55,11 @@ describe("closing the page", () => {
     visitor.expectQuiet(room.url);
   });
 
-  test("whoever closes it is not counted, and keeps the place when coming back", async () => {
+  test("whoever leaves it is not counted, and keeps the place when coming back", async () => {
     const [[bucket]] = await waiting(1);
     const elsewhere = await visitor.newTab();
-    await visitor.page.close({ runBeforeUnload: true });
+    // Not by closing the tab: Chromium gives a page half a second then, in which a busy machine may not come round to it.
+    await visitor.page.evaluate(() => location.assign("about:blank"));
     await waiting(0);
     await elsewhere.goto(room.url);
     await inLine(elsewhere).waitFor();
