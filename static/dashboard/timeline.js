@@ -231,12 +231,18 @@ class Timeline {
     clearTimeout(this.#reload);
     const turn = ++this.#asked;
     const span = this.#span();
+    const known = new Set(this.#news);
     this.element.setAttribute("aria-busy", "true");
     await this.#loadHistory(span, turn);
     if (turn !== this.#asked) return;
     try {
       const answer = await get("news", { room: this.#room, ...span });
-      if (turn === this.#asked) this.#news = answer.news;
+      if (turn === this.#asked) {
+        // The answer may be older than what was told while it came.
+        const told = this.#news.filter((one) => !known.has(one));
+        this.#news = answer.news;
+        this.#add(told);
+      }
     } catch {
       // The charts are worth something without.
     }
@@ -322,9 +328,13 @@ class Timeline {
   }
 
   addNews(more) {
+    this.#add(more);
+    this.render();
+  }
+
+  #add(more) {
     const known = new Set(this.#news.map(({ id }) => id));
     this.#news = [...this.#news, ...more.filter(({ id }) => !known.has(id))];
-    this.render();
   }
 
   end() {
