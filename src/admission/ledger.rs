@@ -94,7 +94,7 @@ pub struct Ledger {
     assumed: u64,
     assumed_previous: u64,
     void: bool,
-    /// How many a restart would count by what is stored.
+    /// How many of this minute's numbers a restart would count by what is stored.
     covered: u64,
     changed_at: u64,
     window: u64,
@@ -179,8 +179,9 @@ impl Ledger {
             ledger.assumed_previous = saved.assumed_previous;
         } else {
             // An unsettled record of an earlier minute says nothing of this one: numbers may have been given in it.
-            ledger.previous = if saved.minute + 1 == minute || !saved.settled { given } else { Some(0) };
-            ledger.assumed_previous = assumed;
+            if saved.minute + 1 == minute || !saved.settled {
+                (ledger.previous, ledger.assumed_previous) = (given, assumed);
+            }
             ledger.void = !saved.settled && !over_estimates;
         }
         ledger

@@ -35,7 +35,7 @@ export function platformTime(at) {
   return `${new Date(at).toISOString().slice(0, 19).replace("T", " ")} +0000 UTC`;
 }
 
-/** The bytes of a message of results (src/pipeline/wire.rs says how): what an observer sends. */
+/** The bytes of a message of results (src/wire.rs says how): what an observer sends. */
 export function record(results) {
   const number = (value) => {
     const bytes = [];

@@ -1,7 +1,7 @@
 //! What limits rest on: shares that add up, numbers that are given once, reports that count once. Whole rooms are in
 //! `sim/tests`.
 
-use anteroom::admission::{Ledger, Outcome, Remembered, Shares};
+use anteroom::admission::{Ledger, Outcome, Remembered, SavedLedger, Shares};
 use anteroom::counts::{CheckIn, Counts, Global};
 use anteroom::protocol::messages::{ColoReport, Given};
 use proptest::prelude::*;
@@ -52,6 +52,38 @@ proptest! {
     }
 
     #[test]
+    fn a_ledger_that_restarts_again_and_again_never_counts_too_few(
+        steps in prop::collection::vec((0u64..4_000, 0u64..6, any::<bool>()), 1..120),
+    ) {
+        let mut now = 28_000_000 * 60_000;
+        let mut ledger = Ledger::restore(None, true, now);
+        let mut stored: Option<SavedLedger> = None;
+        let mut given = std::collections::HashMap::new();
+        for (step, (pause, asks, restarts)) in steps.into_iter().enumerate() {
+            now += pause;
+            ledger.roll(now);
+            // Nothing was given for a second: the last write says so.
+            if pause > 1_000 && ledger.is_covered() {
+                stored = Some(ledger.save(true));
+            }
+            for ask in 0..asks {
+                if let Outcome::Given { minute, .. } = ledger.take(step as u64 * 10 + ask, 0, 1_000, now) {
+                    *given.entry(minute).or_insert(0) += 1;
+                }
+                // The answer waits for this write; all other writes may be lost.
+                if !ledger.is_covered() {
+                    stored = Some(ledger.save(false));
+                }
+            }
+            if restarts {
+                ledger = Ledger::restore(stored, true, now);
+                let known = ledger.given().unwrap();
+                prop_assert!(known >= given.get(&ledger.minute()).copied().unwrap_or(0), "{stored:?}");
+            }
+        }
+    }
+
+    #[test]
     fn reports_count_once_in_any_order_and_however_often_they_come(
         order in Just((0..12usize).collect::<Vec<_>>()).prop_shuffle(),
         repeats in prop::collection::vec(0usize..12, 0..12),
@@ -86,4 +118,23 @@ proptest! {
         let minute = (now / 60_000) as u32;
         prop_assert_eq!(straight.state(&room, None, minute, now), shuffled.state(&room, None, minute, now));
     }
+}
+
+#[test]
+fn what_a_restart_assumes_is_told_with_its_own_minute_and_no_other() {
+    let now = 28_000_000 * 60_000;
+    let mut ledger = Ledger::restore(None, true, now);
+    for id in 0..3 {
+        ledger.take(id, 0, 10, now);
+    }
+    let unsettled = ledger.save(false);
+    let mut restarted = Ledger::restore(Some(unsettled), true, now + 1_000);
+    assert_eq!(restarted.given(), Some(6), "three were given, and three more may have been");
+    let settled = restarted.save(true);
+    let again = Ledger::restore(Some(settled), true, now + 2_000);
+    assert_eq!(again.given(), Some(6), "the next restart forgets none of them");
+    let next = Ledger::restore(Some(settled), true, now + 60_000);
+    assert_eq!((next.previous(), next.assumed_previous()), (Some(6), 3));
+    let later = Ledger::restore(Some(settled), true, now + 180_000);
+    assert_eq!((later.previous(), later.assumed_previous()), (Some(0), 0), "nothing was given a minute ago");
 }
