@@ -31,9 +31,10 @@ const SMOKE = ["edge/passing.test.mjs", "edge/routes.test.mjs"];
 const LONGEST = [
   "edge/crowd.test.mjs",
   "browser/dashboard.test.mjs",
-  "edge/checks.test.mjs",
   "edge/origin.test.mjs",
+  "edge/replay.test.mjs",
   "edge/faults.test.mjs",
+  "browser/in-line.test.mjs",
 ];
 
 /**

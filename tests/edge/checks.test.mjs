@@ -30,16 +30,16 @@ process.env.NODE_EXTRA_CA_CERTS = trusted.path;
 const { Miniflare } = await import("miniflare");
 const { clock } = await import("./clock.mjs");
 const { eventually, room, startWorld } = await import("./world.mjs");
-// Real sockets and handshakes take real time.
-clock.goReal();
 
 /** The shortest interval that there is. */
 const INTERVAL = 5;
-/** Long: slow machines are no outage. */
 const TIMEOUT = 4;
 
-/** A server on loopback that can go away and come back. */
-async function serve(make) {
+/**
+ * A server on loopback that can go away and come back. Time does not hurry while it has a connection, but for `silent`
+ * ones: what answers does so before any timeout, on every machine.
+ */
+async function serve(make, { silent = false } = {}) {
   const sockets = new Set();
   let server;
   const up = (port = 0) =>
@@ -49,6 +49,12 @@ async function serve(make) {
         sockets.add(socket);
         socket.on("error", () => {});
         socket.on("close", () => sockets.delete(socket));
+        if (silent) return;
+        const isOver = new Promise((over) => {
+          socket.on("close", over);
+          socket.on("silent", over);
+        });
+        clock.unhurried(isOver);
       });
       server.once("error", reject);
       server.listen(port, "127.0.0.1", () => resolve(server.address().port));
@@ -65,14 +71,17 @@ async function serve(make) {
 /** What a server does with each connection that is no HTTP. */
 const RAW = {
   closing: (socket) => socket.destroy(),
-  garbage: (socket) => socket.end("SSH-2.0-OpenSSH_9.6\r\n"),
+  garbage: (socket) => socket.resume().end("SSH-2.0-OpenSSH_9.6\r\n"),
   hanging: (socket) => socket.resume(),
   halfway: (socket) => socket.resume().write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nwel"),
-  broken: (socket) => socket.end("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nwel"),
+  broken: (socket) => socket.resume().end("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nwel"),
   endless_headers: (socket) => pour(socket, "HTTP/1.1 200 OK\r\n", `X-More: ${"x".repeat(4_000)}\r\n`),
   endless_body: (socket) => pour(socket, "HTTP/1.1 200 OK\r\n\r\n", "x".repeat(8_000)),
   staying: (socket) => socket.resume().write("HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nwelcome"),
 };
+
+/** Those of which no more comes. */
+const SILENT = ["hanging", "halfway"];
 
 /** Writes without end, as fast as it is read. */
 function pour(socket, start, more) {
@@ -89,13 +98,12 @@ describe("a probe of an address that is closed to sockets", () => {
   let miniflare;
   let origin;
   before(async () => {
-    origin = await serve(() =>
-      createHttp(({ url, headers }, response) => {
-        if (url === "/hang") return;
-        response.writeHead(url === "/moved" ? 302 : 203, { location: "/there" });
-        response.end(`${headers["x-key"]} ${headers.cookie} ${"x".repeat(url === "/long" ? 2_000_000 : 1)}`);
-      }),
-    );
+    const answer = ({ url, headers }, response) => {
+      if (url === "/hang") return;
+      response.writeHead(url === "/moved" ? 302 : 203, { location: "/there" });
+      response.end(`${headers["x-key"]} ${headers.cookie} ${"x".repeat(url === "/long" ? 2_000_000 : 1)}`);
+    };
+    origin = await serve(() => createHttp(answer), { silent: true });
     // What the platform's connect() does there; no local runtime closes an address.
     const connect = `const connect = () => {
       const failed = Promise.reject(new Error("${words}"));
@@ -189,7 +197,8 @@ describe("checks of our own", () => {
         return response.writeHead(302, { location: "/around" }).end();
       case "/moody":
         // Every second request of an observer is answered.
-        if (asked.filter((other) => other.url === "/moody" && other.who === who).length % 2 === 1) return;
+        if (asked.filter((other) => other.url === "/moody" && other.who === who).length % 2 === 1)
+          return request.socket.emit("silent");
         return response.end("at last");
       default:
         // In two parts, so that the body is sent in chunks and takes its time.
@@ -202,7 +211,8 @@ describe("checks of our own", () => {
     plain = await serve(() => createHttp(page));
     secure = await serve(() => createHttps(trusted, page));
     distrusted = await serve(() => createHttps(untrusted, page));
-    for (const [name, handle] of Object.entries(RAW)) raw[name] = await serve(() => createTcp(handle));
+    for (const [name, handle] of Object.entries(RAW))
+      raw[name] = await serve(() => createTcp(handle), { silent: SILENT.includes(name) });
     const origin = `http://127.0.0.1:${plain.port}`;
     const check = (more) => ({ interval: INTERVAL, timeout: TIMEOUT, retries: 0, ...more });
     const checks = {
