@@ -1,9 +1,12 @@
 //! What limits rest on: shares that add up, numbers that are given once, reports that count once. Whole rooms are in
 //! `sim/tests`.
 
-use anteroom::admission::{Ledger, Outcome, Remembered, SavedLedger, Shares};
+use anteroom::admission::{
+    LeaseCounter, Ledger, NumberAsk, Outcome, Pool, Remembered, SavedLedger, Shares, minute_of,
+};
 use anteroom::counts::{CheckIn, Counts, Global};
 use anteroom::protocol::messages::{ColoReport, Given};
+use anteroom::room::{Room, SlotStrategy};
 use proptest::prelude::*;
 
 use crate::articles::room;
@@ -137,4 +140,31 @@ fn what_a_restart_assumes_is_told_with_its_own_minute_and_no_other() {
     assert_eq!((next.previous(), next.assumed_previous()), (Some(6), 3));
     let later = Ledger::restore(Some(settled), true, now + 180_000);
     assert_eq!((later.previous(), later.assumed_previous()), (Some(0), 0), "nothing was given a minute ago");
+}
+
+fn leases_room() -> Room {
+    Room { slot_strategy: SlotStrategy::Leases, ..room(150, 10_000, 5) }
+}
+
+#[test]
+fn a_permit_that_its_visitor_did_not_get_is_given_again_in_its_own_minute_only() {
+    let room = leases_room();
+    let now = 28_000_000 * 60_000 + 40_000;
+    let state = Global::restore(&room, None, Vec::new(), now).state(&room, None, minute_of(now), now);
+    let mut pool = Pool::restore(None, now);
+    pool.renew(state, now);
+    let mut counter = LeaseCounter::new(1);
+    let asks = |counter: &mut LeaseCounter, at: u64| {
+        let minute = minute_of(at);
+        counter.ask(at, NumberAsk { id: 7, bucket: minute, waits: true, minute, limit: 1, owned: 1 }, at);
+        counter.answers()
+    };
+    assert_eq!(asks(&mut counter, now), []);
+    let call = counter.call(now).unwrap();
+    counter.answered(pool.lease(&room, "AMS", &call, now).as_ref(), now);
+    let given = Outcome::Given { minute: minute_of(now), number: 0 };
+    assert_eq!(counter.answers(), [(now, given)]);
+    assert_eq!(asks(&mut counter, now + 10_000), [(now + 10_000, given)]);
+    // By then nobody was seen with it, and the pool may have given its slot to somebody else.
+    assert_ne!(asks(&mut counter, now + 30_000).first().map(|(_, outcome)| *outcome), Some(given));
 }

@@ -145,9 +145,10 @@ impl LeaseCounter {
         }
     }
 
-    /// The permit that a visitor has been given already, by another of several requests or before a retry.
+    /// The permit that a visitor has been given already, by another of several requests or before a retry. One of an earlier
+    /// minute may count as lost by now, and its slot may be somebody else's.
     fn given_to(&self, id: u64, minute: u32) -> Option<Outcome> {
-        let given = self.holders.get(id).filter(|given| given + 1 >= minute)?;
+        let given = self.holders.get(id).filter(|given| *given >= minute)?;
         Some(Outcome::Given { minute: given, number: 0 })
     }
 

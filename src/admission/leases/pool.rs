@@ -585,7 +585,7 @@ impl Pool {
             let protected = Self::protected(room, key, &group);
             *outcome = if room.is_closed() {
                 Outcome::Refused { minute: ask.minute, limit: -protected, wait_ms: HINT_MS }
-            } else if let Some(minute) = self.holders.get(ask.id).filter(|of| of + 1 >= minute) {
+            } else if let Some(minute) = self.holders.get(ask.id).filter(|of| *of >= minute) {
                 Outcome::Given { minute, number: 0 }
             } else if left > protected {
                 left -= 1;
