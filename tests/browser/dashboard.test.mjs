@@ -258,6 +258,29 @@ describe("the dashboard", { concurrency: 2 }, () => {
     expectQuiet(operator);
   });
 
+  test("keeps the news that are told while older ones are still on their way", async (t) => {
+    const { server, operator, page } = await open(t, "sale", { hash: "&range=15m" });
+    await drawn(page);
+    await eventually("the page listens", () => server.watchers() > 0);
+    let asked;
+    const isAsked = new Promise((resolve) => (asked = resolve));
+    await page.route("**/news?*", async (route) => {
+      const answer = await route.fetch();
+      await new Promise((release) => asked(release));
+      await route.fulfill({ response: answer });
+    });
+    await page.getByRole("button", { name: "1 hour" }).click();
+    const release = await isAsked;
+    const news = [{ id: "n2", at: Date.now(), kind: "fallback_in_use", text: "Told meanwhile", data: {} }];
+    server.tells({ type: "news", news });
+    const item = page.locator(".marks li", { hasText: "Told meanwhile" });
+    await item.waitFor();
+    release();
+    await page.locator("[aria-busy=true]").waitFor({ state: "detached" });
+    assert.equal(await item.count(), 1);
+    expectQuiet(operator);
+  });
+
   test("keeps room and range in the address, zooms by mouse and keyboard, and gives the figures as table and file", async (t) => {
     const { operator, page } = await open(t, "sale");
     await drawn(page);

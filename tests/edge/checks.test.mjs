@@ -31,15 +31,14 @@ const { Miniflare } = await import("miniflare");
 const { clock } = await import("./clock.mjs");
 const { eventually, room, startWorld } = await import("./world.mjs");
 
-/** The shortest interval that there is. */
-const INTERVAL = 5;
-const TIMEOUT = 4;
+/** In seconds: the shortest interval that there is, and the longest timeout in it. */
+const [INTERVAL, TIMEOUT] = [5, 4];
 
 /**
- * A server on loopback that can go away and come back. Time does not hurry while it has a connection, but for `silent`
- * ones: what answers does so before any timeout, on every machine.
+ * A server on loopback that can go away and come back. `answers`: time does not hurry while it has a connection, so the
+ * answer comes before any timeout, on every machine. It emits `unanswered` on a connection that gets none after all.
  */
-async function serve(make, { silent = false } = {}) {
+async function serve(make, { answers = true } = {}) {
   const sockets = new Set();
   let server;
   const up = (port = 0) =>
@@ -49,10 +48,10 @@ async function serve(make, { silent = false } = {}) {
         sockets.add(socket);
         socket.on("error", () => {});
         socket.on("close", () => sockets.delete(socket));
-        if (silent) return;
+        if (!answers) return;
         const isOver = new Promise((over) => {
           socket.on("close", over);
-          socket.on("silent", over);
+          socket.on("unanswered", over);
         });
         clock.unhurried(isOver);
       });
@@ -80,8 +79,8 @@ const RAW = {
   staying: (socket) => socket.resume().write("HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nwelcome"),
 };
 
-/** Those of which no more comes. */
-const SILENT = ["hanging", "halfway"];
+/** Those whose answer never ends: they wait for the probe's timeout. */
+const UNANSWERED = ["hanging", "halfway"];
 
 /** Writes without end, as fast as it is read. */
 function pour(socket, start, more) {
@@ -103,7 +102,8 @@ describe("a probe of an address that is closed to sockets", () => {
       response.writeHead(url === "/moved" ? 302 : 203, { location: "/there" });
       response.end(`${headers["x-key"]} ${headers.cookie} ${"x".repeat(url === "/long" ? 2_000_000 : 1)}`);
     };
-    origin = await serve(() => createHttp(answer), { silent: true });
+    // The runtime of these tests goes by its own time.
+    origin = await serve(() => createHttp(answer), { answers: false });
     // What the platform's connect() does there; no local runtime closes an address.
     const connect = `const connect = () => {
       const failed = Promise.reject(new Error("${words}"));
@@ -198,7 +198,7 @@ describe("checks of our own", () => {
       case "/moody":
         // Every second request of an observer is answered.
         if (asked.filter((other) => other.url === "/moody" && other.who === who).length % 2 === 1)
-          return request.socket.emit("silent");
+          return request.socket.emit("unanswered");
         return response.end("at last");
       default:
         // In two parts, so that the body is sent in chunks and takes its time.
@@ -212,7 +212,7 @@ describe("checks of our own", () => {
     secure = await serve(() => createHttps(trusted, page));
     distrusted = await serve(() => createHttps(untrusted, page));
     for (const [name, handle] of Object.entries(RAW))
-      raw[name] = await serve(() => createTcp(handle), { silent: SILENT.includes(name) });
+      raw[name] = await serve(() => createTcp(handle), { answers: !UNANSWERED.includes(name) });
     const origin = `http://127.0.0.1:${plain.port}`;
     const check = (more) => ({ interval: INTERVAL, timeout: TIMEOUT, retries: 0, ...more });
     const checks = {

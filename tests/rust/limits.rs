@@ -2,7 +2,7 @@
 //! `sim/tests`.
 
 use anteroom::admission::{
-    LeaseCounter, Ledger, NumberAsk, Outcome, Pool, Remembered, SavedLedger, Shares, minute_of,
+    LeaseCounter, Ledger, NumberAsk, Outcome, Pool, Remembered, SavedLedger, Shares, StateKey, minute_of,
 };
 use anteroom::counts::{CheckIn, Counts, Global};
 use anteroom::protocol::messages::{ColoReport, Given};
@@ -152,7 +152,7 @@ fn a_permit_that_its_visitor_did_not_get_is_given_again_in_its_own_minute_only()
     let now = 28_000_000 * 60_000 + 40_000;
     let state = Global::restore(&room, None, Vec::new(), now).state(&room, None, minute_of(now), now);
     let mut pool = Pool::restore(None, now);
-    pool.renew(state, now);
+    pool.renew(state.clone(), now);
     let mut counter = LeaseCounter::new(1);
     let asks = |counter: &mut LeaseCounter, at: u64| {
         let minute = minute_of(at);
@@ -167,4 +167,15 @@ fn a_permit_that_its_visitor_did_not_get_is_given_again_in_its_own_minute_only()
     assert_eq!(asks(&mut counter, now + 10_000), [(now + 10_000, given)]);
     // By then nobody was seen with it, and the pool may have given its slot to somebody else.
     assert_ne!(asks(&mut counter, now + 30_000).first().map(|(_, outcome)| *outcome), Some(given));
+
+    // The same where a worker asks the pool itself.
+    let minute = minute_of(now);
+    let ask = NumberAsk { id: 8, bucket: minute, waits: true, minute, limit: 1, owned: 1 };
+    let mut takes = |at: u64| {
+        pool.renew(StateKey { taken_at: at, ..state.clone() }, at);
+        pool.take(&room, &[ask], at).unwrap()
+    };
+    assert_eq!(takes(now), [given]);
+    assert_eq!(takes(now + 10_000), [given]);
+    assert_eq!(takes(now + 30_000), [Outcome::Given { minute: minute + 1, number: 0 }]);
 }

@@ -4,12 +4,11 @@ use std::collections::VecDeque;
 
 use litemap::LiteMap;
 
-use super::super::{Hint, NumberAsk, Outcome, Remembered, minute_of};
+use super::super::{Hint, NumberAsk, Outcome, minute_of};
+use super::holders::Holders;
 use super::rate::Rate;
 use super::{Group, LeaseAnswer, LeaseAsk, Lent, Level, LoanAsk, RATE_MS, minute_of_entry};
 
-/// How long a permit is remembered for its visitor, so that a retry is not counted again.
-const REMEMBERED_MS: u64 = 120_000;
 /// How many visitors are remembered per generation.
 const REMEMBERED_TICKETS: usize = 50_000;
 /// More is leased when the stock falls below the need of this time, in milliseconds.
@@ -87,7 +86,7 @@ pub struct LeaseCounter {
     silent: bool,
     /// The pool had nothing for the stock when it was asked last, at this time.
     exhausted_at: Option<u64>,
-    holders: Remembered<u32>,
+    holders: Holders,
     done: Vec<(u64, Outcome)>,
 }
 
@@ -120,7 +119,7 @@ impl LeaseCounter {
             spare_until: 0,
             silent: false,
             exhausted_at: None,
-            holders: Remembered::new(REMEMBERED_MS, REMEMBERED_TICKETS),
+            holders: Holders::new(REMEMBERED_TICKETS),
             done: Vec::new(),
         }
     }
@@ -134,7 +133,7 @@ impl LeaseCounter {
     /// A visitor asks. `place` is where the answer goes: see [`LeaseCounter::answers`].
     pub fn ask(&mut self, place: u64, ask: NumberAsk, now: u64) {
         let minute = self.minute(now);
-        if let Some(outcome) = self.given_to(ask.id, minute) {
+        if let Some(outcome) = self.holders.given_to(ask.id, minute) {
             self.done.push((place, outcome));
         } else if self.take_from_stock(now) || self.silent && self.take_spare(now) {
             self.give(place, ask.id, minute, now);
@@ -143,13 +142,6 @@ impl LeaseCounter {
         } else {
             self.waiting.push_back((place, ask));
         }
-    }
-
-    /// The permit that a visitor has been given already, by another of several requests or before a retry. One of an earlier
-    /// minute may count as lost by now, and its slot may be somebody else's.
-    fn given_to(&self, id: u64, minute: u32) -> Option<Outcome> {
-        let given = self.holders.get(id).filter(|given| *given >= minute)?;
-        Some(Outcome::Given { minute: given, number: 0 })
     }
 
     fn take_from_stock(&mut self, now: u64) -> bool {
@@ -335,7 +327,7 @@ impl LeaseCounter {
             self.silent = true;
             let minute = self.minute(now);
             for (place, ask) in flight.asks.into_iter().chain(flight.twins) {
-                if let Some(outcome) = self.given_to(ask.id, minute) {
+                if let Some(outcome) = self.holders.given_to(ask.id, minute) {
                     self.done.push((place, outcome));
                 } else if self.take_spare(now) {
                     self.give(place, ask.id, minute, now);
@@ -365,7 +357,7 @@ impl LeaseCounter {
             for index in 0..group.visitors {
                 let Some((place, ask)) = asks.next() else { break };
                 if index < *given {
-                    if let Some(outcome) = self.given_to(ask.id, minute) {
+                    if let Some(outcome) = self.holders.given_to(ask.id, minute) {
                         // An earlier request of the same visitor was answered meanwhile: this permit is to spare.
                         self.done.push((place, outcome));
                         self.stock += 1;
@@ -377,14 +369,14 @@ impl LeaseCounter {
                     let wait_ms = answer.wait_ms;
                     self.hint.remember(minute, limit, wait_ms, now);
                     let refused = Outcome::Refused { minute: ask.minute, limit, wait_ms };
-                    self.done.push((place, self.given_to(ask.id, minute).unwrap_or(refused)));
+                    self.done.push((place, self.holders.given_to(ask.id, minute).unwrap_or(refused)));
                 }
             }
         }
         self.done.extend(asks.map(|(place, _)| (place, Outcome::Unknown)));
         for (place, ask) in flight.twins {
             let refused = ask.refused(0);
-            self.done.push((place, self.given_to(ask.id, minute).unwrap_or(refused)));
+            self.done.push((place, self.holders.given_to(ask.id, minute).unwrap_or(refused)));
         }
     }
 

@@ -10,6 +10,7 @@
 //! - A lease ends by itself. A colo that falls silent keeps nothing, a stock that nobody uses comes back.
 
 mod counter;
+mod holders;
 mod pool;
 mod rate;
 mod worker_stock;

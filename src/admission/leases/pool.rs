@@ -5,9 +5,8 @@ use std::collections::VecDeque;
 use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
 
-use super::super::{
-    Clocked, HINT_MS, NumberAsk, Outcome, Remembered, Renewal, StateKey, minute_of, start_of,
-};
+use super::super::{Clocked, HINT_MS, NumberAsk, Outcome, Renewal, StateKey, minute_of, start_of};
+use super::holders::Holders;
 use super::rate::Rate;
 use super::{Group, LeaseAnswer, LeaseAsk, Level, RATE_MS, minute_of_entry};
 use crate::room::{RateWindow, Room};
@@ -63,8 +62,7 @@ const SHORTEST_WAIT_MS: u32 = 100;
 const RESERVED_MS: u64 = 6_000;
 /// The most slots that are reserved so.
 const MAX_RESERVED: usize = 10_000;
-/// How long a permit that was given here is remembered for its visitor, in milliseconds.
-const REMEMBERED_MS: u64 = 120_000;
+/// How many visitors are remembered, per generation, who were given a permit here.
 const REMEMBERED_TICKETS: usize = 10_000;
 
 fn second_of(now: u64) -> u32 {
@@ -137,7 +135,7 @@ pub struct Pool {
     calls: Rate,
     swept_at: u64,
     changed_at: u64,
-    holders: Remembered<u32>,
+    holders: Holders,
     /// When sessions were renewed in their last moment.
     reserved: VecDeque<u64>,
     /// When the room's settings change: no lease lasts longer.
@@ -169,7 +167,7 @@ impl Pool {
             calls: Rate::over(1_000),
             swept_at: 0,
             changed_at: 0,
-            holders: Remembered::new(REMEMBERED_MS, REMEMBERED_TICKETS),
+            holders: Holders::new(REMEMBERED_TICKETS),
             reserved: VecDeque::new(),
             changes_at: None,
         };
@@ -585,8 +583,8 @@ impl Pool {
             let protected = Self::protected(room, key, &group);
             *outcome = if room.is_closed() {
                 Outcome::Refused { minute: ask.minute, limit: -protected, wait_ms: HINT_MS }
-            } else if let Some(minute) = self.holders.get(ask.id).filter(|of| *of >= minute) {
-                Outcome::Given { minute, number: 0 }
+            } else if let Some(given) = self.holders.given_to(ask.id, minute) {
+                given
             } else if left > protected {
                 left -= 1;
                 given.push(ask.id);
