@@ -30,6 +30,7 @@ const SMOKE = ["edge/passing.test.mjs", "edge/routes.test.mjs"];
 /** They begin first, longest first, so that nothing long is left when all else is done. The first plays three real minutes. */
 const LONGEST = [
   "edge/crowd.test.mjs",
+  "edge/far.test.mjs",
   "browser/dashboard.test.mjs",
   "edge/origin.test.mjs",
   "edge/replay.test.mjs",

@@ -7,8 +7,8 @@ use anteroom::config::FIELDS;
 use anteroom::health::check::{Check, OBSERVERS, SEARCHED_BODY, Target};
 use anteroom::origin::GuardStrategy;
 use anteroom::room::{
-    BindTicket, Count, Event, OnError, OnUnhealthy, OriginGuard, PageSettings, QueueingMethod, RateWindow,
-    Room, SameSite, Secure, SlotStrategy, TurnstileAction, Webhook, WebhookFormat, WhenFull,
+    BindTicket, Count, Event, Location, OnError, OnUnhealthy, OriginGuard, PageSettings, QueueingMethod,
+    RateWindow, Room, SameSite, Secure, SlotStrategy, TurnstileAction, Webhook, WebhookFormat, WhenFull,
 };
 use anteroom::time::rfc3339;
 use serde_json::{Map, Value as Json, json};
@@ -41,6 +41,15 @@ pub fn of_room(room: &Room) -> Vec<String> {
     sentences.extend(of_places(room));
     sentences.extend(of_page(&room.page));
     sentences.push(of_strategy(room));
+    sentences.push(match room.location {
+        Location::Auto => {
+            "Its Anywhere and Global are made near the first visitor, and stay there.".to_owned()
+        }
+        hint => format!(
+            "Its Anywhere and Global are made where the platform's location hint {} says, and stay there.",
+            hint.name()
+        ),
+    });
     let new_users = match room.on_error {
         OnError::Admit => "are let in (on_error = \"admit\")",
         OnError::Queue => "wait (on_error = \"queue\")",

@@ -14,6 +14,7 @@
 //! - [`history`]: a recorded day of a room, as the arrivals of a plan.
 //! - [`v0_1_0`]: what the version before says and stores.
 //! - [`plan`]: what a day will be like for an owner's room, and what would make it better.
+//! - [`price`]: what the platform bills for a run.
 
 pub mod clockwork;
 pub mod guarded;
@@ -26,6 +27,7 @@ pub mod origin;
 pub mod pages;
 pub mod plan;
 pub mod planet;
+pub mod price;
 pub mod replay;
 pub mod report;
 pub mod scenario;

@@ -13,6 +13,7 @@ use anteroom_sim::guarded_report;
 use anteroom_sim::origin::Setup;
 use anteroom_sim::plan::{Day, find, read_room};
 use anteroom_sim::planet::Planet;
+use anteroom_sim::price::{self, Bill, Priced, bills};
 use anteroom_sim::report;
 use anteroom_sim::scenario::{SHIPPED, SHIPPED_SERIES, Scenario, ScenarioError, shipped};
 use anteroom_sim::table::{
@@ -21,6 +22,9 @@ use anteroom_sim::table::{
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
+
+/// Takes minutes and gigabytes: `all` leaves it out, and says so.
+const HUGE: &str = "ten_million";
 
 /// A table in Markdown goes between these lines, where a file has them.
 const TABLE_BEGINS: &str = "<!-- table begins -->";
@@ -51,6 +55,8 @@ enum Command {
     },
     /// Tells what a day will be like for a room of yours, and what would make it better
     Plan(PlanArguments),
+    /// Tells what the platform charges: 1 M visits, an hour with 100,000 waiting, a quiet month
+    Price(PriceArguments),
     /// Floods an origin with clients, with each strategy of `origin_guard` and with none, and tells what came of it
     Guard(GuardArguments),
     /// Puts a history that the tests recorded in the real runtime through the core again; exit status 1 when any answer
@@ -65,8 +71,8 @@ enum Command {
 #[derive(Debug, Args)]
 #[command(after_long_help = RUN_HELP)]
 struct RunArguments {
-    /// Names of shipped scenarios (see `list`), TOML files, `all`, or `origins`: those with an origin that
-    /// has limits
+    /// Names of shipped scenarios (see `list`), TOML files, `all` (but for `ten_million`, which takes minutes and
+    /// gigabytes: `run all ten_million` runs everything), or `origins`: those with an origin that has limits
     #[arg(required = true, value_name = "SCENARIO")]
     scenarios: Vec<String>,
 
@@ -143,6 +149,22 @@ struct PlanArguments {
     /// Write one page with the answer and a chart to FILE; it needs nothing else
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct PriceArguments {
+    /// How slots are handed out; give it several times to compare. Left out: all strategies
+    #[arg(long, value_name = "STRATEGY")]
+    strategy: Vec<Strategy>,
+
+    /// How many data centers; give it several times to compare. Left out: 30 and 300
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    colos: Vec<u16>,
+
+    /// Write the tables in Markdown to FILE; in a file with the lines `<!-- table begins -->` and
+    /// `<!-- table ends -->`, between them
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -260,6 +282,7 @@ Examples:
   anteroom-sim run flash50 over20 --strategy leases --strategy counters --seeds 5 --html compared.html
   anteroom-sim show flash50 > mine.toml && anteroom-sim run mine.toml
   anteroom-sim plan --config wrangler.toml --room shop --arrivals friday.csv
+  anteroom-sim price --strategy leases --colos 30
 
 docs/simulator.md says how to write a scenario, docs/accuracy.md what each figure means.
 
@@ -330,6 +353,7 @@ fn main() -> ExitCode {
         Command::List => list(),
         Command::Show { name } => show(&name),
         Command::Plan(arguments) => plan(&arguments),
+        Command::Price(arguments) => price(&arguments),
         Command::Guard(arguments) => guard(&arguments),
         Command::Replay { history } => replay(&history),
     };
@@ -389,10 +413,10 @@ fn settings(arguments: &RunArguments) -> Result<Vec<Setting>, ScenarioError> {
     let mut scenarios = Vec::new();
     for name in &arguments.scenarios {
         if name == "all" || name == "origins" {
-            for (name, _) in SHIPPED {
-                scenarios.push(shipped(name)?);
+            let wanted = |scenario: &Scenario| name == "all" || scenario.origin.is_some();
+            for (name, _) in SHIPPED.iter().filter(|(name, _)| *name != HUGE) {
+                scenarios.extend(Some(shipped(name)?).filter(wanted));
             }
-            scenarios.retain(|scenario| scenario.origin.is_some() == (name == "origins"));
         } else {
             scenarios.push(find(name)?);
         }
@@ -493,7 +517,7 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
             }
         }
         print(format_args!("{}\n", reached_line(&verdicts)));
-        if verdicts.iter().any(|verdict| !verdict.reached) {
+        if verdicts.iter().any(|verdict| verdict.reached == Some(false)) {
             return Ok(ExitCode::FAILURE);
         }
     }
@@ -541,6 +565,42 @@ fn run_all(settings: &[Setting], seeds: u64) -> Result<(Vec<Run>, f64), Scenario
     bar.finish_and_clear();
     let (runs, seconds): (Vec<Run>, Vec<f64>) = done?.into_iter().unzip();
     Ok((runs, seconds.iter().sum()))
+}
+
+fn price(arguments: &PriceArguments) -> Result<ExitCode, Failure> {
+    let PriceArguments { strategy, colos, markdown } = arguments;
+    if let Some(file) = markdown {
+        with_table(file, "")?;
+    }
+    let all = [Strategy::Leases, Strategy::Counters, Strategy::AdaptedWorkerSlots, Strategy::WorkerSlots];
+    let strategies = if strategy.is_empty() { &all[..] } else { strategy };
+    let colos = if colos.is_empty() { &[30, 300][..] } else { colos };
+    let bills = bills()?;
+    let mut jobs: Vec<(&Bill, SlotStrategy, usize)> = Vec::new();
+    for bill in &bills {
+        for colos in colos {
+            jobs.extend(strategies.iter().map(|one| (bill, (*one).into(), usize::from(*colos))));
+        }
+    }
+    let bar = progress();
+    bar.set_length(jobs.len() as u64);
+    let priced: Result<Vec<Priced<'_>>, ScenarioError> = jobs
+        .par_iter()
+        .with_max_len(1)
+        .map(|&(bill, strategy, colos)| {
+            let measured = Planet::new(&bill.scenario, Some(strategy), Some(colos), 1)?.run(&mut |_| {});
+            bar.inc(1);
+            Ok(Priced { bill, strategy, colos, measured })
+        })
+        .collect();
+    bar.finish_and_clear();
+    let table = price::markdown(&priced?);
+    if let Some(file) = markdown {
+        write(file, &with_table(file, &table)?)?;
+    } else {
+        print(format_args!("{table}\n"));
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn guard(arguments: &GuardArguments) -> Result<ExitCode, Failure> {

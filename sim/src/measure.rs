@@ -2,7 +2,8 @@
 //!
 //! Definitions stand with each figure of [`Measured`]; `docs/accuracy.md` has them in words.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 
 use anteroom::admission::{StateKey, minute_of};
 use anteroom::history::{Minute, Record};
@@ -13,6 +14,7 @@ use serde::Serialize;
 
 use crate::history::{History, Row};
 use crate::pages::Passed;
+use crate::price::{Billed, Usage};
 
 /// A queued visitor's first estimate counts when the wait was longer than this, in milliseconds.
 const WAITED_MS: u64 = 20_000;
@@ -26,6 +28,10 @@ const FRESH_MS: u64 = 30_000;
 const OLD_MS: u64 = 120_000;
 /// How many younger ones must have entered for somebody to be passed over.
 const PASSED_BY: u64 = 10;
+/// In rooms of up to so many users, each slot counts: what is queued while one is free is counted exactly.
+pub const EXACT: u32 = 100;
+/// Requests that were under way when somebody was queued have ended after so long, in milliseconds.
+const SETTLED_MS: u64 = 3_000;
 /// Of each kind of message, every so manieth is weighed.
 const WEIGHED: u64 = 16;
 /// Kinds of messages that are weighed.
@@ -64,6 +70,9 @@ pub struct Measured {
     pub false_raw: f64,
     /// The same, if there would have been room after everyone who waits had been let in.
     pub false_adjusted: f64,
+    /// In rooms of up to [`EXACT`] users: share of arrivals queued while both limits had a slot for them, for all who
+    /// waited and for those whose request was under way and let them in.
+    pub false_exact: Option<f64>,
     /// Slots that were free while people waited, mean over the minutes with people waiting throughout: of both
     /// limits, the fuller one's min(free, waiting) / limit.
     pub idle: f64,
@@ -74,11 +83,14 @@ pub struct Measured {
     /// Share of queued visitors passed by at least ten of younger buckets, more than 1.125 refreshes before they left
     /// the queue.
     pub passed_over: f64,
-    /// max(active, this minute's admissions) of their limits when the first visitor was queued.
+    /// Share of admissions while a visitor of an older bucket was waiting.
+    pub passed_any: f64,
+    /// max(active, this minute's admissions) of their limits when the first visitor was queued; in rooms of up to
+    /// [`EXACT`] users with those whose request was under way and let them in.
     pub first_queued_at: Option<f64>,
     /// Median of |estimate − wait| / wait, of those who waited more than 20 s and entered.
     pub estimate_error: Option<f64>,
-    /// Share of queued visitors whose shown wait once rose by more than a refresh.
+    /// Share of all queued visitors, entered or not, whose shown wait once rose by more than a refresh.
     pub estimate_rose: f64,
     /// Delay that the room added to new visitors who were not queued, in milliseconds.
     pub latency_p50: u64,
@@ -86,11 +98,13 @@ pub struct Measured {
     pub latency_p95: u64,
     /// The same, while the room was below half of both limits.
     pub calm_latency_p50: Option<u64>,
-    /// Calls of workers to Counter and Anywhere per admitted visitor, while below half of both limits.
-    pub calm_calls: Option<f64>,
+    /// What one call to an object of their own colo would have taken these visitors, median, in milliseconds.
+    pub calm_own_call_p50: Option<u64>,
+    /// New visitors who were not queued.
+    pub let_in_at_once: u64,
     /// Calls of workers to their Counter, per admitted visitor.
     pub counter_calls: f64,
-    /// Calls to Anywhere, per admitted visitor.
+    /// Calls for permits to Anywhere, and those that tell it of permits in workers' hands, per admitted visitor.
     pub pool_calls: f64,
     /// Requests to objects per 1,000 visitors' requests.
     pub object_requests: f64,
@@ -102,6 +116,12 @@ pub struct Measured {
     pub busiest: [u64; 4],
     /// Requests that an object refused because it was overloaded.
     pub refused: u64,
+    /// What the platform bills of Counters, Anywhere, `DataCenter` objects and Global.
+    pub billed: [Billed; 4],
+    /// What the platform bills in all, in its own units.
+    pub usage: Usage,
+    /// The price of it, in US dollars, per million visitors who came.
+    pub dollars_per_million: Option<f64>,
     /// The largest messages as they travel, in bytes, see [`Weighed`]: a data center's report, Global's answer to it,
     /// Global's answer to Anywhere, a data center's answer to a worker.
     pub bytes: [usize; KINDS],
@@ -179,6 +199,50 @@ impl Histogram {
     }
 }
 
+/// Somebody was queued in a room where every slot counts: how full it was, with those whose request was under way.
+#[derive(Debug)]
+struct Doubt {
+    at: u64,
+    active: i64,
+    counted: i64,
+    waiting: i64,
+    limits: (i64, i64),
+}
+
+impl Doubt {
+    fn had_room(&self) -> bool {
+        self.active + self.waiting < self.limits.0 && self.counted + self.waiting < self.limits.1
+    }
+
+    fn filled(&self) -> f64 {
+        let part = |users: i64, limit: i64| users as f64 / limit as f64;
+        part(self.active, self.limits.0).max(part(self.counted, self.limits.1))
+    }
+}
+
+/// What one object does.
+#[derive(Debug, Default, Clone, Copy)]
+struct Meter {
+    kind: usize,
+    /// The second of its last request, and how many it had in it.
+    second: (u64, u64),
+    /// Calls of its own that have not ended.
+    calls: u32,
+    /// Until when it is billed at least, in microseconds.
+    busy_until: u64,
+    /// Until when its time has been billed, in microseconds.
+    billed_to: u64,
+}
+
+impl Meter {
+    /// Bills the time until now, as far as the object was at work or waited for something.
+    fn bill(&mut self, now: u64, billed: &mut [Billed; 4]) {
+        let until = if self.calls > 0 { now } else { self.busy_until.min(now) };
+        billed[self.kind].seconds += until.saturating_sub(self.billed_to) as f64 / 1e6;
+        self.billed_to = now.max(self.billed_to);
+    }
+}
+
 /// Counts what happens.
 #[derive(Debug)]
 pub struct Measure {
@@ -212,7 +276,14 @@ pub struct Measure {
     gave_up: u64,
     false_raw: u64,
     false_adjusted: u64,
+    false_exact: u64,
+    /// Every slot counts.
+    exact: bool,
+    doubts: VecDeque<Doubt>,
     first_queued_at: Option<f64>,
+    /// Who waits, by bucket.
+    waiting_by: BTreeMap<u32, u64>,
+    passed_any: u64,
     /// Admissions by bucket, oldest first; the latest ones are in `recent` only.
     entered: VecDeque<(u32, u64)>,
     recent: VecDeque<(u64, u32)>,
@@ -221,9 +292,10 @@ pub struct Measure {
     rose: u64,
     latencies: Histogram,
     calm_latencies: Histogram,
-    calm_admitted: u64,
-    calm_calls_before: u64,
-    calm_calls: u64,
+    calm_own_calls: Histogram,
+    /// For each colo, how long the last message to its objects and a call to them took, in milliseconds.
+    own_calls: Vec<(u64, u64)>,
+    let_in_at_once: u64,
     waits: Histogram,
     samples: u64,
     idle_active: f64,
@@ -237,13 +309,14 @@ pub struct Measure {
     pub cookieless: u64,
     /// Calls of workers to their Counter.
     pub counter_calls: u64,
-    /// Calls to Anywhere.
+    /// Calls for permits to Anywhere, and those that tell it of permits in workers' hands.
     pub pool_calls: u64,
     /// Requests that objects refused.
     pub refused: u64,
     object_requests: u64,
     object_requests_by: [u64; 4],
-    seconds: Vec<(u64, u64)>,
+    objects: Vec<Meter>,
+    billed: [Billed; 4],
     busiest: [u64; 4],
     bytes: [usize; KINDS],
     buckets: usize,
@@ -286,7 +359,12 @@ impl Measure {
             gave_up: 0,
             false_raw: 0,
             false_adjusted: 0,
+            false_exact: 0,
+            exact: room.total_active_users <= EXACT,
+            doubts: VecDeque::new(),
             first_queued_at: None,
+            waiting_by: BTreeMap::new(),
+            passed_any: 0,
             entered: VecDeque::new(),
             recent: VecDeque::new(),
             passed_over: 0,
@@ -294,9 +372,9 @@ impl Measure {
             rose: 0,
             latencies: Histogram::default(),
             calm_latencies: Histogram::default(),
-            calm_admitted: 0,
-            calm_calls_before: 0,
-            calm_calls: 0,
+            calm_own_calls: Histogram::default(),
+            own_calls: Vec::new(),
+            let_in_at_once: 0,
             waits: Histogram::default(),
             samples: 0,
             idle_active: 0.0,
@@ -311,7 +389,8 @@ impl Measure {
             refused: 0,
             object_requests: 0,
             object_requests_by: [0; 4],
-            seconds: Vec::new(),
+            objects: Vec::new(),
+            billed: [Billed::default(); 4],
             busiest: [0; 4],
             bytes: [0; KINDS],
             buckets: 0,
@@ -379,8 +458,18 @@ impl Measure {
     }
 
     /// Somebody who waited goes past the room, which is off.
-    pub fn went_past(&mut self) {
+    pub fn went_past(&mut self, bucket: u32) {
+        self.waits_no_more(bucket);
+    }
+
+    fn waits_no_more(&mut self, bucket: u32) {
         self.waiting -= 1;
+        if let Some(users) = self.waiting_by.get_mut(&bucket) {
+            *users -= 1;
+            if *users == 0 {
+                self.waiting_by.remove(&bucket);
+            }
+        }
     }
 
     /// The limits for somebody who enters.
@@ -433,10 +522,11 @@ impl Measure {
         self.arrived += 1;
     }
 
-    /// Somebody is queued for the first time.
-    pub fn queued(&mut self, now: u64) {
+    /// Somebody of a bucket is queued for the first time.
+    pub fn queued(&mut self, now: u64, bucket: u32) {
         self.roll(now);
         self.queued += 1;
+        *self.waiting_by.entry(bucket).or_default() += 1;
         if self.closed {
             self.waiting += 1;
             self.in_history(now, |row| &mut row.joins);
@@ -452,25 +542,50 @@ impl Measure {
         if fits {
             self.false_adjusted += 1;
         }
-        // Where people wait already, as after a prequeue, whoever comes waits behind them.
-        if self.first_queued_at.is_none() && self.waiting == 0 {
-            let part = |users: i64, limit: i64| users as f64 / limit as f64;
-            self.first_queued_at =
-                Some(part(self.active, self.limit_active).max(part(self.counted(), self.limit_new)));
+        let doubt = Doubt {
+            at: now,
+            active: self.active,
+            counted: self.counted(),
+            waiting: self.waiting,
+            limits: (self.limit_active, self.limit_new),
+        };
+        if self.exact {
+            self.settle(now);
+            self.doubts.push_back(doubt);
+        } else if self.first_queued_at.is_none() && self.waiting == 0 {
+            // Where people wait already, as after a prequeue, whoever comes waits behind them.
+            self.first_queued_at = Some(doubt.filled());
         }
         self.waiting += 1;
         self.in_history(now, |row| &mut row.joins);
     }
 
-    /// Somebody of a bucket enters: queued since when, delayed by how much, and what was shown in the queue.
+    /// Judges those who were queued, when nobody can enter any more whose request was under way then.
+    fn settle(&mut self, now: u64) {
+        while self.doubts.front().is_some_and(|doubt| doubt.at + SETTLED_MS <= now)
+            && let Some(doubt) = self.doubts.pop_front()
+        {
+            self.false_exact += u64::from(doubt.had_room());
+            if self.first_queued_at.is_none() && doubt.waiting == 0 {
+                self.first_queued_at = Some(doubt.filled());
+            }
+        }
+    }
+
+    /// A queued visitor's shown wait rises by more than a refresh, for the first time.
+    pub fn rose(&mut self) {
+        self.rose += 1;
+    }
+
+    /// Somebody of a bucket enters in a colo: queued since when and in which bucket, delayed by how much, and what was shown in the queue.
     pub fn admitted(
         &mut self,
         now: u64,
+        colo: u16,
         bucket: u32,
-        queued_at: Option<u64>,
+        queued: Option<(u64, u32)>,
         latency: u64,
         shown: Option<u64>,
-        rose: bool,
     ) {
         self.roll(now);
         if let Some(closed_at) = self.closed_at {
@@ -487,31 +602,36 @@ impl Measure {
             Some((at, users)) if *at == now => *users += 1,
             _ => self.last_minute.push_back((now, 1)),
         }
-        if let Some(queued_at) = queued_at {
-            self.waiting -= 1;
+        if let Some((queued_at, waited_in)) = queued {
+            self.waits_no_more(waited_in);
             let waited = now - queued_at;
             self.waits.add(waited / 1_000);
-            self.rose += u64::from(rose);
             if let Some(shown) = shown.filter(|_| waited > WAITED_MS) {
                 self.errors.add((shown * 1_000).abs_diff(waited) * 1_000 / waited);
             }
-            self.left_queue(now, bucket);
+            self.left_queue(now, waited_in);
         } else {
+            self.let_in_at_once += 1;
             self.latencies.add(latency);
-            if self.calm {
+            let own_call = self.own_calls.get(usize::from(colo)).map_or(0, |(_, call)| *call);
+            if self.calm && own_call > 0 {
                 self.calm_latencies.add(latency);
+                self.calm_own_calls.add(own_call);
+            }
+            for doubt in self.doubts.iter_mut().filter(|doubt| now - latency <= doubt.at) {
+                doubt.active += 1;
+                doubt.counted += 1;
             }
         }
-        if self.calm {
-            self.calm_admitted += 1;
-        }
+        let oldest = self.waiting_by.first_key_value();
+        self.passed_any += u64::from(oldest.is_some_and(|(oldest, _)| *oldest < bucket));
         self.recent.push_back((now, bucket));
         self.in_history(now, |row| &mut row.new_users);
     }
 
     /// Somebody leaves the queue without having entered.
     pub fn gave_up(&mut self, now: u64, bucket: u32, _queued_at: u64) {
-        self.waiting -= 1;
+        self.waits_no_more(bucket);
         self.gave_up += 1;
         self.in_history(now, |row| &mut row.leavers);
         self.left_queue(now, bucket);
@@ -581,13 +701,8 @@ impl Measure {
         self.all_waited &= self.waiting > 0 && !self.closed;
         self.waiting_sum += self.waiting as f64;
         self.idle_active += (self.limit_active - self.active).max(0).min(self.waiting) as f64;
-        let was_calm = self.calm;
         self.calm = self.active * 2 < self.limit_active && self.in_sliding * 2 < self.limit_new;
-        let calls = self.counter_calls + self.pool_calls;
-        if was_calm {
-            self.calm_calls += calls - self.calm_calls_before;
-        }
-        self.calm_calls_before = calls;
+        self.settle(now);
         if now >= self.next_point {
             let second = (now - self.start) / 1_000;
             let admitted = self.admitted - self.admitted_at_point;
@@ -615,26 +730,90 @@ impl Measure {
         self.last_minute.iter().filter(|(at, _)| (from..to).contains(at)).map(|(_, users)| users).sum()
     }
 
-    /// An object serves a request. `station` is a number of its own.
-    pub fn object_request(&mut self, station: u16, object: Object, now: u64) {
-        self.object_requests += 1;
-        let index = usize::from(station);
-        let kind = match object {
+    /// What kind of object a station has. It is a number of its own.
+    pub fn object_made(&mut self, station: u16, object: Object) {
+        self.meter(station).kind = match object {
             Object::Counter => 0,
             Object::Anywhere => 1,
             Object::DataCenter => 2,
             Object::Global => 3,
         };
+    }
+
+    /// An object serves a request, from when to when in microseconds.
+    pub fn object_request(&mut self, station: u16, now: u64, served: Range<u64>) {
+        self.object_requests += 1;
+        let meter = self.meter(station);
+        let (second, count) = meter.second;
+        meter.second = (now / 1_000, if second == now / 1_000 { count + 1 } else { 1 });
+        let (kind, count) = (meter.kind, meter.second.1);
         self.object_requests_by[kind] += 1;
-        if self.seconds.len() <= index {
-            self.seconds.resize(index + 1, (0, 0));
+        self.busiest[kind] = self.busiest[kind].max(count);
+        self.object_serves(station, now, served);
+    }
+
+    /// An object serves a request or its alarm, for which the platform bills a request too.
+    pub fn object_serves(&mut self, station: u16, now: u64, served: Range<u64>) {
+        let meter = *self.meter(station);
+        self.object_awake(station, now, served.end.div_ceil(1_000));
+        let billed = &mut self.billed[meter.kind];
+        billed.requests += 1.0;
+        if meter.calls == 0 {
+            // What lies behind it, as far as it was idle but for this.
+            let from = served.start.max(meter.busy_until).max(meter.billed_to);
+            billed.seconds += served.end.min(now * 1_000).saturating_sub(from) as f64 / 1e6;
         }
-        let (second, count) = &mut self.seconds[index];
-        if *second != now / 1_000 {
-            (*second, *count) = (now / 1_000, 0);
+    }
+
+    /// An object waits until then: for a timer, which nothing takes back, or a write.
+    pub fn object_awake(&mut self, station: u16, now: u64, until: u64) {
+        let index = usize::from(station);
+        self.meter(station);
+        self.objects[index].bill(now * 1_000, &mut self.billed);
+        let meter = &mut self.objects[index];
+        meter.busy_until = meter.busy_until.max(until * 1_000);
+    }
+
+    /// So many calls of an object have begun, or ended.
+    pub fn object_calls(&mut self, station: u16, now: u64, calls: i32) {
+        self.object_awake(station, now, 0);
+        let meter = self.meter(station);
+        meter.calls = meter.calls.saturating_add_signed(calls);
+    }
+
+    /// An object writes rows: records, alarms and lines of its tables.
+    pub fn object_writes(&mut self, station: u16, rows: u64) {
+        let kind = self.meter(station).kind;
+        self.billed[kind].rows += rows as f64;
+    }
+
+    /// An object ends: whatever it waited for is gone.
+    pub fn object_ends(&mut self, station: u16, now: u64) {
+        self.object_awake(station, now, 0);
+        let meter = self.meter(station);
+        (meter.calls, meter.busy_until) = (0, 0);
+    }
+
+    fn meter(&mut self, station: u16) -> &mut Meter {
+        let index = usize::from(station);
+        if self.objects.len() <= index {
+            self.objects.resize(index + 1, Meter::default());
         }
-        *count += 1;
-        self.busiest[kind] = self.busiest[kind].max(*count);
+        &mut self.objects[index]
+    }
+
+    /// A message between a worker and an object of its own colo takes so long; the answer's way makes it a call.
+    pub fn own_way(&mut self, colo: u16, way: u64, back: bool) {
+        let index = usize::from(colo);
+        if self.own_calls.len() <= index {
+            self.own_calls.resize(index + 1, (0, 0));
+        }
+        let (there, call) = &mut self.own_calls[index];
+        if back {
+            *call = *there + way;
+        } else {
+            *there = way;
+        }
     }
 
     /// A report is on its way.
@@ -670,7 +849,12 @@ impl Measure {
     }
 
     /// The figures.
-    pub fn finish(self, end: u64, events: u64, known: &StateKey) -> Measured {
+    pub fn finish(mut self, end: u64, events: u64, known: &StateKey) -> Measured {
+        self.settle(u64::MAX);
+        for meter in &mut self.objects {
+            meter.bill(end * 1_000, &mut self.billed);
+        }
+        let usage = Usage::of(self.requests, &self.billed);
         let share = |part: u64, of: u64| if of == 0 { 0.0 } else { part as f64 / of as f64 };
         let minutes = self.idle_minutes.len() as u64;
         let quantile = |histogram: &Histogram, part| histogram.quantile(part).unwrap_or(0);
@@ -686,17 +870,20 @@ impl Measure {
             sliding_overshoot: self.over_sliding,
             false_raw: share(self.false_raw, self.arrived),
             false_adjusted: share(self.false_adjusted, self.arrived),
+            false_exact: self.exact.then(|| share(self.false_exact, self.arrived)),
             idle: if minutes == 0 { 0.0 } else { self.idle_minutes.iter().sum::<f64>() / minutes as f64 },
             idle_worst: self.idle_minutes.iter().copied().fold(0.0, f64::max),
             waiting_minutes: minutes,
             passed_over: share(self.passed_over, self.queued),
+            passed_any: share(self.passed_any, self.admitted),
             first_queued_at: self.first_queued_at,
             estimate_error: self.errors.quantile(0.5).map(|error| error as f64 / 1_000.0),
             estimate_rose: share(self.rose, self.queued),
             latency_p50: quantile(&self.latencies, 0.5),
             latency_p95: quantile(&self.latencies, 0.95),
             calm_latency_p50: self.calm_latencies.quantile(0.5),
-            calm_calls: (self.calm_admitted > 0).then(|| share(self.calm_calls, self.calm_admitted)),
+            calm_own_call_p50: self.calm_own_calls.quantile(0.5),
+            let_in_at_once: self.let_in_at_once,
             counter_calls: share(self.counter_calls, self.admitted),
             pool_calls: share(self.pool_calls, self.admitted),
             requests: self.requests,
@@ -708,6 +895,9 @@ impl Measure {
                 .map(|requests| requests as f64 * 1_000.0 / (end - self.start) as f64),
             busiest: self.busiest,
             refused: self.refused,
+            billed: self.billed,
+            usage,
+            dollars_per_million: (self.arrived > 0).then(|| usage.dollars() * 1e6 / self.arrived as f64),
             bytes: self.bytes,
             buckets: self.buckets,
             wait_seconds: [0.5, 0.95, 1.0].map(|part| quantile(&self.waits, part)),

@@ -12,6 +12,7 @@ use jiff::civil::DateTime;
 use crate::history::History;
 use crate::measure::Measured;
 use crate::planet::Planet;
+use crate::price::PLAN_DOLLARS;
 use crate::report::{clock, per_minute, thousands};
 use crate::scenario::{Arrivals, Behaviour, Planet as Setup, Recorded, Scenario, ScenarioError, shipped};
 use crate::table::{Run, strategy_name};
@@ -24,18 +25,6 @@ const MARGIN: f64 = 0.02;
 const PAUSE_SECONDS: u64 = 300;
 /// Characters of a chart in the terminal.
 const WIDE: usize = 72;
-
-/// Prices of the platform in US dollars: what a month of Workers Paid ($5) includes, and one unit beyond it.
-struct Price {
-    included: f64,
-    dollars: f64,
-}
-
-const WORKER_REQUESTS: Price = Price { included: 10e6, dollars: 0.30e-6 };
-const OBJECT_REQUESTS: Price = Price { included: 1e6, dollars: 0.15e-6 };
-const OBJECT_GB_SECONDS: Price = Price { included: 400e3, dollars: 12.50e-6 };
-/// An object is billed as this much memory while it is awake, in GB.
-const OBJECT_GB: f64 = 0.128;
 
 /// A room and its day.
 #[derive(Debug, Clone)]
@@ -298,34 +287,28 @@ impl Day {
                 format!("Even {limits} would let some wait; no larger limits were tried.")
             });
         }
-        lines.extend(self.cost_lines(run));
+        lines.extend(cost_lines(run));
         lines
     }
+}
 
-    fn cost_lines(&self, run: &Measured) -> [String; 2] {
-        let seconds = f64::from(self.scenario.minutes) * 60.0;
-        let objects = run.object_requests_per_second * seconds;
-        // Requests of objects are known per 1,000 requests of visitors.
-        let requests = if run.object_requests > 0.0 { objects * 1_000.0 / run.object_requests } else { 0.0 };
-        let awake = 2.0 + 2.0 * self.scenario.planet.colos as f64;
-        let gb_seconds = awake * seconds * OBJECT_GB;
-        let used = [(requests, WORKER_REQUESTS), (objects, OBJECT_REQUESTS), (gb_seconds, OBJECT_GB_SECONDS)];
-        let full: f64 = used.iter().map(|(used, price)| used * price.dollars).sum();
-        let beyond: f64 =
-            used.iter().map(|(used, price)| (used - price.included).max(0.0) * price.dollars).sum();
-        [
-            format!(
-                "On the platform: {} requests of the Worker, {} of its objects, at most {} GB-s of their duration.",
-                thousands(requests),
-                thousands(objects),
-                thousands(gb_seconds)
-            ),
-            format!(
-                "That is ${full:.2} at list prices, ${beyond:.2} beyond what a month of Workers Paid ($5) includes; \
-                 CPU time, alarms and storage come on top."
-            ),
-        ]
-    }
+fn cost_lines(run: &Measured) -> [String; 2] {
+    let used = &run.usage;
+    [
+        format!(
+            "On the platform: {} requests of the Worker, {} of its objects, {} GB-s of their duration, {} rows written.",
+            thousands(used.worker_requests),
+            thousands(used.object_requests),
+            thousands(used.gb_seconds),
+            thousands(used.rows_written)
+        ),
+        format!(
+            "That is ${:.2} at list prices, with 1 ms of CPU time for each request of the Worker; ${:.2} beyond what a \
+             month of Workers Paid (${PLAN_DOLLARS:.0}) includes.",
+            used.dollars(),
+            used.beyond_included(1.0)
+        ),
+    ]
 }
 
 /// A scenario by its file, or by its name if it is shipped.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::history::History;
 use crate::origin;
-use crate::planet::START;
+use crate::planet::{LOCATIONS, START};
 use crate::table::strategy_name;
 
 /// The longest scenario: ten weeks.
@@ -240,28 +240,34 @@ pub enum Colos {
     Odd,
 }
 
-/// The planet: colos, workers and links.
+/// The planet: where colos and objects are, and what they do to messages and memories.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Planet {
-    /// How many colos.
+    /// How many colos: so many of the busiest real cities.
     pub colos: usize,
-    /// Workers per colo.
-    pub workers: usize,
     /// Traffic of the n-th colo: 1/n to this power.
     pub zipf: f64,
-    /// One way between worker and its colo's objects, in milliseconds, from and to.
-    pub local_ms: (u64, u64),
-    /// One way between a Counter and Anywhere.
-    pub pool_ms: (u64, u64),
-    /// One way between a `DataCenter` and Global, fixed per colo.
-    pub global_ms: (u64, u64),
-    /// One way between Anywhere and Global.
-    pub between_ms: (u64, u64),
+    /// The location hint of Anywhere and Global; left out: near the busiest colo.
+    pub location: Option<String>,
+    /// What stands before every call to Anywhere, in milliseconds, besides its way.
+    pub anywhere_delay_ms: u64,
     /// How long an object takes for a request, in microseconds: it serves one at a time.
     pub service_micros: u64,
+    /// The same for each visitor, check-in or count that the message holds.
+    pub item_micros: u64,
     /// A request that would have to queue for longer at an object is refused, in milliseconds.
     pub queue_ms: u64,
+    /// An object that nothing has come to for so long, and that waits for nothing, loses its memory, in seconds; 0: never.
+    pub memory_loss_seconds: u64,
+    /// How often an object restarts for no reason, on the average.
+    pub restarts_per_hour: f64,
+    /// How much more often a Counter does.
+    pub counter_restarts_per_hour: f64,
+    /// A colo has an isolate for so many requests a second; with less than 1, one request has several to come to.
+    pub requests_per_isolate: f64,
+    /// An isolate without requests is evicted after so long, in seconds, give or take a half.
+    pub isolate_idle_seconds: u64,
     /// The worker's deadline for a call, in milliseconds.
     pub deadline_ms: u64,
     /// How long it takes until an object's write is confirmed, in milliseconds: what leaves the object waits for it.
@@ -280,14 +286,17 @@ impl Default for Planet {
     fn default() -> Self {
         Self {
             colos: 30,
-            workers: 10,
             zipf: 1.0,
-            local_ms: (2, 3),
-            pool_ms: (15, 35),
-            global_ms: (50, 150),
-            between_ms: (2, 10),
+            location: None,
+            anywhere_delay_ms: 0,
             service_micros: 1_000,
+            item_micros: 10,
             queue_ms: 1_000,
+            memory_loss_seconds: 10,
+            restarts_per_hour: 0.2,
+            counter_restarts_per_hour: 0.0,
+            requests_per_isolate: 50.0,
+            isolate_idle_seconds: 120,
             deadline_ms: 500,
             storage_ms: (2, 8),
             loss: 0.0,
@@ -413,6 +422,8 @@ pub enum Broken {
     DataCenter,
     /// A whole colo: its objects and workers are gone, its visitors go to other colos.
     Colo,
+    /// A new version: within some seconds all objects restart, and new isolates take over.
+    Deploy,
 }
 
 /// Why a scenario cannot be run.
@@ -538,8 +549,11 @@ impl Scenario {
         let (planet, visitors) = (&self.planet, &self.visitors);
         let wholes = [
             ("planet: colos", planet.colos as u64, 1..=1_000),
-            ("planet: workers", planet.workers as u64, 1..=1_000),
+            ("planet: anywhere_delay_ms", planet.anywhere_delay_ms, 0..=60_000),
             ("planet: service_micros", planet.service_micros, 0..=1_000_000),
+            ("planet: item_micros", planet.item_micros, 0..=10_000),
+            ("planet: memory_loss_seconds", planet.memory_loss_seconds, 0..=86_400),
+            ("planet: isolate_idle_seconds", planet.isolate_idle_seconds, 30..=86_400),
             ("planet: queue_ms", planet.queue_ms, 0..=60_000),
             ("planet: deadline_ms", planet.deadline_ms, 100..=60_000),
             ("planet: jitter_ms", planet.jitter_ms, 0..=60_000),
@@ -554,19 +568,21 @@ impl Scenario {
                 ));
             }
         }
-        let links = [
-            ("planet: local_ms", planet.local_ms),
-            ("planet: pool_ms", planet.pool_ms),
-            ("planet: global_ms", planet.global_ms),
-            ("planet: between_ms", planet.between_ms),
-            ("planet: storage_ms", planet.storage_ms),
-        ];
-        for (field, (from, to)) in links {
-            if from > to || to > 60_000 {
-                return wrong(format!(
-                    "{field} = [{from}, {to}]; it must be the shortest and the longest way, up to 60,000"
-                ));
+        let (from, to) = planet.storage_ms;
+        if from > to || to > 60_000 {
+            return wrong(format!(
+                "planet: storage_ms = [{from}, {to}]; it must be the shortest and the longest time, up to 60,000"
+            ));
+        }
+        if let Some(location) = &planet.location {
+            let known = LOCATIONS.map(|(name, _)| name);
+            if !known.contains(&location.as_str()) {
+                return wrong(format!("planet: location = {location:?}; write one of: {}", known.join(", ")));
             }
+        }
+        if !(0.01..=1e6).contains(&planet.requests_per_isolate) {
+            let per = planet.requests_per_isolate;
+            return wrong(format!("planet: requests_per_isolate = {per}; it must be from 0.01 to 1,000,000"));
         }
         let shares = [
             ("planet: loss", planet.loss),
@@ -591,6 +607,8 @@ impl Scenario {
             ("visitors: patience_seconds", visitors.patience_seconds),
             ("visitors: page_patience_seconds", visitors.page_patience_seconds),
             ("planet: zipf", planet.zipf),
+            ("planet: restarts_per_hour", planet.restarts_per_hour),
+            ("planet: counter_restarts_per_hour", planet.counter_restarts_per_hour),
         ];
         for (field, mean) in means {
             if !(0.0..=1e6).contains(&mean) {
@@ -660,11 +678,11 @@ macro_rules! shipped {
 /// The scenarios that ship with the simulator: first those below the limits, then overload, then faults.
 pub const SHIPPED: &[(&str, &str)] = shipped!(
     "empty" "quiet" "steady85" "steady97" "nupm95" "shift" "small80"
-    "small" "ramp" "over20" "spike3" "spike3_sliding" "lowspike" "flash50" "flash50_sliding" "overshift" "nupmramp" "sd60" "sd300" "big" "million"
+    "small" "ramp" "over20" "spike3" "spike3_sliding" "lowspike" "flash50" "flash50_sliding" "overshift" "nupmramp" "sd60" "sd300" "big" "million" "ten_million" "six"
     "ticket_sale" "event_sale" "random_rush" "change_method" "shop_week" "abandon30" "bots20" "bots20_places"
     "parallel_roaming" "revoke" "one_session"
     "steer_close" "steer_halve" "suspend_resume"
-    "clocks5" "loss30" "pool_outage" "restarts" "dying_colo"
+    "clocks5" "loss30" "pool_outage" "restarts" "dying_colo" "forgetful" "forgetful_counters" "slow_pool" "deploys"
     "hidden_capacity" "halved_capacity" "sale_slow" "sale_errors" "sale_hangs" "sale_flaps" "sale_dies"
 );
 

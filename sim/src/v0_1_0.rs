@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use anteroom::admission::{Given, LoanAsk};
+use anteroom::admission::Given;
 use anteroom::admission::{Level, MinuteShares, NumberAsk, Shares};
 use anteroom::counts::Counts;
 use anteroom::history::Tallies;
 use anteroom::origin::OriginReport;
+use anteroom::protocol::messages::LoanAsk;
 use anteroom::protocol::{Answer, Request};
 use anteroom::room::Limits;
 use anteroom::wire::{decode, encode};

@@ -19,7 +19,7 @@ per_minute = 60
 
 [planet]
 colos = 2
-workers = 2
+zipf = 2
 "#;
 
 const WRANGLER: &str = r#"
@@ -146,7 +146,10 @@ fn reached_goals_are_exit_status_0() {
         "empty.toml",
         &CROWDED.replace("per_minute = 60", "per_minute = 0").replace("crowded", "empty"),
     );
-    assert_says(&place.prints(&["run", "empty.toml", "--goals"]), &["Goals: 9 of 9 reached."]);
+    assert_says(
+        &place.prints(&["run", "empty.toml", "--goals"]),
+        &["Goals: 1 of 1 reached. Not measured: 13."],
+    );
 }
 
 #[test]
@@ -245,8 +248,8 @@ fn errors_name_file_field_and_fix() {
     refuses("per_minute = 60", "from = 1", &["arrivals 0: per_minute: missing; write"]);
     refuses("per_minute = 60", "csv = \"no.csv\"", &["arrivals 0: csv = \"no.csv\": cannot be read"]);
     refuses("colos = 2", "colos = 0", &["planet: colos = 0; it must be from 1 to 1000"]);
-    refuses("workers = 2", "pool_ms = [9, 5]", &["planet: pool_ms = [9, 5]; it must be the shortest"]);
-    refuses("workers = 2", "loss = 2.0", &["planet: loss = 2; it is a share, from 0 to 1"]);
+    refuses("zipf = 2", "storage_ms = [9, 5]", &["planet: storage_ms = [9, 5]; it must be the shortest"]);
+    refuses("zipf = 2", "loss = 2.0", &["planet: loss = 2; it is a share, from 0 to 1"]);
     // The room's errors are those of the Worker's own parser.
     refuses(
         "total_active_users = 40",

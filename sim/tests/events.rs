@@ -17,13 +17,13 @@ fn small_world(rng: &mut Rng, more: &str) -> String {
         "name = \"small world\"\nminutes = 16\n\
          [room]\ntotal_active_users = {}\nnew_users_per_minute = {}\nsession_duration = 1\n\
          refresh_interval_seconds = 10\n\
-         [planet]\ncolos = {}\nworkers = {}\nskew_ms = 2000\n\
+         [planet]\ncolos = {}\nrequests_per_isolate = 0.{}\nskew_ms = 2000\n\
          [visitors]\nvisit_seconds = 60.0\ngap_seconds = 10.0\nroaming = 0.05\nparallel = 0.1\n\
          [[arrivals]]\nper_minute = {}\n{more}",
         rng.u64(5..60),
         rng.u64(5..60),
         rng.usize(1..5),
-        rng.usize(1..4),
+        rng.usize(3..10),
         rng.u64(10..150),
     )
 }
@@ -78,7 +78,7 @@ fn nobody_enters_in_a_prequeue_whatever_the_clocks_say() {
 fn crowd(more: &str) -> String {
     format!(
         "name = \"crowd\"\nminutes = 20\n[room]\ntotal_active_users = 500\nnew_users_per_minute = 200\n\
-         session_duration = 2\n[planet]\ncolos = 5\nworkers = 3\n\
+         session_duration = 2\n[planet]\ncolos = 5\nrequests_per_isolate = 0.4\n\
          [[arrivals]]\nuntil = 8\nper_minute = 500\n[[arrivals]]\nfrom = 8\nper_minute = 150\n{more}"
     )
 }

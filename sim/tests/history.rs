@@ -30,7 +30,7 @@ visit_seconds = 60
 
 [planet]
 colos = 3
-workers = 2
+requests_per_isolate = 0.4
 "#;
 
 fn run(scenario: &Scenario) -> Measured {
@@ -46,7 +46,9 @@ fn a_day_that_is_written_and_read_again_has_the_same_arrivals() {
     assert_eq!(read, recorded);
     let (came, uncertain) = read.arrivals(false);
     assert_eq!(came.len(), 40);
-    assert_eq!((came.iter().sum::<f64>(), uncertain), (day.arrived as f64, 0.0));
+    // One may just be asking at the end.
+    assert!((0.0..=1.0).contains(&(day.arrived as f64 - came.iter().sum::<f64>())));
+    assert!(uncertain < 1e-9);
     assert!(day.queued > 1_000 && day.gave_up > 100, "{} {}", day.queued, day.gave_up);
     // Minute by minute: those who entered at once and those who were queued.
     let told = read.tell(false);

@@ -24,11 +24,11 @@ fn small_world(rng: &mut Rng, more: &str) -> (u64, u64, String) {
         "name = \"small world\"\nminutes = 6\n\
          [room]\ntotal_active_users = {active}\nnew_users_per_minute = {new}\nsession_duration = 1\n\
          refresh_interval_seconds = 10\n\
-         [planet]\ncolos = {}\nworkers = {}\n{more}\n\
+         [planet]\ncolos = {}\nrequests_per_isolate = 0.{}\n{more}\n\
          [visitors]\nvisit_seconds = 60.0\ngap_seconds = 10.0\nroaming = 0.05\nparallel = 0.1\n\
          [[arrivals]]\nper_minute = {}\n",
         rng.usize(1..5),
-        rng.usize(1..4),
+        rng.usize(3..10),
         rng.u64(10..150),
     );
     (active, new, text)
@@ -66,12 +66,12 @@ fn no_sixty_seconds_hold_more_than_the_limit_where_the_window_slides() {
             "name = \"sliding\"\nminutes = 6\n\
              [room]\nslot_strategy = \"leases\"\nrate_window = \"sliding\"\ntotal_active_users = {}\n\
              new_users_per_minute = {new}\nsession_duration = 1\nrefresh_interval_seconds = 10\n\
-             [planet]\ncolos = {}\nworkers = {}\nloss = 0.1\ntwice = 0.1\njitter_ms = 300\n\
+             [planet]\ncolos = {}\nrequests_per_isolate = 0.{}\nloss = 0.1\ntwice = 0.1\njitter_ms = 300\n\
              [visitors]\nvisit_seconds = 30.0\ngap_seconds = 10.0\nroaming = 0.05\nparallel = 0.1\n\
              patience_seconds = 20.0\n",
             new * 5,
             rng.usize(1..5),
-            rng.usize(1..4),
+            rng.usize(3..10),
         );
         for minute in 0..6 {
             let from = f64::from(minute) + rng.f64() * 0.5;
@@ -115,7 +115,7 @@ fn lost_and_late_messages_and_broken_objects_cost_waiting_not_the_limits() {
 #[test]
 fn objects_that_are_silent_or_restart_again_and_again_forget_nobody_and_recover() {
     let room = "name = \"ordeal\"\nminutes = 5\n[room]\ntotal_active_users = 6\nnew_users_per_minute = 60\n\
-                session_duration = 1\nrefresh_interval_seconds = 10\n[planet]\ncolos = 3\nworkers = 2\n[visitors]\n\
+                session_duration = 1\nrefresh_interval_seconds = 10\n[planet]\ncolos = 3\nrequests_per_isolate = 0.4\n[visitors]\n\
                 visit_seconds = 12.0\ngap_seconds = 3.0\nroaming = 0.1\nparallel = 0.25\n\
                 [[arrivals]]\nuntil = 0.34\nper_minute = 90\n[[arrivals]]\nfrom = 1\nper_minute = 10\n";
     let fault = |at, lasts, what, colo| {
@@ -145,7 +145,7 @@ fn objects_that_are_silent_or_restart_again_and_again_forget_nobody_and_recover(
 fn room_of_1000(per_minute: u32, more: &str) -> Measured {
     let world = format!(
         "name = \"room\"\nminutes = 14\n[room]\ntotal_active_users = 1000\nnew_users_per_minute = 400\n\
-         session_duration = 2\n[planet]\ncolos = 5\nworkers = 3\n[[arrivals]]\nper_minute = {per_minute}\n{more}"
+         session_duration = 2\n[planet]\ncolos = 5\nrequests_per_isolate = 0.4\n[[arrivals]]\nper_minute = {per_minute}\n{more}"
     );
     run(&world, 1)
 }
@@ -165,6 +165,14 @@ fn a_colo_that_dies_neither_breaks_the_limits_nor_empties_the_room() {
     let measured = room_of_1000(280, dies);
     assert!(measured.waiting_minutes >= 5);
     assert_eq!(measured.active_overshoot, 0.0);
+    assert!(measured.idle <= 0.03, "{} of the room stood idle", measured.idle);
+}
+
+#[test]
+fn a_deploy_in_a_full_room_costs_waiting_not_the_limits() {
+    let measured = room_of_1000(280, "[[faults]]\nat = 615\nwhat = \"deploy\"\n");
+    assert!(measured.waiting_minutes >= 5);
+    assert_eq!((measured.active_overshoot, measured.minute_overshoot), (0.0, 0.0));
     assert!(measured.idle <= 0.03, "{} of the room stood idle", measured.idle);
 }
 
@@ -190,7 +198,7 @@ fn nobody_is_queued_while_there_is_room_for_all() {
     for seed in 0..10 {
         let measured = run(
             "name = \"half full\"\nminutes = 6\n[room]\ntotal_active_users = 60\nnew_users_per_minute = 60\n\
-             session_duration = 1\n[planet]\ncolos = 5\nworkers = 3\n[visitors]\nvisit_seconds = 30.0\n\
+             session_duration = 1\n[planet]\ncolos = 5\nrequests_per_isolate = 0.4\n[visitors]\nvisit_seconds = 30.0\n\
              gap_seconds = 10.0\n[[arrivals]]\nper_minute = 20\n",
             seed,
         );
@@ -204,10 +212,12 @@ fn a_sale_lets_in_as_many_as_the_rate_allows_and_no_more() {
     for strategy in [SlotStrategy::Leases, SlotStrategy::Counters] {
         for seed in 0..5 {
             let world = "name = \"sale\"\nminutes = 6\n[room]\ntotal_active_users = 1000\nnew_users_per_minute = 50\n\
-                         session_duration = 1\n[planet]\ncolos = 3\nworkers = 2\n[visitors]\npatience_seconds = 100000\n\
+                         session_duration = 1\n[planet]\ncolos = 3\nrequests_per_isolate = 0.4\n[visitors]\npatience_seconds = 100000\n\
                          [[arrivals]]\nuntil = 1\nper_minute = 330\n";
             let measured = run_by(world, strategy, seed);
-            assert_eq!(measured.minute_overshoot, 0.0, "{strategy:?}, seed {seed}");
+            // By `counters` a slow answer may come in the next minute.
+            let slow = if strategy == SlotStrategy::Counters { 0.02 } else { 0.0 };
+            assert!(measured.minute_overshoot <= slow, "{strategy:?}, seed {seed}");
             assert!(
                 measured.admitted >= 6 * 50 * 95 / 100,
                 "{strategy:?}, seed {seed}: {}",
@@ -223,7 +233,7 @@ fn older_buckets_go_first_and_free_slots_are_taken() {
     for seed in 0..10 {
         let measured = run(
             "name = \"crowd\"\nminutes = 10\n[room]\ntotal_active_users = 50\nnew_users_per_minute = 100\n\
-             session_duration = 1\nrefresh_interval_seconds = 10\n[planet]\ncolos = 5\nworkers = 3\n[visitors]\n\
+             session_duration = 1\nrefresh_interval_seconds = 10\n[planet]\ncolos = 5\nrequests_per_isolate = 0.4\n[visitors]\n\
              visit_seconds = 60.0\ngap_seconds = 10.0\n[[arrivals]]\nper_minute = 80\n",
             seed,
         );

@@ -17,7 +17,7 @@ fn memory_does_not_grow_with_simulated_time() {
     let scenario = Scenario::parse(
         "name = \"long\"\nminutes = 400\n[room]\ntotal_active_users = 90\nnew_users_per_minute = 90\n\
          session_duration = 1\n[[arrivals]]\nper_minute = 75\n[visitors]\nvisit_seconds = 60.0\npatience_seconds = 120.0\n\
-         returning = 0.2\nparallel = 0.1\nroaming = 0.1\n[planet]\ncolos = 3\nworkers = 2\n",
+         returning = 0.2\nparallel = 0.1\nroaming = 0.1\n[planet]\ncolos = 3\nrequests_per_isolate = 0.4\n",
     )
     .unwrap();
     for strategy in [SlotStrategy::Leases, SlotStrategy::Counters] {

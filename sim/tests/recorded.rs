@@ -8,7 +8,7 @@ use anteroom_sim::planet::Planet;
 use anteroom_sim::scenario::Scenario;
 
 const STRATEGIES: [SlotStrategy; 2] = [SlotStrategy::Leases, SlotStrategy::Counters];
-const PLANET: &str = "[planet]\ncolos = 3\nworkers = 2\n";
+const PLANET: &str = "[planet]\ncolos = 3\nrequests_per_isolate = 0.4\n";
 /// Whoever comes stays for two more pages, and hardly anybody loses patience. Nobody who waits sends two requests at once:
 /// one may be let in and the other told to wait, and then it depends on the browser which of them counts.
 const VISITORS: &str = "[visitors]\nvisit_seconds = 16\ngap_seconds = 8\nroaming = 0.05\n\

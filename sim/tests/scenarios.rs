@@ -83,7 +83,7 @@ fn as_many_come_as_were_recorded() {
         minutes = 10
         room = { total_active_users = 100000, new_users_per_minute = 100000, session_duration = 30 }
         arrivals = [{ from = 1, csv = "day.csv" }]
-        planet = { colos = 1, workers = 1 }
+        planet = { colos = 1 }
     "#;
     let file = |_: &str| Ok("minute,visitors\n0,500\n1,0\n2,1500\n4,0\n".to_owned());
     let scenario = Scenario::parse_with(text, &file).unwrap();

@@ -36,7 +36,7 @@ fn colos_that_nobody_visits_are_told_before_somebody_enters_there() {
         room = { total_active_users = 1000, new_users_per_minute = 1000, session_duration = 1 }
         arrivals = [{ per_minute = 4 }]
         visitors = { visit_seconds = 0 }
-        planet = { colos = 8, workers = 3, zipf = 0.0, global_ms = [140, 150] }
+        planet = { colos = 8, requests_per_isolate = 0.4, zipf = 0.0, location = "oc" }
         steering = [{ at = 600, set = { queue_all = true } }, { at = 1800, clear = ["queue_all"] }]
     "#;
     for seed in [1, 2, 24] {

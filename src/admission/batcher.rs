@@ -3,10 +3,14 @@
 //! In a Worker no request may await another request's promise. So one request leads, calls for all who wait and stores
 //! their answers; the others poll by timers of their own. A leader that vanishes is replaced.
 
+use std::collections::BTreeMap;
+
 use litemap::LiteMap;
 
 /// The shortest time between two calls, in milliseconds.
 const PACE_MS: u64 = 20;
+/// The longest, where the object has too much to do, in milliseconds.
+const LONGEST_PACE_MS: u64 = 500;
 /// The most asks of one call.
 const BATCH: usize = 500;
 /// TTL of answers that nobody fetches, in milliseconds: their visitors have gone.
@@ -31,8 +35,9 @@ pub struct Batcher<A, R> {
     next: u64,
     last_call: u64,
     replace_after_ms: u64,
-    waiting: Vec<(u64, A)>,
-    calls: LiteMap<u64, (u64, Vec<(u64, A)>)>,
+    pace_ms: u64,
+    waiting: BTreeMap<u64, A>,
+    calls: LiteMap<u64, (u64, BTreeMap<u64, A>)>,
     answers: LiteMap<u64, (u64, Option<R>)>,
 }
 
@@ -43,7 +48,8 @@ impl<A: Clone, R: Clone> Batcher<A, R> {
             next: 1,
             last_call: 0,
             replace_after_ms,
-            waiting: Vec::new(),
+            pace_ms: PACE_MS,
+            waiting: BTreeMap::new(),
             calls: LiteMap::new(),
             answers: LiteMap::new(),
         }
@@ -56,7 +62,7 @@ impl<A: Clone, R: Clone> Batcher<A, R> {
         }
         let place = self.next;
         self.next += 1;
-        self.waiting.push((place, ask));
+        self.waiting.insert(place, ask);
         Some(place)
     }
 
@@ -67,15 +73,22 @@ impl<A: Clone, R: Clone> Batcher<A, R> {
         }
         self.replace_vanished(now);
         // Each call has one leader, and it is one of those whom the call is for.
-        let mine = self.waiting.iter().position(|(waiting, _)| *waiting == place);
-        let Some(mine) = mine.filter(|_| now >= self.last_call + PACE_MS) else { return Progress::Later };
+        if now < self.last_call + self.pace_ms {
+            return Progress::Later;
+        }
+        let Some(mine) = self.waiting.remove(&place) else { return Progress::Later };
         self.last_call = now;
-        let mut batch = vec![self.waiting.remove(mine)];
-        batch.extend(self.waiting.drain(..self.waiting.len().min(BATCH - 1)));
+        let mut batch = BTreeMap::from([(place, mine)]);
+        while batch.len() < BATCH
+            && let Some((place, ask)) = self.waiting.pop_first()
+        {
+            batch.insert(place, ask);
+        }
         let call = self.next;
         self.next += 1;
-        self.calls.insert(call, (now, batch.clone()));
-        Progress::Lead(call, batch)
+        let asks = batch.iter().map(|(place, ask)| (*place, ask.clone())).collect();
+        self.calls.insert(call, (now, batch));
+        Progress::Lead(call, asks)
     }
 
     /// The answer for a place, if there is one; `None` in it: the call failed.
@@ -86,19 +99,28 @@ impl<A: Clone, R: Clone> Batcher<A, R> {
     /// When a place has something to do though no answer comes, in milliseconds since the epoch: to lead, or to replace a
     /// leader that has vanished.
     pub fn poll_at(&self, place: u64) -> u64 {
-        if self.waiting.iter().any(|(waiting, _)| *waiting == place) {
-            return self.last_call + PACE_MS;
+        if self.waiting.contains_key(&place) {
+            return self.last_call + self.pace_ms;
         }
-        let call = self.calls.values().find(|(_, batch)| batch.iter().any(|(other, _)| *other == place));
+        let call = self.calls.values().find(|(_, batch)| batch.contains_key(&place));
         call.map_or(u64::MAX, |(since, _)| since + self.replace_after_ms)
+    }
+
+    /// The object says how far apart calls are to be, in milliseconds.
+    pub fn pace(&mut self, pace_ms: u64) {
+        self.pace_ms = pace_ms.clamp(PACE_MS, LONGEST_PACE_MS);
     }
 
     /// Stores what came of a call: the answers in the order of its asks, or `None` when it failed.
     pub fn finish(&mut self, call: u64, answers: Option<Vec<R>>, now: u64) {
         self.answers.retain(|_, (since, _)| now < *since + FORGOTTEN_MS);
         let Some((_, batch)) = self.calls.remove(&call) else { return };
+        if answers.is_none() {
+            // It may have too much to do.
+            self.pace(2 * self.pace_ms);
+        }
         let mut answers = answers.unwrap_or_default().into_iter();
-        for (place, _) in batch {
+        for place in batch.into_keys() {
             self.answers.insert(place, (now, answers.next()));
         }
     }

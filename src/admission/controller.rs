@@ -2,15 +2,15 @@
 
 use super::draw::place;
 use super::{
-    Ask, Clocked, Decision, Draw, DrawKey, Fallback, Hint, Lent, Level, LoanAsk, NumberAsk, Outcome,
-    WorkerStock, decide, draw, minute_of, round_of,
+    Ask, Clocked, Decision, Draw, DrawKey, Fallback, Hint, Level, NumberAsk, Outcome, decide, draw,
+    minute_of, round_of,
 };
 use crate::room::{OnError, QueueingMethod, Room};
 use crate::steering::Overrides;
 use crate::ticket::Standing;
 
 /// How far a worker's clock may be ahead of the state key's time, in milliseconds; the rest is the way here.
-const CLOCK_AHEAD_MS: u64 = 500;
+const CLOCK_AHEAD_MS: u64 = 1_500;
 
 /// A state key younger than this is not looked for anywhere else, in milliseconds.
 const FRESH_MS: u64 = 2_000;
@@ -67,7 +67,7 @@ pub struct AdmissionController {
     counter_hint: Hint,
     anywhere_hint: Hint,
     fallback: Fallback,
-    stock: WorkerStock,
+    level: Level,
 }
 
 impl AdmissionController {
@@ -86,10 +86,7 @@ impl AdmissionController {
     /// Keeps the newer of two state keys.
     pub fn learn(&mut self, state: Clocked) {
         if self.state.as_ref().is_none_or(|mine| mine.key.taken_at <= state.key.taken_at) {
-            if self.overrides().version != state.key.steering.version {
-                self.stock.give_back();
-            }
-            self.stock.learn(state.key.level);
+            self.level = state.key.level;
             self.state = Some(state);
         }
     }
@@ -175,7 +172,7 @@ impl AdmissionController {
 
     /// How near the room is to its limits, as far as this worker knows.
     pub fn level(&self) -> Level {
-        self.stock.level()
+        self.level
     }
 
     /// The lot of a request, where the order is random: see [`draw`](super::draw()).
@@ -196,12 +193,6 @@ impl AdmissionController {
         let waits = matches!(standing, Standing::Waiting(_));
         // Who has the turn of an address is known at the Counter.
         let claims = room.one_place_per_address && !waits;
-        if room.slot_strategy.leases_permits() && !waits {
-            self.stock.count_arrival(now);
-            if !claims && self.stock.take(now) {
-                return Step::Enter { minute: minute_of(now), numbered: true };
-            }
-        }
         let Ask { bucket, minute, limit, colo_slots: owned } = ask;
         // Where the order is random, of those who ask together it is not the oldest who goes first.
         let bucket = if room.queueing_method == QueueingMethod::Random {
@@ -246,9 +237,9 @@ impl AdmissionController {
                 self.anywhere_hint.remember(minute, limit, wait_ms, now);
                 Step::Wait
             }
-            // A Counter that does not answer leaves Anywhere to ask.
-            (Whom::Counter, None) => self.ask_anywhere(ask, now),
-            (Whom::Anywhere, None) | (_, Some(Outcome::Unknown)) => {
+            // A Counter that does not answer leaves Anywhere to ask. A crowd of them would be too much for the pool of permits.
+            (Whom::Counter, None) if !leases => self.ask_anywhere(ask, now),
+            (_, None | Some(Outcome::Unknown)) => {
                 match self.fallback.slots(room, standing, self.state.as_ref(), now) {
                     Some(slots) => self.own_slots(slots, false, now),
                     None if room.on_error == OnError::Admit => {
@@ -276,18 +267,8 @@ impl AdmissionController {
         }
     }
 
-    /// Whether to call the Counter for permits of this worker's own, though nobody waits for them.
-    pub fn refill(&mut self, room: &Room, now: u64) -> bool {
-        room.slot_strategy.leases_permits() && self.stock.refill(now)
-    }
-
-    /// What a call to the Counter says of this worker's own permits.
-    pub fn loan_ask(&mut self, worker: u64, now: u64) -> LoanAsk {
-        self.stock.ask(worker, now)
-    }
-
-    /// Takes in what the Counter lends; `None`: it did not answer.
-    pub fn lent(&mut self, lent: Option<Lent>, now: u64) {
-        self.stock.answered(lent, now);
+    /// A Counter says how full the room is.
+    pub fn told_level(&mut self, level: Level) {
+        self.level = level;
     }
 }

@@ -40,7 +40,8 @@ pub use estimate::{
 };
 pub use given::Given;
 pub use leases::{
-    Group, LeaseAnswer, LeaseAsk, LeaseCounter, Lent, Level, LoanAsk, Pool, SavedPool, WorkerStock,
+    DueRecord, EXACT_UP_TO, Group, LeaseAnswer, LeaseAsk, LeaseCounter, Level, Pool, RECALL_WAITS_MS,
+    Returned, RoundTrip, SavedPermits, SavedPool,
 };
 pub use ledger::{Ledger, NumberAsk, Outcome, SavedLedger};
 pub use remembered::Remembered;

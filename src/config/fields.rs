@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::table::Table;
 use crate::room::{
-    AdaptiveRange, BindTicket, Count, OnError, OnUnhealthy, QueueingMethod, RateWindow, Room, SameSite,
-    Secure, SlotStrategy,
+    AdaptiveRange, BindTicket, Count, Location, OnError, OnUnhealthy, QueueingMethod, RateWindow, Room,
+    SameSite, Secure, SlotStrategy,
 };
 
 /// The largest limit, as in Cloudflare's own schema.
@@ -362,6 +362,9 @@ pub static FIELDS: &[Field] = &[
     Field::own("curve_factor", |table, room| room.curve_factor = table.curve_factor())
         .help("exponent of `adapted_worker_slots`")
         .facts("number", "`1.0`", "0.1 to 10"),
+    Field::new("location", choice!(Location, location))
+        .help("where the room's `Anywhere` and `Global` are made; `auto`: near the first visitor")
+        .see("operations.md#where-a-rooms-objects-are"),
     Field::new("on_error", choice!(OnError, on_error))
         .help("new users when neither the objects nor a recent state answer"),
     Field::own("origin_guard", |table, room| room.origin_guard = table.origin_guard())

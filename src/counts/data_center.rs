@@ -73,6 +73,9 @@ pub struct SavedDataCenter {
     /// Per worker: what it has counted, as far as that is in the tallies.
     #[serde(default)]
     pub tallied: Vec<(u64, SlotCounts)>,
+    /// The last state key, and when it came: a data center that is asked seldom need not ask Global each time.
+    #[serde(default)]
+    pub state: Option<(StateKey, u64)>,
 }
 
 /// How soon the next push must leave.
@@ -156,6 +159,13 @@ impl DataCenter {
             data_center.tallies = saved.tallies;
             // Global still waits for the next push of the instance that has gone.
             data_center.dirty = true;
+            // Where the pool judges, an old state does no harm; numbers of a minute need a fresh one.
+            if let Some((key, received_at)) = saved.state.filter(|_| room.slot_strategy.leases_permits()) {
+                if !key.steering.unreadable {
+                    data_center.last_known.clone_from(&key.steering);
+                }
+                data_center.state = Some(Clocked { key, received_at });
+            }
             for (worker, applied) in saved.workers {
                 data_center.workers.insert(worker, Worker { applied, durable: applied, ..Worker::default() });
             }
@@ -324,6 +334,7 @@ impl DataCenter {
             workers: self.workers.iter().map(|(id, worker)| (*id, worker.applied)).collect(),
             tallies: self.tallies.clone(),
             tallied: tallied.map(|(id, worker)| (*id, worker.counts.clone())).collect(),
+            state: self.state.as_ref().map(|state| (state.key.clone(), state.received_at)),
         }
     }
 

@@ -7,12 +7,13 @@ use std::task::Poll;
 use js_sys::Uint8Array;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use worker::{Env, Error, Request, Response, Result};
+use worker::{Env, Error, Request, Response, Result, Stub};
 
 use super::clock::within;
-use crate::protocol::Method;
+use super::settings::Settings;
 use crate::protocol::messages::MAX_BODY;
 use crate::protocol::wire::{self, WireError};
+use crate::protocol::{Method, Object};
 
 /// Bindings of the objects.
 pub const GLOBAL: &str = "GLOBAL";
@@ -57,6 +58,19 @@ pub async fn wake(
     post(env.clone(), binding, (name, hint), route, Vec::new(), deadline_ms).await.map(|_| ())
 }
 
+/// The way to an object. The first call makes it, and it stays there: near the hint, where there is one, else near the
+/// caller. Anywhere and Global have the hint of their room's owner.
+pub fn stub(env: &Env, binding: &str, name: &str, hint: &'static str) -> Result<Stub> {
+    let is_once = [Object::Anywhere.binding(), Object::Global.binding()].contains(&binding);
+    let of_room = || Settings::of(env).rooms.get(name).and_then(|room| room.location.hint());
+    let hint = if is_once { of_room() } else { Some(hint).filter(|hint| !hint.is_empty()) };
+    let namespace = env.durable_object(binding)?;
+    match hint {
+        Some(hint) => namespace.get_by_name_with_location_hint(name, hint),
+        None => namespace.get_by_name(name),
+    }
+}
+
 /// The part of a call that does not depend on the message, compiled once: it is a large part of the Worker otherwise.
 pub fn post(
     env: Env,
@@ -73,12 +87,7 @@ pub fn post(
         let request =
             web_sys::Request::new_with_str_and_init(&format!("https://object{route}"), &init)?.into();
         // A stub that has failed once stays broken, so each call has a new one.
-        let namespace = env.durable_object(binding)?;
-        let stub = if hint.is_empty() {
-            namespace.get_by_name(&name)?
-        } else {
-            namespace.get_by_name_with_location_hint(&name, hint)?
-        };
+        let stub = stub(&env, binding, &name, hint)?;
         let answered = within(deadline_ms, async {
             let mut response = stub.fetch_with_request(request).await?;
             let status = response.status_code();

@@ -1,11 +1,13 @@
 //! `ANYWHERE`: the pool of permits (`leases`), or the numbers that no colo owns (`counters`).
 
+use std::collections::BTreeMap;
+
 use super::write_behind::WriteBehind;
 use super::{COLD_START_FACTOR, Call, Context, CurrentRoom, Effect, Input, NO_ROUTE, ObjectMachine, Stored};
 use crate::admission::{
-    self, NumberAsk, Outcome, Pool, Renewal, SavedLedger, SavedPool, StateKey, minute_of,
+    self, NumberAsk, Outcome, Pool, RECALL_WAITS_MS, Renewal, SavedLedger, SavedPool, StateKey, minute_of,
 };
-use crate::protocol::messages::{Given, StateRequest, Taken, VERSION};
+use crate::protocol::messages::{Given, Lease, StateRequest, Taken, VERSION, colo_object};
 use crate::protocol::{Answer, Request, records};
 use crate::room::Room;
 use crate::steering::Overrides;
@@ -60,7 +62,8 @@ impl Giver {
 
     fn take(&mut self, room: &Room, asks: &[NumberAsk], now: u64) -> Option<Vec<Outcome>> {
         match self {
-            Self::Permits(pool) => pool.take(room, asks, now),
+            // Only workers of 0.1.0 ask for permits themselves. They fall back, as where the pool does not answer.
+            Self::Permits(_) => None,
             Self::Numbers(anywhere) => anywhere.take(room, asks, now),
         }
     }
@@ -77,8 +80,7 @@ impl Giver {
     fn store(&mut self, writes: &mut WriteBehind, now: u64) -> Option<Effect> {
         let (key, bytes, background) = match self {
             Self::Permits(pool) => {
-                // Counters tell the next instance what they have.
-                let due = writes.due(pool.changed_at(), true, now)?;
+                let due = writes.due(pool.changed_at(), pool.is_covered(), now)?;
                 (POOL_KEY, records::write(&pool.save(due.settled)).ok()?, due.background)
             }
             Self::Numbers(anywhere) => {
@@ -99,12 +101,23 @@ struct Waiting {
     give_up_at: u64,
 }
 
+/// A Counter's call that waits for permits that are called back.
+#[derive(Debug)]
+struct Recalling {
+    from: u64,
+    asked: Box<Lease>,
+    give_up_at: u64,
+}
+
 /// Gives permits or numbers, by its own clock and the freshest state.
 #[derive(Debug)]
 pub struct Anywhere {
     giver: Giver,
     rooms: CurrentRoom,
     waiting: Vec<Waiting>,
+    recalling: Vec<Recalling>,
+    /// Colos whose permits are called back, by the call.
+    recalls: BTreeMap<u64, String>,
     /// The call that fetches the state, and how many calls of Counters it reports.
     renewing: Option<(u64, u64)>,
     renew_after: u64,
@@ -136,6 +149,8 @@ impl Anywhere {
             may_write,
             rooms: CurrentRoom::default(),
             waiting: Vec::new(),
+            recalling: Vec::new(),
+            recalls: BTreeMap::new(),
             renewing: None,
             renew_after: 0,
             calls: 0,
@@ -213,20 +228,54 @@ impl Anywhere {
         let answer = match (request, &mut self.giver) {
             (Request::AnywhereLease(asked), Giver::Permits(pool)) => {
                 pool.changes_at(whole.next_change(now));
-                let leased = pool.lease(room, &asked.colo, &asked.ask, now);
-                leased.map(|leased| Answer::AnywhereLease(Box::new(leased)))
+                if !pool.hear(room, &asked.colo, &asked.ask, now) {
+                    let answer = Answer::AnywhereLease(Box::new(pool.nothing(&asked.ask, now)));
+                    return effects.push(Effect::Reply { to: from, answer });
+                }
+                for colo in pool.recall(room, &asked.colo, &asked.ask, now) {
+                    self.calls += 1;
+                    effects.push(Effect::Call(Call {
+                        number: self.calls,
+                        name: colo_object(&context.room.name, &colo),
+                        request: Request::CounterRecall(Box::new(())),
+                        deadline_ms: RECALL_WAITS_MS,
+                    }));
+                    self.recalls.insert(self.calls, colo);
+                }
+                let (asked, give_up_at) = (asked.clone(), now + RECALL_WAITS_MS);
+                return self.recalling.push(Recalling { from, asked, give_up_at });
             }
             (Request::AnywhereTake(asked), giver) => giver.take(room, &asked.asks, now).map(|outcomes| {
-                let taken = Taken { v: VERSION, outcomes, lent: None, holders: Vec::new() };
+                let taken = Taken { v: VERSION, outcomes, lent: None, holders: Vec::new(), pace_ms: 0 };
                 Answer::AnywhereTake(Box::new(taken))
             }),
             _ => None,
         };
+        self.reply(from, answer, now, effects);
+    }
+
+    fn reply(&mut self, from: u64, answer: Option<Answer>, now: u64, effects: &mut Vec<Effect>) {
         if let Some(answer) = answer {
             self.writes.changed(now);
             effects.push(Effect::Reply { to: from, answer });
         } else {
             effects.push(Effect::Refuse { to: from, status: 503, reason: UNKNOWN });
+        }
+    }
+
+    /// Gives what Counters ask for, unless more of it will be there in a moment.
+    fn give(&mut self, context: &Context<'_>, effects: &mut Vec<Effect>) {
+        let (now, are_called) = (context.now, !self.recalls.is_empty());
+        let whole = self.rooms.with(context.room, self.giver.overrides());
+        let room = whole.at(now).0;
+        for Recalling { from, asked, give_up_at } in std::mem::take(&mut self.recalling) {
+            let Giver::Permits(pool) = &mut self.giver else { continue };
+            if are_called && now < give_up_at && pool.lacks_only_stock(room, &asked.colo, &asked.ask, now) {
+                self.recalling.push(Recalling { from, asked, give_up_at });
+                continue;
+            }
+            let leased = pool.give(room, &asked.colo, &asked.ask, now);
+            self.reply(from, leased.map(|leased| Answer::AnywhereLease(Box::new(leased))), now, effects);
         }
     }
 
@@ -263,12 +312,18 @@ impl ObjectMachine for Anywhere {
             Input::Answered { call, answer } => {
                 if self.renewing.is_some_and(|(number, _)| number == call) {
                     self.renewed(context, answer, effects);
+                } else if let Some(colo) = self.recalls.remove(&call)
+                    && let (Some(Answer::CounterRecall(returned)), Giver::Permits(pool)) =
+                        (answer, &mut self.giver)
+                {
+                    pool.returned(&colo, &returned, context.now);
                 }
             }
             Input::Timer | Input::Global(_) => {}
             Input::Alarm => effects.push(Effect::AlarmDone),
         }
         self.give_up(context, effects);
+        self.give(context, effects);
         if let Some(store) = self.giver.store(&mut self.writes, context.now)
             && self.may_write
         {
@@ -279,6 +334,7 @@ impl ObjectMachine for Anywhere {
 
     fn next_timer(&self) -> Option<u64> {
         let give_up_at = self.waiting.first().map(|waiting| waiting.give_up_at);
-        [give_up_at, self.writes.next()].into_iter().flatten().min()
+        let recalled_by = self.recalling.iter().map(|recalling| recalling.give_up_at).min();
+        [give_up_at, recalled_by, self.writes.next()].into_iter().flatten().min()
     }
 }

@@ -3,24 +3,27 @@
 use std::collections::BTreeMap;
 use std::iter::repeat;
 
+use super::pace::Pace;
 use super::write_behind::WriteBehind;
 use super::{COLD_START_FACTOR, Call, Context, CurrentRoom, Effect, Input, NO_ROUTE, ObjectMachine, Stored};
-use crate::admission::{self, Addresses, HINT_MS, LeaseCounter, LoanAsk, NumberAsk, Outcome, SavedLedger};
-use crate::protocol::messages::{Given, Lease, Take, Taken, VERSION};
+use crate::admission::{
+    self, Addresses, DueRecord, EXACT_UP_TO, HINT_MS, LeaseCounter, NumberAsk, Outcome, RECALL_WAITS_MS,
+    SavedLedger,
+};
+use crate::protocol::messages::{Given, Lease, Lent, Take, Taken, VERSION};
 use crate::protocol::{Answer, Request, records};
 use crate::steering::Overrides;
 
 /// The storage key of the numbers given.
 const LEDGER: &str = "ledger";
-/// Timeout of a call to the pool, in tenths of the time for which visitors' calls wait for the Counter.
-const POOL_TENTHS: u64 = 9;
+/// The storage key of the permits in stock.
+const PERMITS: &str = "permits";
 
 /// A worker's call that waits for the pool's answer.
 #[derive(Debug)]
 struct Waiting {
     from: u64,
     outcomes: Vec<Option<Outcome>>,
-    loan: Option<LoanAsk>,
     holders: Vec<u64>,
     give_up_at: u64,
 }
@@ -31,6 +34,7 @@ pub struct Counter {
     numbers: admission::Counter,
     permits: LeaseCounter,
     addresses: Addresses,
+    pace: Pace,
     /// What operators have changed, as far as workers have said.
     overrides: Overrides,
     rooms: CurrentRoom,
@@ -49,11 +53,14 @@ impl Counter {
     /// A Counter at its start. `epoch` is random: it distinguishes this start from others.
     pub fn restore(stored: &Stored, epoch: u64, now: u64) -> Self {
         let found = records::found(stored, LEDGER);
+        let permits = records::found(stored, PERMITS);
         Self {
-            may_write: found.may_be_replaced(),
+            may_write: found.may_be_replaced() && permits.may_be_replaced(),
             numbers: admission::Counter::restore(found.record_or(|| SavedLedger::lost(now)), now),
-            permits: LeaseCounter::new(epoch),
+            // A record that cannot be read is none: the pool takes what was held for used.
+            permits: LeaseCounter::restore(permits.record, epoch, now),
             addresses: Addresses::default(),
+            pace: Pace::default(),
             overrides: Overrides::default(),
             rooms: CurrentRoom::default(),
             waiting: BTreeMap::new(),
@@ -67,6 +74,7 @@ impl Counter {
 
     fn take(&mut self, context: &Context<'_>, from: u64, asked: Take, effects: &mut Vec<Effect>) {
         let now = context.now;
+        self.pace.called(now);
         if asked.steering.version > self.overrides.version {
             self.overrides = asked.steering;
             self.permits.give_back();
@@ -77,7 +85,7 @@ impl Counter {
             // An operator has closed it and the asker does not know yet; or an event has not started, and its clock is
             // ahead.
             let outcomes = asked.asks.iter().map(|ask| ask.refused(HINT_MS)).collect();
-            effects.push(reply(from, outcomes, None, Vec::new()));
+            self.reply(from, outcomes, Vec::new(), effects);
             return;
         }
         let holders = if room.one_place_per_address {
@@ -91,7 +99,7 @@ impl Counter {
             let outcomes =
                 asks.map(|(ask, may)| if may { self.numbers.take(ask, now) } else { not_now(ask) }).collect();
             self.writes.changed(now);
-            effects.push(reply(from, outcomes, None, holders));
+            self.reply(from, outcomes, holders, effects);
             return;
         }
         let first = self.next_place;
@@ -106,7 +114,7 @@ impl Counter {
         // A call without visitors has a place of its own too.
         self.next_place += 1;
         let give_up_at = now + COLD_START_FACTOR * context.deadline_ms;
-        self.waiting.insert(first, Waiting { from, outcomes, loan: asked.loan, holders, give_up_at });
+        self.waiting.insert(first, Waiting { from, outcomes, holders, give_up_at });
         self.finish(first, now, effects);
     }
 
@@ -131,8 +139,13 @@ impl Counter {
         }
         let Some(waiting) = self.waiting.remove(&first) else { return };
         let outcomes = waiting.outcomes.into_iter().map(|outcome| outcome.unwrap_or(Outcome::Unknown));
-        let lent = waiting.loan.map(|loan| self.permits.lend(&loan, now));
-        effects.push(reply(waiting.from, outcomes.collect(), lent, waiting.holders));
+        self.reply(waiting.from, outcomes.collect(), waiting.holders, effects);
+    }
+
+    fn reply(&self, to: u64, outcomes: Vec<Outcome>, holders: Vec<u64>, effects: &mut Vec<Effect>) {
+        let lent = self.permits.level().map(|level| Lent { level, ..Lent::default() });
+        let taken = Taken { v: VERSION, outcomes, lent, holders, pace_ms: self.pace.milliseconds() };
+        effects.push(Effect::Reply { to, answer: Answer::CounterTake(Box::new(taken)) });
     }
 
     fn give_up(&mut self, now: u64, effects: &mut Vec<Effect>) {
@@ -147,11 +160,11 @@ impl Counter {
 
     /// Calls the pool if a call is due.
     fn call_pool(&mut self, context: &Context<'_>, effects: &mut Vec<Effect>) {
-        let (now, knows) = (context.now, self.permits.pool_has_answered());
+        let now = context.now;
         if let Some(ask) = self.permits.call(now) {
             self.calls += 1;
             self.pool_call = Some(self.calls);
-            let deadline_ms = context.deadline_ms * POOL_TENTHS / 10;
+            let deadline_ms = self.permits.deadline_ms(context.deadline_ms + RECALL_WAITS_MS, now);
             effects.push(Effect::Call(Call {
                 number: self.calls,
                 name: context.room.name.clone(),
@@ -160,14 +173,27 @@ impl Counter {
                     colo: context.colo.to_owned(),
                     ask,
                 })),
-                deadline_ms: if knows { deadline_ms } else { COLD_START_FACTOR * deadline_ms },
+                deadline_ms,
             }));
         }
         self.pool_call_due = self.permits.call_due(now);
     }
 
     /// Writes what was given before the answers from `begin` on, which may have to wait for it.
-    fn write(&mut self, now: u64, begin: usize, effects: &mut Vec<Effect>) {
+    fn write(&mut self, context: &Context<'_>, begin: usize, effects: &mut Vec<Effect>) {
+        let now = context.now;
+        let exact = context.room.total_active_users <= EXACT_UP_TO;
+        if self.may_write
+            && let Some(due) = self.permits.record(exact, now)
+        {
+            let (at, record) = match due {
+                DueRecord::First(record) => (begin, record),
+                DueRecord::Last(record) => (effects.len(), record),
+            };
+            if let Ok(bytes) = records::write(&record) {
+                effects.insert(at, Effect::Store { key: PERMITS.to_owned(), bytes, background: false });
+            }
+        }
         let ledger = self.numbers.ledger(now);
         if let Some(due) = self.writes.due(ledger.changed_at(), ledger.is_covered(), now)
             && self.may_write
@@ -185,6 +211,10 @@ impl ObjectMachine for Counter {
         match input {
             Input::Asked { from, request: Request::CounterTake(asked) } => {
                 self.take(context, from, *asked, effects);
+            }
+            Input::Asked { from, request: Request::CounterRecall(_) } => {
+                let answer = Answer::CounterRecall(Box::new(self.permits.recall()));
+                effects.push(Effect::Reply { to: from, answer });
             }
             Input::Asked { from, request: Request::CounterGiven(_) } => {
                 let given = Given::of(self.numbers.ledger(now));
@@ -209,17 +239,13 @@ impl ObjectMachine for Counter {
         self.hand_out(now, effects);
         self.give_up(now, effects);
         self.call_pool(context, effects);
-        self.write(now, begin, effects);
+        self.write(context, begin, effects);
     }
 
     fn next_timer(&self) -> Option<u64> {
         let give_up_at = self.waiting.first_key_value().map(|(_, waiting)| waiting.give_up_at);
         [give_up_at, self.pool_call_due, self.writes.next()].into_iter().flatten().min()
     }
-}
-
-fn reply(to: u64, outcomes: Vec<Outcome>, lent: Option<admission::Lent>, holders: Vec<u64>) -> Effect {
-    Effect::Reply { to, answer: Answer::CounterTake(Box::new(Taken { v: VERSION, outcomes, lent, holders })) }
 }
 
 /// Somebody else has the address's turn. The answer says so; what is refused here is not a number.

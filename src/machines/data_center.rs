@@ -124,6 +124,9 @@ impl DataCenter {
 
     fn refresh(&mut self, context: &Context<'_>, key: StateKey, effects: &mut Vec<Effect>) {
         self.counts.learn(key, context.now);
+        // An operator's order must outlive this instance: whoever asks the next one is told what it knows.
+        let whole = self.rooms.with(context.room, self.counts.overrides());
+        self.store(whole.at(context.now).0, context.now, effects);
         self.plan_push(context, 0, effects);
     }
 

@@ -15,6 +15,7 @@ mod counter;
 mod current_room;
 mod data_center;
 mod global;
+mod pace;
 pub mod worker;
 mod write_behind;
 

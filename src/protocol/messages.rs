@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 pub use crate::admission::Given;
-use crate::admission::{LeaseAsk, Lent, LoanAsk, NumberAsk, Outcome, StateKey};
+use crate::admission::{LeaseAsk, Level, NumberAsk, Outcome, StateKey};
 pub use crate::counts::{ColoReport, WorkerAnswer, WorkerReport};
 pub use crate::origin::{OriginHealth, OriginStatus};
 use crate::steering::{Overrides, travelling};
@@ -65,7 +65,7 @@ pub struct Take {
     pub v: u8,
     /// One entry per visitor.
     pub asks: Vec<NumberAsk>,
-    /// Under `leases`, of a Counter: what the worker says of its own permits.
+    /// What a worker of 0.1.0 says of permits that it was lent.
     pub loan: Option<LoanAsk>,
     /// Where the owner wants one place per address, of a Counter: the address of each who asks, as a key; 0: none.
     #[serde(default)]
@@ -75,6 +75,32 @@ pub struct Take {
     pub steering: Overrides,
 }
 
+/// What a worker of 0.1.0 says of permits that it was lent. Nobody lends any more, and nobody asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct LoanAsk {
+    /// Who asks: drawn at random when the worker started.
+    pub worker: u64,
+    /// The loan that it had; 0: none.
+    pub loan: u64,
+    /// How many permits of that loan it has used.
+    pub used: u32,
+    /// How many it wants now.
+    pub want: u32,
+}
+
+/// How full the room is, where Counters of 0.1.0 lent permits too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Lent {
+    /// The loan's number; 0: none.
+    pub loan: u64,
+    /// The size of the loan, in permits.
+    pub permits: u32,
+    /// For how many milliseconds they may be used.
+    pub usable_ms: u32,
+    /// How full the room is, as the pool has said.
+    pub level: Level,
+}
+
 /// What came of each ask, in their order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Taken {
@@ -82,11 +108,14 @@ pub struct Taken {
     pub v: u8,
     /// One outcome per ask.
     pub outcomes: Vec<Outcome>,
-    /// Under `leases`, of a Counter: permits for the worker itself.
+    /// Under `leases`, of a Counter: how full the room is.
     pub lent: Option<Lent>,
     /// Per ask: the ticket id of somebody else who has the address's turn; 0: nobody has. Empty: addresses do not matter.
     #[serde(default)]
     pub holders: Vec<u64>,
+    /// How far apart a worker's calls are to be from now on, in milliseconds; 0: as usual.
+    #[serde(default)]
+    pub pace_ms: u32,
 }
 
 /// A Counter's call to the pool.

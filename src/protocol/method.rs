@@ -10,7 +10,7 @@ use super::messages::{
     StateAnswer, StateRequest, Take, Taken, WorkerAnswer, WorkerReport,
 };
 use super::wire::{self, WireError};
-use crate::admission::LeaseAnswer;
+use crate::admission::{LeaseAnswer, Returned};
 use crate::history::HistoryAsk;
 
 /// A class of Durable Objects.
@@ -139,6 +139,8 @@ macro_rules! methods {
 methods! {
     /// A worker takes numbers or permits of its colo.
     CounterTake = Counter "/take", Take => Taken;
+    /// The pool calls back what a Counter has in stock.
+    CounterRecall = Counter "/recall", () => Returned;
     /// How many numbers a Counter gave.
     CounterGiven = Counter "/given", () => Given;
     /// A worker takes numbers or permits of the pool.

@@ -10,7 +10,7 @@ use std::fmt;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::admission::{SavedLedger, SavedPool};
+use crate::admission::{SavedLedger, SavedPermits, SavedPool};
 use crate::counts::{ColoReport, GlobalMeta, OriginMemory, SavedDataCenter};
 use crate::health::ProbeResult;
 use crate::health::agree::Agreement;
@@ -179,6 +179,7 @@ macro_rules! records {
 records! {
     "ledger" = SavedLedger, FirstByte;
     "pool" = SavedPool, FirstByte;
+    "permits" = SavedPermits, FirstByte;
     "data_center" = SavedDataCenter, FirstByte;
     "meta" = GlobalMeta, FirstByte;
     "colo/" = ColoReport, FirstByte;

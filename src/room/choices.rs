@@ -106,6 +106,32 @@ choices! {
 }
 
 choices! {
+    /// Where the objects are made that a room has once, Anywhere and Global (`location`): the platform's location hints.
+    Location {
+        /// Near the room's first visitor.
+        Auto = "auto",
+        /// Western North America.
+        WesternNorthAmerica = "wnam",
+        /// Eastern North America.
+        EasternNorthAmerica = "enam",
+        /// South America.
+        SouthAmerica = "sam",
+        /// Western Europe.
+        WesternEurope = "weur",
+        /// Eastern Europe.
+        EasternEurope = "eeur",
+        /// Asia and the Pacific.
+        AsiaPacific = "apac",
+        /// Oceania.
+        Oceania = "oc",
+        /// Africa.
+        Africa = "afr",
+        /// The Middle East.
+        MiddleEast = "me",
+    }
+}
+
+choices! {
     /// What happens to new users when neither the objects nor a cached state answer.
     OnError {
         /// Let them in.
@@ -197,5 +223,12 @@ impl SlotStrategy {
             Self::WorkerSlots | Self::AdaptedWorkerSlots => true,
             Self::Leases | Self::Counters => false,
         }
+    }
+}
+
+impl Location {
+    /// What the platform is told; `None`: nothing, and it chooses.
+    pub fn hint(self) -> Option<&'static str> {
+        (self != Self::Auto).then(|| self.name())
     }
 }

@@ -9,8 +9,8 @@ mod page;
 mod webhook;
 
 pub use choices::{
-    AdaptiveRange, BindTicket, Count, OnError, OnUnhealthy, QueueingMethod, RateWindow, SlotStrategy,
-    Turnstile, TurnstileAction, TurnstileMode,
+    AdaptiveRange, BindTicket, Count, Location, OnError, OnUnhealthy, QueueingMethod, RateWindow,
+    SlotStrategy, Turnstile, TurnstileAction, TurnstileMode,
 };
 pub use cookie::{CookieAttributes, SameSite, Secure};
 pub use event::{Event, Phase};
@@ -74,6 +74,8 @@ pub struct Room {
     pub slot_strategy: SlotStrategy,
     /// The exponent of `adapted_worker_slots`, 0.1 to 10.
     pub curve_factor: f64,
+    /// Where its Anywhere and Global are made.
+    pub location: Location,
     /// What happens to new users when neither the objects nor a cached state answer.
     pub on_error: OnError,
     /// How many requests a worker has at the origin at once; `None`: as many as come.

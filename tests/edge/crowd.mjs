@@ -13,9 +13,13 @@ export const COUNTED_LONGER = 1_250;
 export class Crowd {
   /**
    * `arrivals` and `lasts`: for how many milliseconds visitors arrive, and until when all of them are gone; `end` may
-   * be brought forward while it runs.
+   * be brought forward while it runs. `arrives`: when each of them comes, by its number and at random; else one after the
+   * other. `reaches`: which worker of the colo, in turn by the same; else any.
    */
-  constructor(world, { path, visitors, limits, seed, arrivals, lasts, refreshSeconds, viewMs = 8_000 }) {
+  constructor(
+    world,
+    { path, visitors, limits, seed, arrivals, lasts, refreshSeconds, viewMs = 8_000, arrives, reaches },
+  ) {
     this.world = world;
     this.path = path;
     this.visitors = visitors;
@@ -28,7 +32,8 @@ export class Crowd {
     this.parallel = { waiting: 0, active: 0 };
     this.unexpected = [];
     this.start = Date.now();
-    this.arrivals = arrivals;
+    this.arrives = arrives ?? ((id, random) => ((id + random()) / visitors) * arrivals);
+    this.reaches = reaches ?? ((_, random) => (random() < 0.5 ? 0 : 1));
     this.end = this.start + lasts;
     this.refresh = refreshSeconds * 1000;
     this.viewMs = viewMs;
@@ -50,13 +55,13 @@ export class Crowd {
       return Date.now() < this.end;
     };
     let colo = COLOS[id % COLOS.length];
-    if (!(await pause(((id + random()) / this.visitors) * this.arrivals))) return;
+    if (!(await pause(this.arrives(id, random)))) return;
     const visitor = this.world.visitor({ path: this.path });
     let pagesLeft = 1 + Math.floor(between(0, 4));
     let state = "new";
     for (;;) {
       // Requests reach whichever worker of the colo has time; several at once reach several.
-      let workers = [random() < 0.5 ? 0 : 1];
+      let workers = [this.reaches(id, random)];
       if (state !== "new" && random() < 0.25) {
         workers = [0, 1, 0, 1].slice(0, 2 + Math.floor(random() * 3));
         this.parallel[state] += 1;

@@ -214,13 +214,14 @@ class DurableObjectNamespace {
     this.real = real;
     this.counts = counts;
   }
-  getByName(name) {
-    const stub = this.real.getByName(name);
+  getByName(name, options) {
+    const stub = this.real.getByName(name, options);
     return {
       fetch: async (request) => {
         const called = (this.counts.calls += 1);
         const sent = await request.clone().arrayBuffer();
-        log.push({ called, route: new URL(request.url).pathname, body: base64(sent) });
+        const hint = options?.locationHint;
+        log.push({ called, route: new URL(request.url).pathname, body: base64(sent), hint });
         const heard = (status, body) => log.push({ heard: called, status, body: base64(body) });
         try {
           const answer = await stub.fetch(request);

@@ -137,7 +137,7 @@ fn one_call_serves_all_who_came_within_20_ms_and_a_vanished_leader_is_replaced()
     let Progress::Lead(_, batch) = batcher.poll(third, NOW + 20) else {
         panic!("one of those who wait leads")
     };
-    assert_eq!(batch, [(third, "third"), (second, "second")]);
+    assert_eq!(batch, [(second, "second"), (third, "third")]);
     // The third visitor has gone in the middle of the call: nobody lays its answers down.
     assert_eq!(batcher.poll(second, NOW + 100), Progress::Later);
     let Progress::Lead(call, batch) = batcher.poll(second, NOW + 700) else {

@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use anteroom::config::{ConfigError, Coverage, MAX_ROOMS, Rooms, parse_room};
 use anteroom::origin::GuardStrategy;
 use anteroom::room::{
-    AdaptiveRange, BindTicket, OnError, OnUnhealthy, QueueingMethod, RateWindow, Room, SameSite, Secure,
-    SlotStrategy, WhenFull,
+    AdaptiveRange, BindTicket, Location, OnError, OnUnhealthy, QueueingMethod, RateWindow, Room, SameSite,
+    Secure, SlotStrategy, WhenFull,
 };
 use anteroom::url::path::{is_below, normalise, read};
 use proptest::prelude::*;
@@ -49,6 +49,7 @@ fn defaults() {
     assert_eq!((room.adaptive, &room.origin_guard, room.on_unhealthy), (None, &None, OnUnhealthy::Ignore));
     assert!(room.health_checks.is_empty());
     assert_eq!((room.slot_strategy, room.on_error), (SlotStrategy::Leases, OnError::Admit));
+    assert_eq!((room.location, room.location.hint()), (Location::Auto, None));
     assert!((room.curve_factor - 1.0).abs() < f64::EPSILON);
     assert_eq!((room.cookie_suffix.as_str(), room.cookie_name().as_str()), ("", "__anteroom"));
     assert_eq!(
@@ -78,6 +79,7 @@ fn every_field_is_read() {
         "suspended": true,
         "slot_strategy": "adapted_worker_slots",
         "curve_factor": 2,
+        "location": "oc",
         "on_error": "queue",
         "cookie_suffix": "a-B_9",
         "cookie_attributes": { "samesite": "none", "secure": "always" },
@@ -107,6 +109,7 @@ fn every_field_is_read() {
     assert_eq!((room.queue_all, room.suspended), (true, true));
     assert_eq!((room.slot_strategy, room.on_error), (SlotStrategy::AdaptedWorkerSlots, OnError::Queue));
     assert!((room.curve_factor - 2.0).abs() < f64::EPSILON);
+    assert_eq!(room.location, Location::Oceania);
     assert_eq!(
         (room.cookie_name().as_str(), room.cookie_path().as_str()),
         ("__anteroom_a-B_9", "/sale/caf%C3%A9%20x")
@@ -158,6 +161,15 @@ fn a_queueing_method_is_read_in_any_case() {
     ] {
         assert_eq!(room(&json!({ "queueing_method": given })).queueing_method, method);
     }
+}
+
+#[test]
+fn a_location_is_one_of_the_platforms_hints_or_none() {
+    for hint in ["wnam", "enam", "sam", "weur", "eeur", "apac", "oc", "afr", "me"] {
+        assert_eq!(room(&json!({ "location": hint })).location.hint(), Some(hint));
+    }
+    assert_eq!(Location::ALL.len(), 10, "these, and auto");
+    assert_eq!(room(&json!({ "location": "auto" })).location.hint(), None);
 }
 
 #[test]
@@ -216,6 +228,9 @@ fn every_invalid_value_is_refused_with_room_field_value_and_fix() {
         ("slot_strategy", json!("counter"), "\"counters\"", "slot_strategy = \"counters\""),
         ("slot_strategy", json!("Worker_Slots"), "\"worker_slots\"", "slot_strategy = \"worker_slots\""),
         ("slot_strategy", json!(7), "\"worker_slots\"", "leave it out"),
+        ("location", json!("WEUR"), "\"weur\"", "location = \"weur\""),
+        ("location", json!("eu"), "\"auto\"", "leave it out"),
+        ("location", json!(["weur"]), "\"me\"", "leave it out"),
         ("rate_window", json!("slide"), "\"minute\" or \"sliding\"", "rate_window"),
         ("curve_factor", json!(0), "from 0.1 to 10", "at least 0.1"),
         ("curve_factor", json!(10.5), "from 0.1 to 10", "at most 10"),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anteroom::admission::{
-    Decision, DrawKey, Group, LeaseAsk, Level, Outcome, Pool, StateKey, decide, minute_of, queue_bucket,
+    Decision, DrawKey, Group, LeaseAsk, Level, Pool, StateKey, decide, minute_of, queue_bucket,
 };
 use anteroom::answer::EventView;
 use anteroom::config::{ConfigError, Part, Rooms};
@@ -354,16 +354,6 @@ fn the_pool_gives_nothing_in_a_prequeue_and_no_lease_lasts_into_it() {
     let (prequeueing, _) = room.at(within);
     let answer = pool.lease(prequeueing, "AMS", &lease(answer.extra, 2), within).unwrap();
     assert_eq!((answer.given[0].0, answer.extra, answer.most, answer.level), (0, 0, 0, Level::Queueing));
-    let ask = anteroom::admission::NumberAsk {
-        id: 1,
-        bucket: minute_of(within),
-        waits: true,
-        minute: minute_of(within),
-        limit: 0,
-        owned: 1,
-    };
-    let outcomes = pool.take(prequeueing, &[ask], within).unwrap();
-    assert!(matches!(outcomes[0], Outcome::Refused { .. }));
 
     renew(&mut pool, &room, START);
     let answer = pool.lease(room.at(START).0, "AMS", &lease(0, 3), START).unwrap();

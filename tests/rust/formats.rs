@@ -2,8 +2,8 @@
 //! other, and a deployed object must still read its storage. When one of these fails, the change needs a new version.
 
 use anteroom::admission::{
-    Group, LeaseAnswer, LeaseAsk, Lent, Level, LoanAsk, NumberAsk, Outcome, Remembered, SavedLedger, Shares,
-    StateKey,
+    DueRecord, Group, LeaseAnswer, LeaseAsk, LeaseCounter, Level, NumberAsk, Outcome, Remembered, Returned,
+    SavedLedger, SavedPermits, Shares, StateKey,
 };
 use anteroom::counts::{
     CheckIn, Counts, DataCenter, Global, GlobalMeta, OriginMemory, SavedDataCenter, Seen, SlotCounts,
@@ -17,8 +17,8 @@ use anteroom::history::{self, Change, Count, HistoryAsk, Minute, Part, Query, Ta
 use anteroom::notifications::{Detector, Observation, Origin};
 use anteroom::origin::{OriginCounts, OriginReport, Reply};
 use anteroom::protocol::messages::{
-    ColoReport, Given, Lease, OriginHealth, OriginStatus, ReserveSessions, StateAnswer, StateRequest, Take,
-    Taken, WorkerAnswer, WorkerReport,
+    ColoReport, Given, Lease, Lent, LoanAsk, OriginHealth, OriginStatus, ReserveSessions, StateAnswer,
+    StateRequest, Take, Taken, WorkerAnswer, WorkerReport,
 };
 use anteroom::protocol::wire::{decode, encode};
 use anteroom::room::{OnUnhealthy, Phase, Room};
@@ -151,8 +151,9 @@ fn asking_for_numbers() {
             ],
             lent: Some(Lent { loan: 4, permits: 5, usable_ms: 60_000, level: Level::Busy }),
             holders: vec![0, 7, 0],
+            pace_ms: 40,
         },
-        "01030180feac0d08000080feac0d28e80702000000010405e0d4030103000700",
+        "01030180feac0d08000080feac0d28e80702000000010405e0d403010300070028",
     );
     pinned(
         &Given { v: 1, minute: 28_000_000, given: Some(4), previous: None, assumed: 0 },
@@ -197,6 +198,34 @@ fn leasing_tickets() {
         "0103b0aab8bef2300101020304e8073c006407",
     );
     pinned(&ReserveSessions { v: 1, sessions: 1 }, "0101");
+}
+
+#[test]
+fn what_a_quiet_counter_keeps_and_gives_back() {
+    let mut counter = LeaseCounter::new(7);
+    let ask = NumberAsk { id: 1, bucket: 28_000_000, waits: false, minute: 28_000_000, limit: 0, owned: 1 };
+    counter.ask(1, ask, NOW);
+    let call = counter.call(NOW).unwrap();
+    let answer = LeaseAnswer {
+        v: 1,
+        sequence: call.sequence,
+        now: NOW,
+        given: vec![(1, 0)],
+        extra: 3,
+        most: 3,
+        usable_ms: 60_000,
+        pace_ms: 0,
+        level: Level::Busy,
+        wait_ms: 100,
+        spare: 0,
+    };
+    counter.answered(Some(&answer), NOW + 40);
+    let Some(DueRecord::Last(record)) = counter.record(false, NOW + 40) else { panic!("it keeps its stock") };
+    pinned::<SavedPermits>(
+        &record,
+        "01070101030090ffbbbef230e0d4030180feac0d0101d8aab8bef230d8aab8bef230e807d8aab8bef230e0d403",
+    );
+    pinned::<Returned>(&counter.recall(), "010701010180feac0d01");
 }
 
 #[test]
@@ -300,8 +329,9 @@ fn reports_of_data_centers_and_what_they_store() {
             workers: vec![(9, 5)],
             tallies: tallies(),
             tallied: vec![(9, slot_counts())],
+            state: None,
         },
-        "01fa01f8a0ac8419020002020280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d0100060c0109058080fcd91a0a0002010201020102013c010203024b02b30102910102000001090002000607d804",
+        "01fa01f8a0ac8419020002020280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d0100060c0109058080fcd91a0a0002010201020102013c010203024b02b30102910102000001090002000607d80400",
     );
 }
 
@@ -434,6 +464,7 @@ fn a_data_center_starts_from_what_it_stored() {
         workers: vec![(9, 5)],
         tallies: Tallies::default(),
         tallied: Vec::new(),
+        state: None,
     };
     let saved: SavedDataCenter = decode(&encode(&saved).unwrap()).unwrap();
     let mut data_center = DataCenter::restore(&room, "AMS", 7, Some(saved), NOW + 1_000);

@@ -1,8 +1,11 @@
 //! What limits rest on: shares that add up, numbers that are given once, reports that count once. Whole rooms are in
 //! `sim/tests`.
 
+use std::collections::BTreeSet;
+
 use anteroom::admission::{
-    LeaseCounter, Ledger, NumberAsk, Outcome, Pool, Remembered, SavedLedger, Shares, StateKey, minute_of,
+    DueRecord, Group, LeaseAnswer, LeaseAsk, LeaseCounter, Ledger, NumberAsk, Outcome, Pool, Remembered,
+    Returned, SavedLedger, SavedPermits, SavedPool, Shares, StateKey, minute_of,
 };
 use anteroom::counts::{CheckIn, Counts, Global};
 use anteroom::protocol::messages::{ColoReport, Given};
@@ -167,15 +170,299 @@ fn a_permit_that_its_visitor_did_not_get_is_given_again_in_its_own_minute_only()
     assert_eq!(asks(&mut counter, now + 10_000), [(now + 10_000, given)]);
     // By then nobody was seen with it, and the pool may have given its slot to somebody else.
     assert_ne!(asks(&mut counter, now + 30_000).first().map(|(_, outcome)| *outcome), Some(given));
+}
 
-    // The same where a worker asks the pool itself.
-    let minute = minute_of(now);
-    let ask = NumberAsk { id: 8, bucket: minute, waits: true, minute, limit: 1, owned: 1 };
-    let mut takes = |at: u64| {
-        pool.renew(StateKey { taken_at: at, ..state.clone() }, at);
-        pool.take(&room, &[ask], at).unwrap()
+/// Some Counters and their pool, with a network that loses, delays and doubles, over a Global that hears of nobody.
+struct Leases {
+    room: Room,
+    /// Counters record every permit before it leaves them.
+    exact: bool,
+    now: u64,
+    state: StateKey,
+    pool: Pool,
+    saved: SavedPool,
+    counters: Vec<LeaseCounter>,
+    /// What each has stored, and a write that is not confirmed yet.
+    stored: Vec<(Option<SavedPermits>, Option<SavedPermits>)>,
+    /// Instances that were replaced and do not know it.
+    ghosts: Vec<(u64, LeaseCounter)>,
+    calls: Vec<(usize, LeaseAsk)>,
+    answers: Vec<(usize, LeaseAnswer)>,
+    returns: Vec<(usize, Returned)>,
+    entered: BTreeSet<u64>,
+    ids: u64,
+}
+
+impl Leases {
+    fn new(total_active_users: u32) -> Self {
+        let room = Room { total_active_users, ..leases_room() };
+        let now = 28_000_000 * 60_000 + 5_000;
+        let state = Global::restore(&room, None, Vec::new(), now).state(&room, None, minute_of(now), now);
+        let mut pool = Pool::restore(None, now);
+        Self {
+            exact: total_active_users.is_multiple_of(2),
+            saved: pool.save(true),
+            pool,
+            counters: (1..=3).map(LeaseCounter::new).collect(),
+            stored: vec![(None, None); 3],
+            ghosts: Vec::new(),
+            calls: Vec::new(),
+            answers: Vec::new(),
+            returns: Vec::new(),
+            entered: BTreeSet::new(),
+            ids: 10,
+            room,
+            now,
+            state,
+        }
+    }
+
+    fn name(index: usize) -> String {
+        format!("C{index}")
+    }
+
+    fn ask(&mut self) -> NumberAsk {
+        self.ids += 1;
+        let minute = minute_of(self.now);
+        NumberAsk { id: self.ids, bucket: minute, waits: false, minute, limit: 0, owned: 1 }
+    }
+
+    /// What a Counter has decided leaves it, and it calls the pool.
+    fn leaves(&mut self, index: usize) {
+        let counter = &mut self.counters[index];
+        let given =
+            counter.answers().into_iter().filter(|(_, outcome)| matches!(outcome, Outcome::Given { .. }));
+        self.entered.extend(given.map(|(id, _)| id));
+        if let Some(call) = counter.call(self.now) {
+            self.calls.push((index, call));
+        }
+        let stored = &mut self.stored[index];
+        if let Some(unconfirmed) = stored.1.take() {
+            stored.0 = Some(unconfirmed);
+        }
+        match counter.record(self.exact, self.now) {
+            Some(DueRecord::First(record)) => stored.0 = Some(record),
+            Some(DueRecord::Last(record)) => stored.1 = Some(record),
+            None => {}
+        }
+    }
+
+    fn visitor(&mut self, index: usize) {
+        let ask = self.ask();
+        self.counters[index].ask(ask.id, ask, self.now);
+        self.leaves(index);
+    }
+
+    fn pool_hears(&mut self, (index, call): (usize, LeaseAsk), recalls: u8) {
+        self.pool.renew(StateKey { taken_at: self.now, ..self.state.clone() }, self.now);
+        let name = Self::name(index);
+        if !self.pool.hear(&self.room, &name, &call, self.now) {
+            let nothing = self.pool.nothing(&call, self.now);
+            return self.answers.push((index, nothing));
+        }
+        for other in self.pool.recall(&self.room, &name, &call, self.now) {
+            let other: usize = other[1..].parse().unwrap();
+            let returned = self.counters[other].recall();
+            self.leaves(other);
+            match recalls {
+                0 => self.pool.returned(&Self::name(other), &returned, self.now),
+                1 => self.returns.push((other, returned)),
+                _ => {}
+            }
+        }
+        if let Some(answer) = self.pool.give(&self.room, &name, &call, self.now) {
+            // What is spare is for an outage of the pool, of which the pool does not know: the simulator judges it.
+            let answer = LeaseAnswer { spare: 0, ..answer };
+            self.answers.push((index, answer));
+        }
+        self.saved = self.pool.save(true);
+    }
+
+    fn restart(&mut self, index: usize, confirmed: bool) {
+        let (stored, unconfirmed) = std::mem::take(&mut self.stored[index]);
+        let is_lost = !confirmed && unconfirmed.is_some();
+        let stored = if confirmed { unconfirmed.or(stored) } else { stored };
+        self.ids += 1;
+        let new = LeaseCounter::restore(stored.clone(), self.ids, self.now);
+        let old = std::mem::replace(&mut self.counters[index], new);
+        // What leaves waits for the write before it: nothing more leaves an instance whose write is lost.
+        if !is_lost {
+            self.ghosts.push((self.now, old));
+        }
+        self.stored[index] = (stored, None);
+    }
+
+    /// A visitor comes to an instance that was replaced: it has a moment, until its next write is refused.
+    fn haunt(&mut self) {
+        let now = self.now;
+        self.ghosts.retain(|(since, _)| now < since + 4_500);
+        let ask = self.ask();
+        let Some((since, mut ghost)) = self.ghosts.pop() else { return };
+        ghost.ask(ask.id, ask, now);
+        let record = ghost.record(self.exact, now);
+        if !matches!(record, Some(DueRecord::First(_))) {
+            let given =
+                ghost.answers().into_iter().filter(|(_, outcome)| matches!(outcome, Outcome::Given { .. }));
+            self.entered.extend(given.map(|(id, _)| id));
+        }
+        if record.is_none() {
+            self.ghosts.push((since, ghost));
+        }
+    }
+
+    fn step(&mut self, (what, index, pause): (u8, usize, u64)) {
+        self.now += pause;
+        match what {
+            0..8 => self.visitor(index),
+            8..14 if !self.calls.is_empty() => {
+                let call = self.calls.remove(0);
+                self.pool_hears(call, what % 3);
+            }
+            14 if !self.calls.is_empty() => {
+                // It comes twice.
+                let call = self.calls[0].clone();
+                self.pool_hears(call, 0);
+            }
+            15..21 if !self.answers.is_empty() => {
+                let (index, answer) = self.answers.remove(0);
+                self.counters[index].answered(Some(&answer), self.now);
+                self.leaves(index);
+            }
+            21 => {
+                // Whatever is on its way to or from it is lost.
+                self.calls.retain(|(of, _)| *of != index);
+                self.counters[index].answered(None, self.now);
+                self.leaves(index);
+            }
+            22 if !self.returns.is_empty() => {
+                let (index, returned) = self.returns.remove(0);
+                self.pool.returned(&Self::name(index), &returned, self.now);
+            }
+            23 | 24 => self.restart(index, what == 23),
+            25 => self.pool = Pool::restore(Some(self.saved.clone()), self.now),
+            26..30 => self.haunt(),
+            30 => self.now += 9_000,
+            _ => {}
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+    #[test]
+    fn permits_are_used_once_whatever_comes_late_or_twice_or_never_and_whoever_forgets(
+        total in 5u32..60,
+        steps in prop::collection::vec((0u8..31, 0usize..3, prop_oneof![Just(0u64), 0..60u64, 0..1_500u64]), 1..150),
+    ) {
+        let mut leases = Leases::new(total);
+        for step in steps {
+            leases.step(step);
+            prop_assert!(leases.entered.len() <= total as usize, "{} of {total}", leases.entered.len());
+        }
+    }
+}
+
+#[test]
+fn nobody_is_refused_for_what_lies_in_the_stocks_of_others() {
+    let mut leases = Leases::new(20);
+    let visit = |leases: &mut Leases, index: usize| {
+        leases.visitor(index);
+        leases.now += 30;
+        while let Some(call) = leases.calls.pop() {
+            leases.pool_hears(call, 0);
+        }
+        while let Some((index, answer)) = leases.answers.pop() {
+            leases.counters[index].answered(Some(&answer), leases.now);
+            leases.leaves(index);
+        }
+        leases.entered.len()
     };
-    assert_eq!(takes(now), [given]);
-    assert_eq!(takes(now + 10_000), [given]);
-    assert_eq!(takes(now + 30_000), [Outcome::Given { minute: minute + 1, number: 0 }]);
+    let entered: Vec<usize> = (0..21).map(|visitor| visit(&mut leases, visitor % 3)).collect();
+    let all_but_the_last: Vec<usize> = (1..=20).chain([20]).collect();
+    assert_eq!(entered, all_but_the_last, "twenty from three colos, and no more");
+}
+
+#[test]
+fn nobody_is_refused_who_came_while_the_stock_was_on_its_way() {
+    let mut leases = Leases::new(6);
+    leases.visitor(0);
+    leases.visitor(0);
+    let call = leases.calls.pop().unwrap();
+    leases.pool_hears(call, 0);
+    let (_, answer) = leases.answers.pop().unwrap();
+    assert!(answer.extra > 0, "it has something in stock then");
+    leases.counters[0].answered(Some(&answer), leases.now);
+    leases.leaves(0);
+    assert_eq!(leases.entered.len(), 2);
+}
+
+#[test]
+fn a_quiet_colo_has_its_stock_when_it_wakes_up_and_a_lost_one_counts_as_held_for_a_moment() {
+    let mut leases = Leases::new(100);
+    for _ in 0..4 {
+        leases.visitor(0);
+        if let Some(call) = leases.calls.pop() {
+            leases.pool_hears(call, 0);
+            let (_, answer) = leases.answers.pop().unwrap();
+            leases.counters[0].answered(Some(&answer), leases.now);
+            leases.leaves(0);
+        }
+        leases.now += 7_000;
+    }
+    leases.restart(0, true);
+    leases.visitor(0);
+    assert_eq!(leases.entered.len(), 5, "from the stock");
+    assert!(leases.calls.drain(..).all(|(_, call)| call.groups.is_empty()), "nobody waits for the pool");
+
+    // What it had is gone: of what was out, everything may have been used.
+    let held = 100 - free(&leases);
+    leases.stored[0] = (None, None);
+    leases.restart(0, true);
+    leases.visitor(0);
+    let call = leases.calls.pop().unwrap();
+    leases.pool_hears(call, 0);
+    assert!(free(&leases) < 100 - held);
+    let entered = leases.entered.len() + 1;
+    leases.now += 30_000;
+    assert!(free(&leases) <= 100 - entered as i64);
+}
+
+#[test]
+fn what_was_used_is_not_forgotten_when_a_colo_that_was_quiet_for_long_gives_its_stock_back() {
+    let mut leases = Leases::new(101);
+    for _ in 0..2 {
+        leases.visitor(0);
+        while let Some(call) = leases.calls.pop() {
+            leases.pool_hears(call, 0);
+            let (_, answer) = leases.answers.pop().unwrap();
+            leases.counters[0].answered(Some(&answer), leases.now);
+            leases.leaves(0);
+        }
+    }
+    leases.now += 5 * 60_000;
+    leases.visitor(0);
+    leases.calls.clear();
+    let returned = leases.counters[0].recall();
+    leases.pool.returned("C0", &returned, leases.now);
+    // Of the two before it Global has long told.
+    assert_eq!(free(&leases), 100);
+}
+
+/// How many a crowd in another colo would be given.
+fn free(leases: &Leases) -> i64 {
+    let mut pool = leases.pool.clone();
+    pool.renew(StateKey { taken_at: leases.now, ..leases.state.clone() }, leases.now);
+    let groups = vec![Group { bucket: minute_of(leases.now), waits: false, visitors: 1_000 }];
+    let ask = LeaseAsk {
+        epoch: 9,
+        sequence: 1,
+        last_answered: 0,
+        groups,
+        permits: 0,
+        lent_ms: 0,
+        used: Vec::new(),
+        want: 0,
+        rate: 0,
+    };
+    pool.lease(&leases.room, "C9", &ask, leases.now).unwrap().given[0].0.into()
 }

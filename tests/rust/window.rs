@@ -66,7 +66,7 @@ fn a_ticket_given_at_the_edge_of_a_minute_counts_for_the_minute_in_which_its_vis
     for id in 1..=6 {
         counter.ask(id, asks(id), given_at - 30);
     }
-    let call = counter.call(given_at - 30).unwrap();
+    let call = LeaseAsk { want: 0, ..counter.call(given_at - 30).unwrap() };
     let answer = pool.lease(&room, "AMS", &call, given_at).unwrap();
     counter.answered(Some(&answer), given_at + 30);
     let minutes: Vec<Outcome> = counter.answers().into_iter().map(|(_, outcome)| outcome).collect();
@@ -81,7 +81,7 @@ fn a_ticket_given_at_the_edge_of_a_minute_counts_for_the_minute_in_which_its_vis
     assert_eq!(others(&pool, start_of(next) + 40), 4);
     // The same when the colo has told of them; the minute after that is whole.
     counter.ask(7, asks(7), start_of(next) + 50);
-    let call = counter.call(start_of(next) + 50).unwrap();
+    let call = LeaseAsk { want: 0, ..counter.call(start_of(next) + 50).unwrap() };
     assert_eq!(call.used, [(next, 6)]);
     pool.lease(&room, "AMS", &call, start_of(next) + 80).unwrap();
     assert_eq!(others(&pool, start_of(next) + 90), 3);

@@ -159,6 +159,7 @@ function chance(seed) {
 class Room {
   #scenario;
   #begun;
+  #told = [];
   version;
   audit = [];
   overrides = new Map();
@@ -473,6 +474,12 @@ class Room {
     return rows;
   }
 
+  /** What is told is in the record from then on, as in a real room: a page that loads it again finds it. */
+  tell(news) {
+    const known = new Set(this.#told.map(({ id }) => id));
+    this.#told.push(...news.filter(({ id }) => !known.has(id)));
+  }
+
   news(from, to) {
     const queueing = this.#scenario.crowd.waiting > 0;
     const known = [
@@ -483,7 +490,8 @@ class Room {
     return known
       .filter(([at]) => at >= from && at < to)
       .sort(([one], [other]) => one - other)
-      .map(([at, kind, text], index) => ({ id: `${this.name}-${at}-${index}`, at, kind, text, data: {} }));
+      .map(([at, kind, text], index) => ({ id: `${this.name}-${at}-${index}`, at, kind, text, data: {} }))
+      .concat(this.#told.filter(({ at }) => at >= from && at < to));
   }
 }
 

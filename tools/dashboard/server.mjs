@@ -173,6 +173,7 @@ export async function startDashboard({ port = 0, rooms = makeRooms(), problems =
     works: () => broken.clear(),
     /** Sends a message to all who look. */
     tells: (message) => {
+      for (const room of message.type === "news" ? rooms.values() : []) room.tell(message.news);
       for (const { text } of sockets) text(JSON.stringify(message));
     },
     watchers: () => sockets.size,

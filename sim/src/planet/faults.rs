@@ -5,7 +5,7 @@ use std::rc::Rc;
 use anteroom::protocol::Request;
 use anteroom::protocol::messages::{OperatorAsk, VERSION};
 
-use super::network::{Caller, Message};
+use super::network::Caller;
 use super::objects::{ANYWHERE, GLOBAL, counter_of, data_center_of};
 use super::{Event, Planet};
 use crate::scenario::Broken;
@@ -15,6 +15,8 @@ use crate::scenario::Broken;
 const IN_FORCE_MS: u64 = 2_000;
 /// Retry interval of an operator whom nobody answers, in milliseconds.
 const TRY_AGAIN_MS: u64 = 1_000;
+/// Time that a new version takes to be everywhere, in milliseconds.
+const DEPLOY_MS: u64 = 5_000;
 
 impl Planet {
     pub(super) fn fault(&mut self, index: usize) {
@@ -30,12 +32,51 @@ impl Planet {
                 self.colos[usize::from(colo)].dead = true;
                 return;
             }
+            Broken::Deploy => return self.deploy(),
         };
         if fault.lasts > 0.0 {
             self.stations[usize::from(station)].out_until = until;
         } else {
             self.restart(station);
         }
+    }
+
+    fn deploy(&mut self) {
+        let now = self.now();
+        for station in 0..self.stations.len() as u16 {
+            let at = now + self.chance.u64(0..DEPLOY_MS);
+            self.clockwork.at(at, Event::Restart(station));
+        }
+        for colo in 0..self.colos.len() as u16 {
+            let at = now + self.chance.u64(0..DEPLOY_MS);
+            self.clockwork.at(at, Event::NewIsolates(colo));
+        }
+    }
+
+    /// How often any object restarts for no reason, and how often one more Counter does, per hour.
+    fn mishaps_per_hour(&self) -> (f64, f64) {
+        let (objects, counters) = (self.stations.len() as f64, self.colos.len() as f64);
+        (objects * self.setup.restarts_per_hour, counters * self.setup.counter_restarts_per_hour)
+    }
+
+    pub(super) fn plan_mishap(&mut self) {
+        let (any, counters) = self.mishaps_per_hour();
+        if any + counters > 0.0 {
+            let gap = -(1.0 - self.chance.f64()).ln() * 3_600_000.0 / (any + counters);
+            self.clockwork.at(self.now() + gap as u64, Event::Mishap);
+        }
+    }
+
+    /// Some object restarts.
+    pub(super) fn mishap(&mut self) {
+        let (any, counters) = self.mishaps_per_hour();
+        let station = if self.chance.f64() * (any + counters) < any {
+            self.chance.u16(0..self.stations.len() as u16)
+        } else {
+            counter_of(self.chance.u16(0..self.colos.len() as u16))
+        };
+        self.restart(station);
+        self.plan_mishap();
     }
 
     /// An operator changes the room.
@@ -48,12 +89,10 @@ impl Planet {
         let steer = &self.scenario.steering[index];
         let asked =
             OperatorAsk { v: VERSION, by: "operator".to_owned(), query: String::new(), body: steer.body() };
-        let message =
-            Message { from: Caller::Nobody, life: None, request: Request::GlobalSteer(Box::new(asked)) };
+        let message = self.message(Caller::Nobody, Request::GlobalSteer(Box::new(asked)));
         // The scenario was checked.
         let done = self.steering.obey(&self.room, &steer.order(), "operator", now);
-        let at = now + self.service_ms();
-        self.clockwork.at(at, Event::Arrives { station: GLOBAL, message: Box::new(message) });
+        self.arrives_after(0, GLOBAL, message);
         if done.is_ok_and(|log| !log.is_empty()) {
             self.steered();
         }

@@ -5,6 +5,7 @@
 //! with their times (`faults`). What is measured is taken from the visitors' side, event by event.
 
 mod faults;
+mod geography;
 mod network;
 mod objects;
 mod pages;
@@ -22,6 +23,7 @@ use anteroom::room::{Room, SlotStrategy};
 use anteroom::steering::Steering;
 use fastrand::Rng;
 
+pub use self::geography::LOCATIONS;
 use self::network::{Ended, Message, Timeouts};
 use self::objects::{Held, Station};
 use self::visitors::Visitor;
@@ -70,6 +72,12 @@ enum Event {
         id: u32,
     },
     Fault(u16),
+    /// Some object restarts for no reason.
+    Mishap,
+    /// An object restarts.
+    Restart(u16),
+    /// New isolates take over in a colo.
+    NewIsolates(u16),
     /// An event makes another room of it.
     Change,
     /// An operator changes the room.
@@ -115,8 +123,8 @@ pub struct Planet {
     weights: [Vec<f64>; 3],
     /// `counters` as the article reads, without the repairs; see [`literal`](crate::literal).
     literal: bool,
-    /// Whether objects restart: then what they store is kept.
-    restarts: bool,
+    /// How much longer messages take than their way says, in 256ths.
+    delays: [u32; 256],
     visitors: Vec<Visitor>,
     free: Vec<u32>,
     /// Parts of visitors that have not come yet, by kind of colo.
@@ -149,7 +157,8 @@ impl Planet {
         }
         let mut rng = Rng::with_seed(seed);
         let mut chance = rng.fork();
-        let colos = (0..setup.colos).map(|index| Colo::new(index, &room, &setup, &mut chance)).collect();
+        let ways = geography::ways(setup.colos, setup.location.as_deref()).into_iter().enumerate();
+        let colos = ways.map(|(index, ways)| Colo::new(index, ways, &setup, &mut chance)).collect();
         let pages = scenario.origin.as_ref().map(|origin| Pages::new(origin, seed));
         let kinds = [Colos::All, Colos::Even, Colos::Odd];
         let weights = kinds.map(|kind| {
@@ -177,7 +186,7 @@ impl Planet {
             effects: Vec::new(),
             weights,
             literal: false,
-            restarts: scenario.faults.iter().any(|fault| fault.lasts == 0.0),
+            delays: geography::delays(),
             visitors: Vec::new(),
             free: Vec::new(),
             fractions: [0.0; 3],
@@ -209,6 +218,7 @@ impl Planet {
             planet.clockwork.at(change, Event::Change);
         }
         planet.measure.room_is(planet.room.at(START).0, START);
+        planet.plan_mishap();
         planet.clockwork.at(START, Event::Second);
         planet.clockwork.at(START, Event::Sample);
         Ok(planet)
@@ -220,9 +230,6 @@ impl Planet {
         Rc::make_mut(&mut self.room).slot_strategy = SlotStrategy::Counters;
         self.steered = Rc::clone(&self.room);
         self.literal = true;
-        for index in 0..self.colos.len() {
-            self.colos[index] = Colo::new(index, &self.room, &self.setup, &mut self.chance).literal();
-        }
         self.make_objects();
         self
     }
@@ -299,6 +306,9 @@ impl Planet {
             Event::Confirmed { station, held } => self.confirmed(station, held),
             Event::Wake { colo, worker, id } => self.wake((colo, worker, id)),
             Event::Fault(index) => self.fault(usize::from(index)),
+            Event::Mishap => self.mishap(),
+            Event::Restart(station) => self.restart(station),
+            Event::NewIsolates(colo) => self.retire(colo),
             Event::Change => self.change(),
             Event::Steer(index) => self.steer(usize::from(index)),
             Event::InForce => self.in_force(),

@@ -3,8 +3,10 @@
 use std::collections::VecDeque;
 
 use anteroom::machines::Call;
-use anteroom::protocol::{Answer, Object, Request};
+use anteroom::protocol::{Answer, Request};
 
+use super::geography::NEAR_MICROS;
+use super::objects::{ANYWHERE, GLOBAL};
 use super::{Event, Planet};
 
 /// Who waits for an answer. It travels as the number of the message.
@@ -54,7 +56,16 @@ pub(super) struct Message {
     pub(super) from: Caller,
     /// The life of the object in whose queue it stands.
     pub(super) life: Option<u16>,
+    /// How long an object takes for it, in microseconds.
+    pub(super) service_micros: u32,
     pub(super) request: Request,
+}
+
+impl Message {
+    /// How long an object takes for it, in milliseconds.
+    pub(super) fn service_ms(&self) -> u64 {
+        u64::from(self.service_micros).div_ceil(1_000)
+    }
 }
 
 /// The end of a call; no answer: the object refused.
@@ -74,11 +85,11 @@ pub(super) struct Timeouts {
 /// One end of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// In a colo: a worker or Counter.
-    Colo,
-    DataCenter(u16),
-    Anywhere,
-    Global,
+    Worker(u16),
+    /// A colo's Counter or `DataCenter`.
+    Object(u16),
+    /// Anywhere or Global.
+    Room,
 }
 
 /// Messages that nobody waits for: they may get lost, come twice and overtake each other.
@@ -90,6 +101,21 @@ fn is_behind_backs(request: &Request) -> bool {
             | Request::GlobalPush(_)
             | Request::AnywhereReserve(_)
     )
+}
+
+/// A report's counts take an object as long as so many visitors do.
+const REPORT_ITEMS: usize = 50;
+
+/// How many visitors, check-ins or counts a message holds.
+fn items(request: &Request) -> u64 {
+    let items = match request {
+        Request::CounterTake(take) | Request::AnywhereTake(take) => take.asks.len(),
+        Request::AnywhereLease(lease) => lease.ask.groups.len() + lease.ask.used.len(),
+        Request::DataCenterReport(report) => report.check_ins.len(),
+        Request::GlobalPush(_) => REPORT_ITEMS,
+        _ => 0,
+    };
+    items as u64
 }
 
 fn answers_behind_backs(answer: &Answer) -> bool {
@@ -107,7 +133,7 @@ impl Planet {
     pub(super) fn send_call(&mut self, station: u16, call: Call) {
         let object = &self.stations[usize::from(station)];
         let from = Caller::Object { station, life: object.life, call: call.number as u32 };
-        if matches!(call.request, Request::AnywhereLease(_)) {
+        if matches!(call.request, Request::AnywhereLease(_) | Request::AnywhereReserve(_)) {
             self.measure.pool_calls += 1;
         }
         let to = self.station_of(call.object(), &call.name);
@@ -118,7 +144,7 @@ impl Planet {
     pub(super) fn call(&mut self, from: Caller, to: u16, request: Request, deadline_ms: u64) {
         match request {
             Request::CounterTake(_) => self.measure.counter_calls += 1,
-            Request::AnywhereTake(_) => self.measure.pool_calls += 1,
+            Request::AnywhereTake(_) | Request::AnywhereReserve(_) => self.measure.pool_calls += 1,
             _ => {}
         }
         self.time_out(from, deadline_ms);
@@ -130,20 +156,29 @@ impl Planet {
         if let Request::GlobalPush(report) = &request {
             self.measure.report_bytes(report);
         }
-        // Until it is served, if it is the only one.
-        let way = self.way(self.end_of(from), self.end_at(to)) + self.service_ms();
+        let way = self.way(self.end_of(from), self.end_at(to));
+        let way = way + if to == ANYWHERE { self.setup.anywhere_delay_ms } else { 0 };
+        self.own_way(from, to, way, false);
         let late = way + if behind_backs { self.jitter() } else { 0 };
         let lost = behind_backs && self.is_lost();
         if !lost && behind_backs && self.setup.twice > 0.0 && self.network.f64() < self.setup.twice {
             let again = late + self.jitter();
-            let message = Message { from: Caller::Nobody, life: None, request: request.clone() };
-            let event = Event::Arrives { station: to, message: Box::new(message) };
-            self.clockwork.at(self.now() + again, event);
+            self.arrives_after(again, to, self.message(Caller::Nobody, request.clone()));
         }
         if !lost {
-            let message = Box::new(Message { from, life: None, request });
-            self.clockwork.at(self.now() + late, Event::Arrives { station: to, message });
+            self.arrives_after(late, to, self.message(from, request));
         }
+    }
+
+    pub(super) fn message(&self, from: Caller, request: Request) -> Message {
+        let micros = self.setup.service_micros + self.setup.item_micros * items(&request);
+        Message { from, life: None, service_micros: micros as u32, request }
+    }
+
+    /// A message comes to an object after some milliseconds. It is looked at when it is served, if it is the only one.
+    pub(super) fn arrives_after(&mut self, milliseconds: u64, station: u16, message: Message) {
+        let at = self.now() + milliseconds + message.service_ms();
+        self.clockwork.at(at, Event::Arrives { station, message: Box::new(message) });
     }
 
     /// An object's answer goes back.
@@ -154,6 +189,7 @@ impl Planet {
         self.weigh(to, answer.as_ref());
         let behind_backs = answer.as_ref().is_some_and(answers_behind_backs);
         let way = self.way(self.end_at(station), self.end_of(to));
+        self.own_way(to, station, way, true);
         let late = way + if behind_backs { self.jitter() } else { 0 };
         if !(behind_backs && self.is_lost()) {
             self.clockwork.at(self.now() + late, Event::Ended(Box::new(Ended { to, answer })));
@@ -204,11 +240,19 @@ impl Planet {
         }
     }
 
+    fn own_way(&mut self, worker: Caller, station: u16, way: u64, back: bool) {
+        let own = self.stations[usize::from(station)].colo;
+        if matches!(worker, Caller::Worker { colo, .. } if colo == own) {
+            self.measure.own_way(own, way, back);
+        }
+    }
+
     fn weigh(&mut self, to: Caller, answer: Option<&Answer>) {
         match answer {
             Some(Answer::GlobalPush(answer) | Answer::GlobalState(answer)) => {
                 let Some(state) = &answer.state else { return };
-                self.measure.state_bytes(state, self.end_of(to) == End::Anywhere);
+                let to_anywhere = matches!(to, Caller::Object { station: ANYWHERE, .. });
+                self.measure.state_bytes(state, to_anywhere);
             }
             Some(Answer::DataCenterReport(answer)) => self.measure.answer_bytes(answer),
             _ => {}
@@ -218,34 +262,29 @@ impl Planet {
     fn end_of(&self, caller: Caller) -> End {
         match caller {
             Caller::Object { station, .. } => self.end_at(station),
-            Caller::Worker { .. } | Caller::Nobody => End::Colo,
+            Caller::Worker { colo, .. } => End::Worker(colo),
+            Caller::Nobody => End::Room,
         }
     }
 
     fn end_at(&self, station: u16) -> End {
-        let station = &self.stations[usize::from(station)];
-        match station.object {
-            Object::Counter => End::Colo,
-            Object::DataCenter => End::DataCenter(station.colo),
-            Object::Anywhere => End::Anywhere,
-            Object::Global => End::Global,
-        }
+        let colo = self.stations[usize::from(station)].colo;
+        if station == ANYWHERE || station == GLOBAL { End::Room } else { End::Object(colo) }
     }
 
-    /// How long a message takes from one end to the other.
+    /// How long a message takes from one end to the other, in milliseconds.
     fn way(&mut self, from: End, to: End) -> u64 {
-        match (from, to) {
-            (End::Global, End::DataCenter(colo)) | (End::DataCenter(colo), End::Global) => {
-                self.colos[usize::from(colo)].latency
+        let ways = |colo: u16| self.colos[usize::from(colo)].ways;
+        let micros = match (from, to) {
+            (End::Worker(colo), End::Object(_)) | (End::Object(_), End::Worker(colo)) => {
+                ways(colo).to_objects
             }
-            (End::Global, _) | (_, End::Global) => self.link(self.setup.between_ms),
-            (End::Anywhere, _) | (_, End::Anywhere) => self.link(self.setup.pool_ms),
-            _ => self.link(self.setup.local_ms),
-        }
-    }
-
-    fn link(&mut self, (from, to): (u64, u64)) -> u64 {
-        self.network.u64(from..=to)
+            (End::Worker(colo), End::Room) | (End::Room, End::Worker(colo)) => ways(colo).to_room,
+            (End::Object(colo), End::Room) | (End::Room, End::Object(colo)) => ways(colo).from_objects,
+            _ => NEAR_MICROS,
+        };
+        let delay = self.delays[usize::from(self.network.u8(..))];
+        (micros * u64::from(delay) / 256 + 500) / 1_000
     }
 
     fn is_lost(&mut self) -> bool {

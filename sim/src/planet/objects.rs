@@ -19,6 +19,9 @@ use crate::literal::Attempts;
 /// Retry interval of an alarm whose work broke off, in milliseconds.
 const RING_AGAIN_MS: u64 = 2_000;
 
+/// Time until an object that was made anew has read its storage and serves, in microseconds.
+const START_MICROS: u64 = 5_000;
+
 /// Where Anywhere and Global stand among the objects; a Counter and a `DataCenter` for each colo follow.
 pub(super) const ANYWHERE: u16 = 0;
 pub(super) const GLOBAL: u16 = 1;
@@ -75,6 +78,8 @@ pub(super) struct Station {
     pub(super) machine: Machine,
     /// How often it was made anew.
     pub(super) life: u16,
+    /// When something came last: without anything it loses its memory.
+    woken_at: u64,
     /// Until when it serves what has come, in microseconds.
     busy_until: u64,
     /// Until then it hangs: what comes is lost, and nothing leaves.
@@ -107,6 +112,7 @@ impl Station {
             skew: colo.map_or(0, |(_, colo)| colo.skew),
             machine,
             life: 0,
+            woken_at: 0,
             busy_until: 0,
             out_until: 0,
             storage,
@@ -139,7 +145,9 @@ impl Planet {
         let machine = self.machine(object, &name, &Stored::new(), storage.rows(), now);
         let colo = colo.map(|colo| (colo, &self.colos[usize::from(colo)]));
         self.stations.push(Station::new(object, colo, machine, storage));
-        self.plan_timer(self.stations.len() as u16 - 1);
+        let index = self.stations.len() as u16 - 1;
+        self.measure.object_made(index, object);
+        self.plan_timer(index);
     }
 
     /// An object as it starts with what is stored.
@@ -242,16 +250,19 @@ impl Planet {
         if self.is_dead(index) || self.hangs(index).is_some() {
             return;
         }
+        self.forget(index);
         let now = self.now();
-        let came = (now - self.service_ms()) * 1_000;
+        let came = (now - message.service_ms()) * 1_000;
         let station = &mut self.stations[usize::from(index)];
+        station.woken_at = now;
         let start = station.busy_until.max(came);
         if start - came > self.setup.queue_ms * 1_000 {
             self.measure.refused += 1;
+            self.send_answer(index, message.from, None);
             return;
         }
-        station.busy_until = start + self.setup.service_micros;
-        self.measure.object_request(index, station.object, now);
+        station.busy_until = start + u64::from(message.service_micros);
+        self.measure.object_request(index, now, start..station.busy_until);
         let done = station.busy_until.div_ceil(1_000);
         if done <= now {
             self.served(index, *message);
@@ -261,9 +272,21 @@ impl Planet {
         }
     }
 
-    /// How long an object takes for a message that finds it idle, in milliseconds.
-    pub(super) fn service_ms(&self) -> u64 {
-        self.setup.service_micros.div_ceil(1_000)
+    /// Where nothing has come for a while the platform has taken the memory of an object, unless it waits for an answer or a
+    /// timer, or is about its alarm. Whatever comes next finds a new one, so that is soon enough to look. Returns whether
+    /// it has.
+    fn forget(&mut self, index: u16) -> bool {
+        let (now, idle_ms) = (self.now(), self.setup.memory_loss_seconds * 1_000);
+        let station = &self.stations[usize::from(index)];
+        let forgets = idle_ms > 0
+            && now >= station.woken_at + idle_ms
+            && station.timer.is_none()
+            && station.calls.is_empty()
+            && !station.alarm_runs;
+        if forgets {
+            self.restart(index);
+        }
+        forgets
     }
 
     pub(super) fn served(&mut self, index: u16, message: Message) {
@@ -287,6 +310,7 @@ impl Planet {
         let open = station.calls.iter().position(|open| *open == call);
         let Some(open) = open.filter(|_| station.life & 0x7fff == life) else { return };
         station.calls.swap_remove(open);
+        self.measure.object_calls(index, self.clockwork.now(), -1);
         if !self.is_dead(index) {
             self.tell(index, Input::Answered { call: call.into(), answer });
         }
@@ -306,7 +330,7 @@ impl Planet {
         }
         let hangs = self.hangs(index);
         let station = &mut self.stations[usize::from(index)];
-        station.timer = hangs;
+        (station.timer, station.woken_at) = (hangs, now);
         if let Some(until) = hangs {
             self.clockwork.at(until, Event::Timer(index));
         } else if station.machine.next_timer().is_some_and(|due| due <= station.local(now)) {
@@ -320,16 +344,19 @@ impl Planet {
         let now = self.now();
         let hangs = self.hangs(index);
         let is_dead = self.is_dead(index);
-        let station = &mut self.stations[usize::from(index)];
-        if station.alarm != Some(now) || station.alarm_runs || is_dead {
+        let station = &self.stations[usize::from(index)];
+        // The new one has the alarm that was stored.
+        if station.alarm != Some(now) || station.alarm_runs || is_dead || self.forget(index) {
             return;
         }
+        let station = &mut self.stations[usize::from(index)];
         station.alarm = hangs;
         if let Some(until) = hangs {
             self.clockwork.at(until, Event::Alarm(index));
         } else {
             station.alarm_runs = true;
             station.storage.rings();
+            self.measure.object_serves(index, now, now * 1_000..now * 1_000 + self.setup.service_micros);
             self.tell(index, Input::Alarm);
         }
     }
@@ -338,6 +365,7 @@ impl Planet {
         let now = self.now();
         let mut effects = std::mem::take(&mut self.effects);
         let station = &mut self.stations[usize::from(index)];
+        station.woken_at = now;
         let context = Context {
             room: &self.room,
             colo: &station.colo_name,
@@ -357,6 +385,7 @@ impl Planet {
         let due = station.true_time(due).max(soonest);
         if station.timer.is_none_or(|planned| due < planned) {
             station.timer = Some(due);
+            self.measure.object_awake(index, self.clockwork.now(), due);
             self.clockwork.at(due, Event::Timer(index));
         }
     }
@@ -366,7 +395,8 @@ impl Planet {
     fn carry_out(&mut self, index: u16, effects: &mut Vec<Effect>) {
         let mut write = Write::default();
         let mut held = Vec::new();
-        if self.stations[usize::from(index)].storage.rows_written() {
+        let rows = self.stations[usize::from(index)].storage.rows_written();
+        if rows > 0 {
             self.begin_write(index, &mut write, false);
         }
         for effect in effects.drain(..) {
@@ -394,6 +424,7 @@ impl Planet {
                     let station = &mut self.stations[usize::from(index)];
                     let number = call.number as u32;
                     station.calls.push(number);
+                    self.measure.object_calls(index, self.clockwork.now(), 1);
                     let caller = Caller::Object { station: index, life: station.life, call: number };
                     self.time_out(caller, call.deadline_ms);
                     self.leaves(index, Effect::Call(call), &mut held);
@@ -405,7 +436,10 @@ impl Planet {
         let now = self.now();
         let station = &mut self.stations[usize::from(index)];
         if write.confirmed_at > 0 {
-            station.storage.write(write, self.restarts, now);
+            let records = (write.records.len() + usize::from(write.alarm.is_some())) as u64;
+            self.measure.object_writes(index, rows + records);
+            self.measure.object_awake(index, now, write.confirmed_at);
+            station.storage.write(write, now);
         }
         if !held.is_empty() {
             let held = Box::new(Held { life: station.life, effects: held });
@@ -483,6 +517,11 @@ impl Planet {
     /// An object ends and is made anew. What it had not stored is gone, and what waits for its answers gets none.
     pub(super) fn restart(&mut self, index: u16) {
         let now = self.now();
+        if matches!(self.stations[usize::from(index)].machine, Machine::Literal(_)) {
+            // The article counts in storage.
+            return;
+        }
+        self.measure.object_ends(index, now);
         let mut storage = std::mem::take(&mut self.stations[usize::from(index)].storage);
         let rows = storage.rows();
         let (stored, mut alarm) = storage.end(now, &mut self.chance);
@@ -497,6 +536,8 @@ impl Planet {
             machine,
             storage,
             life: station.life.wrapping_add(1),
+            woken_at: now,
+            busy_until: now * 1_000 + START_MICROS,
             colo_name: colo,
             calls: Vec::new(),
             timer: None,

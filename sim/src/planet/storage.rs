@@ -39,26 +39,22 @@ impl Storage {
         self.rows.clone()
     }
 
-    /// Whether rows were written since the last write.
-    pub fn rows_written(&self) -> bool {
-        self.rows.writes() != self.rows_seen
+    /// How many rows were written since the last write.
+    pub fn rows_written(&self) -> u64 {
+        self.rows.writes() - self.rows_seen
     }
 
-    /// Takes a write in, which is confirmed after all those before it. `keeps`: the object may end, so it is of use.
-    pub fn write(&mut self, write: Write, keeps: bool, now: u64) {
-        if self.rows_written() {
+    /// Takes a write in, which is confirmed after all those before it.
+    pub fn write(&mut self, write: Write, now: u64) {
+        if self.rows_written() > 0 {
             // Nobody looks at the history here, and a simulated month of it would fill the memory.
             for (series, minutes) in READ_AGAIN {
                 let _ = self.rows.delete_before(series, minute_of(now).saturating_sub(minutes));
             }
         }
         self.rows_seen = self.rows.writes();
-        if keeps {
-            self.settle(now);
-            self.writes.push_back(Write { rows: self.rows_seen, ..write });
-        } else {
-            self.rows.confirm();
-        }
+        self.settle(now);
+        self.writes.push_back(Write { rows: self.rows_seen, ..write });
     }
 
     /// The alarm rings: it is not set any more.

@@ -47,6 +47,13 @@ pub(super) struct Visitor {
     pub(super) is_bot: bool,
 }
 
+impl Visitor {
+    /// The bucket whose place others may pass; the last one for whoever refuses cookies, and so has no place.
+    fn waits_in(&self) -> u32 {
+        if self.cookieless { u32::MAX } else { self.bucket }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Outside,
@@ -173,7 +180,7 @@ impl Planet {
         here.pending -= 1;
         if here.place == Place::Queue && now >= here.gives_up {
             here.place = Place::Gone;
-            let (bucket, queued_at) = (here.bucket, here.queued_at);
+            let (bucket, queued_at) = (here.waits_in(), here.queued_at);
             if !self.visitors[visitor as usize].is_bot {
                 self.measure.gave_up(now, bucket, queued_at);
             }
@@ -211,8 +218,9 @@ impl Planet {
             return;
         }
         let here = &self.visitors[visitor as usize];
-        let Some(ticket) = here.ticket else { return };
-        let at = (here.colo, self.rng.usize(0..self.setup.workers) as u16);
+        let Some(ticket) = here.ticket.filter(|ticket| !ticket.uncounted) else { return };
+        let colo = here.colo;
+        let at = (colo, self.isolate(colo));
         let bucket = queue_bucket(&self.room, &self.draw_key, ticket.bucket, ticket.id);
         self.note(at, |room, at| CheckIn::GiveUp {
             id: ticket.id,
@@ -228,7 +236,8 @@ impl Planet {
         let Some(ticket) = here.ticket.take().filter(|_| here.counted_active) else { return };
         here.counted_active = false;
         self.measure.expired(self.clockwork.now());
-        let at = (here.colo, self.rng.usize(0..self.setup.workers) as u16);
+        let colo = here.colo;
+        let at = (colo, self.isolate(colo));
         let (id, from, entered) = (ticket.id, ticket.last_check_in, ticket.accepted_at);
         self.note(at, |_, at| CheckIn::Leave { id, from, at, entered });
     }
@@ -237,7 +246,7 @@ impl Planet {
     fn request(&mut self, visitor: u32, colo: u16, ticket: Option<Ticket>, twin: bool) {
         let own = self.local(colo);
         let came_at = self.now();
-        let worker = self.rng.usize(0..self.setup.workers) as u16;
+        let worker = self.isolate(colo);
         let (id, random) = (self.rng.u64(1..), self.rng.f64());
         self.measure.requests += 1;
         let request = Request { visitor, colo, worker, came_at, twin };
@@ -326,7 +335,7 @@ impl Planet {
             return;
         }
         if here.place == Place::Queue && !here.is_bot {
-            self.measure.went_past();
+            self.measure.went_past(here.waits_in());
         }
         if here.place != Place::Inside {
             here.place = Place::Inside;
@@ -375,11 +384,11 @@ impl Planet {
             self.measure.cookieless += u64::from(here.cookieless);
             self.measure.admitted(
                 now,
+                request.colo,
                 here.bucket,
-                queued.then_some(here.queued_at),
+                queued.then_some((here.queued_at, here.waits_in())),
                 now - request.came_at,
                 here.first_shown.map(u64::from),
-                here.rose,
             );
             if queued {
                 self.measure.chance(now - here.queued_at, here.reloads, true);
@@ -421,13 +430,17 @@ impl Planet {
             (here.shown, here.first_shown, here.rose) = (None, None, false);
             here.queued_at = now;
             here.gives_up = if leaves { now } else { now + patience };
-            if !self.visitors[request.visitor as usize].is_bot {
-                self.measure.queued(now);
+            if !here.is_bot {
+                self.measure.queued(now, here.waits_in());
             }
         }
         let here = &mut self.visitors[request.visitor as usize];
         if let (Some(shown), Some(estimate)) = (here.shown, estimate) {
-            here.rose |= u64::from(estimate) * 1_000 > u64::from(shown) * 1_000 + refresh;
+            let rises = u64::from(estimate) * 1_000 > u64::from(shown) * 1_000 + refresh;
+            if rises && !here.rose && !here.is_bot {
+                self.measure.rose();
+            }
+            here.rose |= rises;
         }
         if here.first_shown.is_none() {
             here.first_shown = estimate;
@@ -438,7 +451,7 @@ impl Planet {
         let next = (now + next).min(here.gives_up.max(now + 1));
         if leaves {
             here.place = Place::Gone;
-            let (bucket, queued_at) = (here.bucket, here.queued_at);
+            let (bucket, queued_at) = (here.waits_in(), here.queued_at);
             if !self.visitors[request.visitor as usize].is_bot {
                 self.measure.gave_up(now, bucket, queued_at);
             }
@@ -457,7 +470,7 @@ impl Planet {
         }
         let queued = here.place == Place::Queue;
         here.place = Place::Gone;
-        let (bucket, queued_at) = (here.bucket, here.queued_at);
+        let (bucket, queued_at) = (here.waits_in(), here.queued_at);
         if queued && !self.visitors[request.visitor as usize].is_bot {
             self.measure.gave_up(now, bucket, queued_at);
         }

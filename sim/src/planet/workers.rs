@@ -1,5 +1,6 @@
-//! Workers: the machines of visits and tasks, each worker with a clock, and each colo with a cache.
+//! Workers: isolates as the traffic needs them, with the machines of visits and tasks; each colo with a clock and a cache.
 
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use anteroom::admission::Clocked;
@@ -14,6 +15,7 @@ use anteroom::room::Room;
 use fastrand::Rng;
 use rustc_hash::FxHashMap;
 
+use super::geography::Ways;
 use super::network::Caller;
 use super::objects::{ANYWHERE, GLOBAL, counter_of, data_center_of};
 use super::visitors::Request;
@@ -23,15 +25,50 @@ use crate::literal;
 /// How many calls of one visit or task are told apart.
 const CALLS: u32 = 1 << 8;
 
+/// The most isolates that one colo has.
+const MOST_ISOLATES: usize = 64;
+/// What goes on after a response may go on for so long, in milliseconds: then the platform ends it.
+const TASK_MS: u64 = 30_000;
+/// Time after which nothing goes on any more in an isolate that gets no requests, in milliseconds.
+const RETIRED_MS: u64 = 60_000;
+
 pub(super) struct Colo {
     pub(super) name: String,
     pub(super) skew: i64,
+    pub(super) ways: Ways,
     pub(super) workers: Vec<Worker>,
+    /// Those of them that get requests: as many of the first ones as are needed.
+    serving: Vec<u16>,
+    /// Those that ended their last requests, and when they were told to.
+    retired: VecDeque<(u64, u16)>,
+    traffic: Traffic,
     /// The state key that a worker has put into the colo's cache.
     cached: Option<Clocked>,
-    /// One way between its `DataCenter` and Global, in milliseconds.
-    pub(super) latency: u64,
     pub(super) dead: bool,
+}
+
+/// How many requests come to a colo.
+#[derive(Default)]
+struct Traffic {
+    /// The running second, and how many have come in it.
+    second: u64,
+    requests: u32,
+    /// How many came in the seconds before, the last ones counting most.
+    per_second: f64,
+}
+
+impl Traffic {
+    /// A request comes. Returns how many are to be served in a second.
+    fn comes(&mut self, now: u64) -> f64 {
+        let second = now / 1_000;
+        if second != self.second {
+            let silent = (second - self.second - 1).min(100) as i32;
+            self.per_second = (self.per_second * 0.9 + f64::from(self.requests) * 0.1) * 0.9_f64.powi(silent);
+            (self.second, self.requests) = (second, 0);
+        }
+        self.requests += 1;
+        self.per_second.max(self.requests.into())
+    }
 }
 
 pub(super) struct Worker {
@@ -42,13 +79,18 @@ pub(super) struct Worker {
     last: u32,
     /// Those that wait for what others bring.
     awaiting: Vec<u32>,
-    /// Calls that have not ended, by their visit or task.
-    calls: Vec<u32>,
+    /// Calls that have not ended, by their visit or task, and when they were made.
+    calls: Vec<(u32, u64)>,
+    /// After so long without a request it is evicted, in milliseconds; and when that will be.
+    idle_ms: u64,
+    evicted_at: u64,
 }
 
 /// A visit or task that goes on.
 struct Going {
     work: Work,
+    /// When the platform ends it.
+    ends_at: u64,
     /// When it is told the time.
     wake_at: u64,
     /// Since when it looks whether others have brought what it waits for.
@@ -61,40 +103,19 @@ enum Work {
 }
 
 impl Colo {
-    pub(super) fn new(index: usize, room: &Rc<Room>, setup: &Setup, rng: &mut Rng) -> Self {
+    pub(super) fn new(index: usize, ways: Ways, setup: &Setup, rng: &mut Rng) -> Self {
         let skew =
             if setup.skew_ms == 0 { 0 } else { rng.i64(-(setup.skew_ms as i64)..=setup.skew_ms as i64) };
-        let name = format!("C{index:03}");
         Self {
+            name: format!("C{index:03}"),
             skew,
-            workers: (0..setup.workers).map(|_| Worker::new(room, &name, setup, rng)).collect(),
+            ways,
+            workers: Vec::new(),
+            serving: Vec::new(),
+            retired: VecDeque::new(),
+            traffic: Traffic::default(),
             cached: None,
-            latency: rng.u64(setup.global_ms.0..=setup.global_ms.1),
             dead: false,
-            name,
-        }
-    }
-}
-
-impl Colo {
-    /// The same colo, whose workers judge by `counters` as it reads.
-    pub(super) fn literal(mut self) -> Self {
-        let literal =
-            |worker: Worker| Worker { machine: worker.machine.judging_by(literal::judge), ..worker };
-        self.workers = self.workers.into_iter().map(literal).collect();
-        self
-    }
-}
-
-impl Worker {
-    fn new(room: &Rc<Room>, colo: &str, setup: &Setup, rng: &mut Rng) -> Self {
-        Self {
-            machine: machine::Worker::new(rng.u64(1..), Rc::clone(room), colo.to_owned(), setup.deadline_ms),
-            origin: OriginMonitor::new(room),
-            going: FxHashMap::default(),
-            last: 0,
-            awaiting: Vec::new(),
-            calls: Vec::new(),
         }
     }
 }
@@ -114,6 +135,66 @@ struct Told {
 type Place = (u16, u16, u32);
 
 impl Planet {
+    /// The isolate that a request in a colo comes to. There are as many as the colo's traffic needs; a new one knows
+    /// nothing, and one that had no request for too long is gone with all that it knew.
+    pub(super) fn isolate(&mut self, colo: u16) -> u16 {
+        let now = self.now();
+        let here = &mut self.colos[usize::from(colo)];
+        let wanted = (here.traffic.comes(now) / self.setup.requests_per_isolate).ceil() as usize;
+        let pick = self.rng.usize(0..wanted.clamp(1, MOST_ISOLATES)).min(here.serving.len());
+        let evicted = |worker: u16| here.workers[usize::from(worker)].evicted_at <= now;
+        let worker = match here.serving.get(pick).copied() {
+            Some(worker) if !evicted(worker) => worker,
+            Some(worker) => {
+                self.new_isolate(colo, worker);
+                worker
+            }
+            None => {
+                let free = here.retired.front().is_some_and(|(since, _)| *since + RETIRED_MS <= now);
+                let free = if free { here.retired.pop_front() } else { None };
+                let worker = free.map_or(here.workers.len() as u16, |(_, worker)| worker);
+                here.serving.push(worker);
+                self.new_isolate(colo, worker);
+                worker
+            }
+        };
+        let here = self.worker(colo, worker);
+        here.evicted_at = now + here.idle_ms;
+        worker
+    }
+
+    /// An isolate begins, in the place of another one or behind all others.
+    fn new_isolate(&mut self, colo: u16, worker: u16) {
+        let idle_ms = self.setup.isolate_idle_seconds * 1_000;
+        let (id, idle_ms) = (self.chance.u64(1..), self.chance.u64(idle_ms / 2..=idle_ms * 3 / 2));
+        let here = &mut self.colos[usize::from(colo)];
+        let machine =
+            machine::Worker::new(id, Rc::clone(&self.room), here.name.clone(), self.setup.deadline_ms);
+        let before = here.workers.get(usize::from(worker));
+        let isolate = Worker {
+            machine: if self.literal { machine.judging_by(literal::judge) } else { machine },
+            origin: OriginMonitor::new(&self.room),
+            going: FxHashMap::default(),
+            // Answers to what another one has asked are not for this one.
+            last: before.map_or(0, |before| before.last),
+            awaiting: Vec::new(),
+            calls: Vec::new(),
+            idle_ms,
+            evicted_at: 0,
+        };
+        match here.workers.get_mut(usize::from(worker)) {
+            Some(before) => *before = isolate,
+            None => here.workers.push(isolate),
+        }
+    }
+
+    /// A colo's isolates get no more requests, and end those that they have: there is a new version.
+    pub(super) fn retire(&mut self, colo: u16) {
+        let now = self.now();
+        let here = &mut self.colos[usize::from(colo)];
+        here.retired.extend(here.serving.drain(..).map(|worker| (now, worker)));
+    }
+
     pub(super) fn worker(&mut self, colo: u16, worker: u16) -> &mut Worker {
         &mut self.colos[usize::from(colo)].workers[usize::from(worker)]
     }
@@ -155,7 +236,7 @@ impl Planet {
             self.visited(&request, *outcome);
         } else {
             self.visit_goes_on(&request);
-            self.goes_on(place, Work::Visit(Box::new((visit, request))), None, &told);
+            self.goes_on(place, Work::Visit(Box::new((visit, request))), u64::MAX, None, &told);
         }
     }
 
@@ -165,7 +246,7 @@ impl Planet {
             task.handle(worker, context, input, effects);
         });
         if !told.is_over {
-            self.goes_on(place, Work::Task(task), None, &told);
+            self.goes_on(place, Work::Task(task), self.now() + TASK_MS, None, &told);
         }
     }
 
@@ -176,7 +257,7 @@ impl Planet {
     }
 
     /// A visit or task goes on as it was told.
-    fn goes_on(&mut self, place: Place, work: Work, awaits_since: Option<u64>, told: &Told) {
+    fn goes_on(&mut self, place: Place, work: Work, ends_at: u64, awaits_since: Option<u64>, told: &Told) {
         let (colo, worker, id) = place;
         let now = self.now();
         let awaits_since = told.awaits.then(|| awaits_since.unwrap_or(now));
@@ -184,7 +265,7 @@ impl Planet {
         if told.awaits {
             here.awaiting.push(id);
         }
-        here.going.insert(id, Going { work, wake_at: told.wake_at, awaits_since });
+        here.going.insert(id, Going { work, ends_at, wake_at: told.wake_at, awaits_since });
         if told.wake_at > 0 {
             self.clockwork.at(told.wake_at, Event::Wake { colo, worker, id });
         }
@@ -192,30 +273,38 @@ impl Planet {
 
     /// Whether a call has not ended.
     pub(super) fn worker_waits(&self, colo: u16, worker: u16, call: u32) -> bool {
-        self.colos[usize::from(colo)].workers[usize::from(worker)].calls.contains(&call)
+        self.colos[usize::from(colo)].workers[usize::from(worker)].calls.iter().any(|(open, _)| *open == call)
     }
 
     /// A call of a worker has ended. Each ends once.
     pub(super) fn worker_hears(&mut self, colo: u16, worker: u16, call: u32, answer: Option<Answer>) {
         let here = self.worker(colo, worker);
-        let Some(open) = here.calls.iter().position(|open| *open == call) else { return };
-        here.calls.swap_remove(open);
-        let shared = !matches!(answer, Some(Answer::DataCenterReport(_) | Answer::AnywhereReserve(_)));
+        let Some(open) = here.calls.iter().position(|(open, _)| *open == call) else { return };
+        let (_, made_at) = here.calls.swap_remove(open);
+        // Numbers and permits are for those who waited before they were asked for, a state key is for all.
+        let since = match answer {
+            Some(Answer::DataCenterReport(_) | Answer::AnywhereReserve(_)) => 0,
+            Some(Answer::CounterTake(_) | Answer::AnywhereTake(_)) => made_at,
+            _ => u64::MAX,
+        };
         let input = WorkerInput::Answered { call: (call % CALLS).into(), answer };
         self.tell_going((colo, worker, call / CALLS), input);
-        if shared {
-            self.poll(colo, worker);
+        if since > 0 {
+            self.poll(colo, worker, since);
         }
     }
 
-    /// Those of a worker who wait for others look the next time whether it is there.
-    fn poll(&mut self, colo: u16, worker: u16) {
+    /// Those of a worker who have waited for others since a time look whether it is there.
+    fn poll(&mut self, colo: u16, worker: u16, waited_since: u64) {
         let now = self.now();
         let here = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
         for id in &here.awaiting {
             let Some(Going { wake_at, awaits_since: Some(since), .. }) = here.going.get_mut(id) else {
                 continue;
             };
+            if *since > waited_since {
+                continue;
+            }
             let looks_at = now + POLL_MS - (now - *since) % POLL_MS;
             if looks_at < *wake_at {
                 *wake_at = looks_at;
@@ -235,14 +324,14 @@ impl Planet {
 
     fn tell_going(&mut self, place: Place, input: WorkerInput) {
         let (colo, worker, id) = place;
-        let dead = self.colos[usize::from(colo)].dead;
+        let (now, dead) = (self.now(), self.colos[usize::from(colo)].dead);
         let here = self.worker(colo, worker);
-        let Some(Going { mut work, awaits_since, .. }) = here.going.remove(&id) else { return };
+        let Some(Going { mut work, ends_at, awaits_since, .. }) = here.going.remove(&id) else { return };
         if awaits_since.is_some() {
             here.awaiting.retain(|other| *other != id);
         }
-        // What goes on after a response ends with its colo.
-        if dead && matches!(work, Work::Task(_)) {
+        // What goes on after a response ends with its colo, too.
+        if now >= ends_at || dead && matches!(work, Work::Task(_)) {
             return;
         }
         let told = self.tell_worker(place, input, |worker, context, input, effects| match &mut work {
@@ -252,7 +341,7 @@ impl Planet {
         match (told.outcome, work) {
             (Some(outcome), Work::Visit(visit)) => self.late_visited(&visit.1, *outcome),
             (None, work) if !told.is_over => {
-                self.goes_on(place, work, awaits_since, &Told { outcome: None, ..told });
+                self.goes_on(place, work, ends_at, awaits_since, &Told { outcome: None, ..told });
             }
             _ => {}
         }
@@ -312,7 +401,8 @@ impl Planet {
             Object::Global => GLOBAL,
         };
         let number = id * CALLS + call.number as u32;
-        self.worker(colo, worker).calls.push(number);
+        let now = self.now();
+        self.worker(colo, worker).calls.push((number, now));
         self.call(Caller::Worker { colo, worker, call: number }, to, call.request, call.deadline_ms);
     }
 }

@@ -3,11 +3,16 @@
 use std::collections::VecDeque;
 
 use litemap::LiteMap;
+use serde::{Deserialize, Serialize};
 
 use super::super::{Hint, NumberAsk, Outcome, minute_of};
 use super::holders::Holders;
 use super::rate::Rate;
-use super::{Group, LeaseAnswer, LeaseAsk, Lent, Level, LoanAsk, RATE_MS, minute_of_entry};
+use super::{
+    FEW, Group, LeaseAnswer, LeaseAsk, Level, RATE_MS, REACHES_WORKER_MS, Returned, RoundTrip,
+    minute_of_entry,
+};
+use crate::wire::VERSION;
 
 /// How many visitors are remembered per generation.
 const REMEMBERED_TICKETS: usize = 50_000;
@@ -28,29 +33,69 @@ const BATCH: usize = 5_000;
 const LOST_MS: u64 = 5_000;
 /// Minutes of use that are told.
 const TOLD_MINUTES: u32 = 3;
-/// Time after a loan's end within which a worker tells what it has used of it, if anybody comes to it at all.
-const TOLD_WITHIN_MS: u64 = 60_000;
 /// How long after the pool's last answer its spare permits may be used, in milliseconds.
 const SPARE_MS: u64 = 60_000;
-/// A lease that ends is not used in its last moments: the pool's end of it comes earlier by the way there.
-const END_MARGIN_MS: u64 = 250;
+/// How long the pool must have been silent before they may be used, in milliseconds: slow is not dead.
+const SILENT_MS: u64 = 2_000;
+/// Backoff after a call that failed, in milliseconds.
+const AGAIN_MS: u64 = 20;
+/// How long a visitor's ask is kept for another call when one fails, in milliseconds. Then its worker does not wait any more.
+const ASKS_LIVE_MS: u64 = 1_500;
+/// A stock that is used slower than one permit in this time is recorded, in milliseconds.
+const SLOW_MS: u64 = 1_000;
+/// A stock that is used slower than one permit in this time is recorded before each: the object forgets it between two
+/// visitors, and would count what it may have used each time, in milliseconds.
+const FORGETS_MS: u64 = 10_000;
+/// A stock whose lease ends sooner is not recorded, in milliseconds.
+const WORTH_MS: u64 = 10_000;
 
-/// Permits on loan to a worker.
+/// A visitor who asks.
 #[derive(Debug, Clone, Copy)]
-struct Loan {
-    number: u64,
-    permits: u32,
-    until: u64,
+struct Asked {
+    place: u64,
+    ask: NumberAsk,
+    at: u64,
 }
 
 #[derive(Debug, Clone)]
 struct Flight {
     sequence: u64,
     sent_at: u64,
-    asks: Vec<(u64, NumberAsk)>,
+    asks: Vec<Asked>,
     /// Further requests of visitors who are among them.
-    twins: Vec<(u64, NumberAsk)>,
+    twins: Vec<Asked>,
     groups: Vec<Group>,
+    /// The pool has called permits back since: what comes for the stock is void.
+    is_recalled: bool,
+}
+
+/// What a Counter keeps in storage, so that a quiet colo has its stock when it wakes up. In a busy one it is not worth the
+/// writes.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SavedPermits {
+    /// Format version.
+    pub v: u8,
+    epoch: u64,
+    sequence: u64,
+    last_answered: u64,
+    /// What is there at least until the next record; 0 and no epoch: nothing is known.
+    stock: u32,
+    /// What may be used before the next record.
+    may_be_used: u32,
+    until: u64,
+    usable_ms: u64,
+    used: Vec<(u32, u64)>,
+    clocks: Option<(u64, u64)>,
+    uses: Rate,
+}
+
+/// When a record is to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DueRecord {
+    /// Answers and calls wait for it.
+    First(SavedPermits),
+    /// Only later ones do.
+    Last(SavedPermits),
 }
 
 /// A colo's permits. Visitors who ask get one from the stock, or wait at the Counter for its next call to the pool.
@@ -62,12 +107,8 @@ pub struct LeaseCounter {
     stock: u32,
     until: u64,
     usable_ms: u64,
-    loans: LiteMap<u64, Loan>,
-    loan_number: u64,
-    /// Loans up to this number are from before an operator's change.
-    void_loans: u64,
     used: LiteMap<u32, u64>,
-    waiting: VecDeque<(u64, NumberAsk)>,
+    waiting: VecDeque<Asked>,
     flight: Option<Flight>,
     next_call: u64,
     pace_ms: u64,
@@ -76,14 +117,16 @@ pub struct LeaseCounter {
     uses: Rate,
     fast_uses: Rate,
     hint: Hint,
-    level: Level,
-    /// Permits that workers wanted and did not get.
-    unmet: u32,
+    /// As the pool has said in this life of the object.
+    level: Option<Level>,
     /// Permits for the time that the pool does not answer, and until when.
     spare: u32,
     spare_until: u64,
-    /// The last call was not answered.
-    silent: bool,
+    round_trip: RoundTrip,
+    /// What the last record says is in stock; `None`: it says nothing.
+    recorded: Option<u32>,
+    /// The pool has answered since then.
+    is_record_old: bool,
     /// The pool had nothing for the stock when it was asked last, at this time.
     exhausted_at: Option<u64>,
     holders: Holders,
@@ -91,8 +134,7 @@ pub struct LeaseCounter {
 }
 
 impl LeaseCounter {
-    /// A Counter at its start. Nothing survives a restart, and nothing has to: the pool takes what was held for used.
-    /// `epoch` is random.
+    /// A Counter at its start that knows nothing. `epoch` is random.
     pub fn new(epoch: u64) -> Self {
         Self {
             epoch,
@@ -101,9 +143,6 @@ impl LeaseCounter {
             stock: 0,
             until: 0,
             usable_ms: FULL_MS,
-            loans: LiteMap::new(),
-            loan_number: 0,
-            void_loans: 0,
             used: LiteMap::new(),
             waiting: VecDeque::new(),
             flight: None,
@@ -113,15 +152,81 @@ impl LeaseCounter {
             uses: Rate::over(USES_OVER_MS),
             fast_uses: Rate::over(FAST_USES_OVER_MS),
             hint: Hint::default(),
-            level: Level::Busy,
-            unmet: 0,
+            level: None,
             spare: 0,
             spare_until: 0,
-            silent: false,
+            round_trip: RoundTrip::default(),
+            recorded: None,
+            is_record_old: false,
             exhausted_at: None,
             holders: Holders::new(REMEMBERED_TICKETS),
             done: Vec::new(),
         }
+    }
+
+    /// A Counter at its start, with what it saved before, if anything: then it goes on where it was. Else the pool takes what
+    /// was held for used.
+    pub fn restore(saved: Option<SavedPermits>, epoch: u64, now: u64) -> Self {
+        let Some(saved) = saved.filter(|saved| saved.epoch != 0) else { return Self::new(epoch) };
+        let mut counter = Self {
+            // More than any call since the record, and than any instance that began with it too.
+            sequence: saved.sequence.max(now),
+            last_answered: saved.last_answered,
+            stock: saved.stock,
+            until: saved.until,
+            usable_ms: saved.usable_ms,
+            used: saved.used.into_iter().collect(),
+            clocks: saved.clocks,
+            uses: saved.uses,
+            recorded: Some(saved.stock),
+            ..Self::new(saved.epoch)
+        };
+        // What may have been used since the record may have been used just now.
+        let minute = counter.minute(now);
+        *counter.used.entry(minute).or_insert(0) += u64::from(saved.may_be_used);
+        counter
+    }
+
+    /// The record that is due, if one is. `exact`: nothing may be used before it is recorded, since in a small room one permit
+    /// that counts for nobody is missed.
+    pub fn record(&mut self, exact: bool, now: u64) -> Option<DueRecord> {
+        let is_slow = self.used_in(SLOW_MS, now) < 1;
+        let exact = exact || self.used_in(FORGETS_MS, now) < 1;
+        let keeps = is_slow && self.stock > 0;
+        let (is_due, is_first) = match self.recorded {
+            None => (keeps && now + WORTH_MS < self.until, false),
+            // Whoever is next would take what the record says is there.
+            Some(recorded) => (
+                !keeps || self.is_record_old || self.stock < recorded || self.stock == recorded && !exact,
+                self.is_record_old || self.stock < recorded,
+            ),
+        };
+        self.is_record_old = false;
+        if !is_due {
+            return None;
+        }
+        let record = if keeps {
+            let soon = 1 + self.used_in(2 * SLOW_MS, now) as u32;
+            let may_be_used = if exact { 0 } else { self.stock.min(soon) };
+            self.recorded = Some(self.stock - may_be_used);
+            SavedPermits {
+                v: VERSION,
+                epoch: self.epoch,
+                sequence: self.sequence,
+                last_answered: self.last_answered,
+                stock: self.stock - may_be_used,
+                may_be_used,
+                until: self.until,
+                usable_ms: self.usable_ms,
+                used: self.told(),
+                clocks: self.clocks,
+                uses: self.uses,
+            }
+        } else {
+            self.recorded = None;
+            SavedPermits { v: VERSION, ..SavedPermits::default() }
+        };
+        Some(if is_first { DueRecord::First(record) } else { DueRecord::Last(record) })
     }
 
     /// The minute by the pool's clock, as far as it is known: it decides which minute a permit counts for.
@@ -135,26 +240,31 @@ impl LeaseCounter {
         let minute = self.minute(now);
         if let Some(outcome) = self.holders.given_to(ask.id, minute) {
             self.done.push((place, outcome));
-        } else if self.take_from_stock(now) || self.silent && self.take_spare(now) {
-            self.give(place, ask.id, minute, now);
+        } else if self.take_from_stock(now) || self.is_silent(now) && self.take_spare(now) {
+            self.give(place, ask.id, self.minute(now + REACHES_WORKER_MS), now);
         } else if self.hint.refuses(minute, ask.limit, now) {
             self.done.push((place, ask.refused(self.hint.left(now))));
         } else {
-            self.waiting.push_back((place, ask));
+            self.waiting.push_back(Asked { place, ask, at: now });
         }
     }
 
     fn take_from_stock(&mut self, now: u64) -> bool {
         // While people wait the pool judges each visitor: whoever is oldest goes first.
-        let free = self.stock > 0 && now < self.until && self.level != Level::Queueing;
+        let free = self.stock > 0 && now < self.until && self.level != Some(Level::Queueing);
         if free {
             self.stock -= 1;
         }
         free
     }
 
+    /// Whether the pool has answered nothing for seconds.
+    fn is_silent(&self, now: u64) -> bool {
+        self.round_trip.silent_ms(now) >= SILENT_MS
+    }
+
     fn take_spare(&mut self, now: u64) -> bool {
-        let free = self.spare > 0 && now < self.spare_until && self.level != Level::Queueing;
+        let free = self.spare > 0 && now < self.spare_until && self.level != Some(Level::Queueing);
         if free {
             self.spare -= 1;
         }
@@ -181,76 +291,50 @@ impl LeaseCounter {
         self.uses.in_ms(milliseconds, now).max(fast)
     }
 
-    /// A worker's loan: settles the one that it had and lends what it wants, if the room is calm.
-    pub fn lend(&mut self, ask: &LoanAsk, now: u64) -> Lent {
-        let level = self.level;
-        if let Some(loan) = self.loans.get(&ask.worker).copied()
-            && loan.number == ask.loan
-        {
-            self.loans.remove(&ask.worker);
-            let used = ask.used.min(loan.permits);
-            self.use_permits(used, self.minute(now), now);
-            if loan.number > self.void_loans {
-                self.stock += loan.permits - used;
-            }
-        }
-        let end = self.until.saturating_sub(END_MARGIN_MS);
-        let lends =
-            self.level == Level::Calm && now < end && !self.loans.contains_key(&ask.worker) && ask.want > 0;
-        let permits = if lends { ask.want.min(self.stock) } else { 0 };
-        self.unmet += ask.want - permits;
-        if permits == 0 {
-            return Lent { level, usable_ms: self.usable_ms as u32, ..Lent::default() };
-        }
-        self.stock -= permits;
-        self.loan_number += 1;
-        self.loans.insert(ask.worker, Loan { number: self.loan_number, permits, until: end });
-        Lent { loan: self.loan_number, permits, usable_ms: (end - now) as u32, level }
-    }
-
-    /// An operator has changed the room: what was leased before is not used any more, nor what workers bring back of it.
-    /// The pool takes back what it is not told of.
+    /// An operator has changed the room: what was leased before is not used any more. The pool takes back what it is not
+    /// told of.
     pub fn give_back(&mut self) {
         (self.stock, self.spare) = (0, 0);
-        self.void_loans = self.loan_number;
     }
 
-    /// Whether the pool has ever answered.
-    pub fn pool_has_answered(&self) -> bool {
-        self.clocks.is_some()
-    }
-
-    /// Loans of which nothing was told may have been used: they count as used.
-    fn end_loans(&mut self, now: u64) {
-        if self.loans.is_empty() {
-            return;
+    /// The pool calls back what is in stock.
+    pub fn recall(&mut self) -> Returned {
+        self.give_back();
+        if let Some(flight) = &mut self.flight {
+            flight.is_recalled = true;
         }
-        let mut ended = 0;
-        self.loans.retain(|_, loan| {
-            let over = now >= loan.until + TOLD_WITHIN_MS;
-            ended += if over { loan.permits } else { 0 };
-            !over
-        });
-        if ended > 0 {
-            self.use_permits(ended, self.minute(now), now);
+        Returned {
+            v: VERSION,
+            epoch: self.epoch,
+            sequence: self.sequence,
+            last_answered: self.last_answered,
+            used: self.told(),
         }
     }
 
-    fn permits(&self) -> u32 {
-        self.stock + self.loans.values().map(|loan| loan.permits).sum::<u32>()
+    /// How full the room is, if the pool has said so.
+    pub fn level(&self) -> Option<Level> {
+        self.level
+    }
+
+    /// Timeout of a call to the pool, in milliseconds, where `usual` is the least.
+    pub fn deadline_ms(&self, usual: u64, now: u64) -> u64 {
+        self.round_trip.deadline_ms(usual, now)
+    }
+
+    fn told(&self) -> Vec<(u32, u64)> {
+        self.used.iter().map(|(minute, used)| (*minute, *used)).collect()
     }
 
     fn needs_stock(&self, now: u64) -> bool {
-        if self.level == Level::Queueing || self.exhausted_at.is_some_and(|at| now < at + 1_000) {
+        if self.level == Some(Level::Queueing) || self.exhausted_at.is_some_and(|at| now < at + 1_000) {
             return false;
         }
-        // A lease that is about to end is renewed with the same call. In a calm room workers live on it: earlier then.
-        let ahead = if self.level == Level::Calm { self.usable_ms / 2 } else { LOW_MS };
-        let lasts = if now + ahead < self.until { self.stock } else { 0 };
-        let unmet = self.level == Level::Calm && self.unmet > self.stock;
-        // The call may have to wait for its turn.
-        let low = u64::from(lasts) < self.used_in(LOW_MS + 2 * self.pace_ms, now).max(1);
-        self.used_in(RATE_MS, now) > 0 && (low || unmet)
+        // A lease that is about to end is renewed with the same call.
+        let lasts = if now + LOW_MS < self.until { self.stock } else { 0 };
+        // The call may have to wait for its turn, and the pool may be far away.
+        let low_ms = LOW_MS + 2 * self.pace_ms + self.round_trip.usual_ms();
+        self.used_in(RATE_MS, now) > 0 && u64::from(lasts) < self.used_in(low_ms, now).max(1)
     }
 
     /// When the next call is due, in milliseconds since the epoch; `None`: there is nothing to ask for.
@@ -268,53 +352,51 @@ impl LeaseCounter {
         if self.call_due(now)? > now {
             return None;
         }
-        self.end_loans(now);
-        if now >= self.until || self.level == Level::Queueing {
+        if now >= self.until || self.level == Some(Level::Queueing) {
             // What is not told is given back. A lease that has ended is not ours any more.
             self.stock = 0;
         }
-        let mut asks: Vec<(u64, NumberAsk)> = self.waiting.drain(..self.waiting.len().min(BATCH)).collect();
-        asks.sort_by_key(|(_, ask)| (ask.bucket, !ask.waits, ask.id));
+        let mut asks: Vec<Asked> = self.waiting.drain(..self.waiting.len().min(BATCH)).collect();
+        asks.sort_by_key(|Asked { ask, .. }| (ask.bucket, !ask.waits, ask.id));
         // Several requests of one visitor ask for one permit.
         let mut twins = Vec::new();
         let mut last = None;
-        asks.retain(|(place, ask)| {
-            let twin = last.replace(ask.id) == Some(ask.id);
+        asks.retain(|asked| {
+            let twin = last.replace(asked.ask.id) == Some(asked.ask.id);
             if twin {
-                twins.push((*place, *ask));
+                twins.push(*asked);
             }
             !twin
         });
         let mut groups: Vec<Group> = Vec::new();
-        for (_, ask) in &asks {
+        for Asked { ask, .. } in &asks {
             match groups.last_mut() {
                 Some(group) if (group.bucket, group.waits) == (ask.bucket, ask.waits) => group.visitors += 1,
                 _ => groups.push(Group { bucket: ask.bucket, waits: ask.waits, visitors: 1 }),
             }
         }
         self.sequence += 1;
-        let unmet = u64::from(std::mem::take(&mut self.unmet));
+        // Those who ask will be among them.
+        let mut uses = self.uses;
+        uses.count(asks.len() as u64, now);
+        let rate = self.used_in(RATE_MS, now).max(uses.in_ms(RATE_MS, now));
         let wanted = match self.level {
-            Level::Queueing => 0,
-            _ => self.used_in(self.usable_ms, now).max(1) + unmet,
+            Some(Level::Queueing) => 0,
+            _ => (rate * self.usable_ms / RATE_MS).max(FEW as u64),
         };
+        let (sequence, is_recalled) = (self.sequence, false);
         self.flight =
-            Some(Flight { sequence: self.sequence, sent_at: now, asks, twins, groups: groups.clone() });
+            Some(Flight { sequence, sent_at: now, asks, twins, groups: groups.clone(), is_recalled });
         Some(LeaseAsk {
             epoch: self.epoch,
             sequence: self.sequence,
             last_answered: self.last_answered,
             groups,
-            permits: self.permits(),
-            lent_ms: self
-                .loans
-                .values()
-                .map(|loan| (loan.until + TOLD_WITHIN_MS).saturating_sub(now) as u32)
-                .max()
-                .unwrap_or(0),
-            used: self.used.iter().map(|(minute, used)| (*minute, *used)).collect(),
+            permits: self.stock,
+            lent_ms: 0,
+            used: self.told(),
             want: wanted as u32,
-            rate: self.used_in(RATE_MS, now) as u32,
+            rate: rate as u32,
         })
     }
 
@@ -323,39 +405,43 @@ impl LeaseCounter {
         let sequence = answer.map_or(self.sequence, |answer| answer.sequence);
         let Some(flight) = self.flight.take_if(|flight| flight.sequence == sequence) else { return };
         let Some(answer) = answer else {
-            self.next_call = now + 1;
-            self.silent = true;
+            self.next_call = now + AGAIN_MS;
+            self.round_trip.failed(flight.sent_at);
             let minute = self.minute(now);
-            for (place, ask) in flight.asks.into_iter().chain(flight.twins) {
+            for asked in flight.asks.into_iter().chain(flight.twins) {
+                let Asked { place, ask, at } = asked;
                 if let Some(outcome) = self.holders.given_to(ask.id, minute) {
                     self.done.push((place, outcome));
-                } else if self.take_spare(now) {
+                } else if self.is_silent(now) && self.take_spare(now) {
                     self.give(place, ask.id, minute, now);
+                } else if !self.is_silent(now) && now < at + ASKS_LIVE_MS {
+                    self.waiting.push_back(asked);
                 } else {
                     self.done.push((place, Outcome::Unknown));
                 }
             }
             return;
         };
-        self.silent = false;
+        self.is_record_old = true;
+        self.round_trip.answered(flight.sent_at, now);
         (self.spare, self.spare_until) = (answer.spare, now + SPARE_MS);
         self.last_answered = answer.sequence;
         // The pool's clock is not ahead of this. A permit of the stock that is used at the edge of a minute counts for
         // the later one: in both it was kept free.
         self.clocks = Some((answer.now + now.saturating_sub(flight.sent_at), now));
-        self.level = answer.level;
+        self.level = Some(answer.level);
         self.pace_ms = u64::from(answer.pace_ms);
         self.next_call = now + self.pace_ms;
         self.usable_ms = u64::from(answer.usable_ms);
-        self.until = now + self.usable_ms;
-        let lent = self.permits() - self.stock;
-        self.stock = (self.stock + answer.extra).min(answer.most.saturating_sub(lent));
+        // By the pool's clock it is not longer.
+        self.until = flight.sent_at + self.usable_ms;
+        self.stock = if flight.is_recalled { 0 } else { (self.stock + answer.extra).min(answer.most) };
         self.exhausted_at = (answer.extra == 0).then_some(now);
         let minute = minute_of_entry(answer.now);
         let mut asks = flight.asks.into_iter();
         for (group, (given, protected)) in flight.groups.iter().zip(&answer.given) {
             for index in 0..group.visitors {
-                let Some((place, ask)) = asks.next() else { break };
+                let Some(Asked { place, ask, .. }) = asks.next() else { break };
                 if index < *given {
                     if let Some(outcome) = self.holders.given_to(ask.id, minute) {
                         // An earlier request of the same visitor was answered meanwhile: this permit is to spare.
@@ -373,10 +459,22 @@ impl LeaseCounter {
                 }
             }
         }
-        self.done.extend(asks.map(|(place, _)| (place, Outcome::Unknown)));
-        for (place, ask) in flight.twins {
+        self.done.extend(asks.map(|asked| (asked.place, Outcome::Unknown)));
+        for Asked { place, ask, .. } in flight.twins {
             let refused = ask.refused(0);
             self.done.push((place, self.holders.given_to(ask.id, minute).unwrap_or(refused)));
+        }
+        // Whoever came meanwhile need not ask for what is here.
+        for asked in std::mem::take(&mut self.waiting) {
+            let Asked { place, ask, .. } = asked;
+            let minute = self.minute(now);
+            if let Some(outcome) = self.holders.given_to(ask.id, minute) {
+                self.done.push((place, outcome));
+            } else if self.take_from_stock(now) {
+                self.give(place, ask.id, self.minute(now + REACHES_WORKER_MS), now);
+            } else {
+                self.waiting.push_back(asked);
+            }
         }
     }
 

@@ -7,17 +7,19 @@
 //!   old the reports are: staleness costs idle slots, never overshoot.
 //! - What a colo holds and has used it tells in absolute counts with every call, and each call says which answer came
 //!   last. So lost, late and doubled messages change nothing: an answer that did not arrive gave nothing.
-//! - A lease ends by itself. A colo that falls silent keeps nothing, a stock that nobody uses comes back.
+//! - A lease ends by itself. A colo that falls silent keeps nothing, a stock that nobody uses comes back. Before anybody is
+//!   refused for what lies in stocks, it is called back.
 
 mod counter;
 mod holders;
 mod pool;
 mod rate;
-mod worker_stock;
+mod round_trip;
 
-pub use counter::LeaseCounter;
-pub use pool::{Pool, SavedPool};
-pub use worker_stock::{Lent, LoanAsk, WorkerStock};
+pub use counter::{DueRecord, LeaseCounter, SavedPermits};
+use pool::FEW;
+pub use pool::{Pool, RECALL_WAITS_MS, SavedPool};
+pub use round_trip::RoundTrip;
 
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +28,12 @@ use crate::room::{Limits, Room};
 
 /// Time from giving a permit until it has reached its visitor, in milliseconds. It counts for the minute of that moment:
 /// at the edge of a minute its visitor could else enter in one whose permits are all given.
-const REACHES_MS: u64 = 150;
+const REACHES_MS: u64 = 600;
+/// The same for a permit of a Counter's stock.
+const REACHES_WORKER_MS: u64 = 100;
+
+/// In rooms of up to this size a restart forgets nothing and assumes nothing: answers wait for the record.
+pub const EXACT_UP_TO: u32 = 100;
 
 /// The time that rates are told for, in milliseconds: ten minutes, for colos with few visitors.
 const RATE_MS: u64 = 600_000;
@@ -58,9 +65,9 @@ pub struct LeaseAsk {
     pub last_answered: u64,
     /// Who asks, oldest bucket first.
     pub groups: Vec<Group>,
-    /// Permits held: in stock here and on loan to workers.
+    /// Permits held in stock.
     pub permits: u32,
-    /// For how many milliseconds the longest loan goes on; 0: nothing is on loan.
+    /// Counters of 0.1.0 lent to workers: for how many milliseconds yet. Nothing is lent now: 0.
     pub lent_ms: u32,
     /// Permits used so far of this start, by minute (of the pool's clock), the last minutes only.
     pub used: Vec<(u32, u64)>,
@@ -95,6 +102,21 @@ pub struct LeaseAnswer {
     pub wait_ms: u32,
     /// Permits that the colo may use besides if the pool does not answer its next calls.
     pub spare: u32,
+}
+
+/// A Counter's answer when its permits are called back: it holds none now, and takes none from answers on their way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Returned {
+    /// Format version.
+    pub v: u8,
+    /// As in [`LeaseAsk`].
+    pub epoch: u64,
+    /// The last call that it has sent.
+    pub sequence: u64,
+    /// As in [`LeaseAsk`].
+    pub last_answered: u64,
+    /// As in [`LeaseAsk`].
+    pub used: Vec<(u32, u64)>,
 }
 
 /// How near the room is to its limits. It decides how much may be given ahead of need, and how soon things are told.

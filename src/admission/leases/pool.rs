@@ -5,10 +5,9 @@ use std::collections::VecDeque;
 use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
 
-use super::super::{Clocked, HINT_MS, NumberAsk, Outcome, Renewal, StateKey, minute_of, start_of};
-use super::holders::Holders;
+use super::super::{Clocked, HINT_MS, Renewal, StateKey, minute_of, start_of};
 use super::rate::Rate;
-use super::{Group, LeaseAnswer, LeaseAsk, Level, RATE_MS, minute_of_entry};
+use super::{EXACT_UP_TO, Group, LeaseAnswer, LeaseAsk, Level, RATE_MS, Returned, minute_of_entry};
 use crate::room::{RateWindow, Room};
 use crate::steering::Overrides;
 use crate::wire::VERSION;
@@ -34,22 +33,35 @@ const ACTIVE_MS: u64 = 5_000;
 /// The mean time between calls of all colos together where they come fast, in microseconds.
 const PACE_MICROS: u64 = 2_000;
 /// No colo waits longer than this for its turn, in milliseconds: its visitors' calls have deadlines.
-const LONGEST_PACE_MS: u64 = 250;
+const LONGEST_PACE_MS: u64 = 1_000;
 /// From this many calls per second on, colos are asked to come slower; fully at twice as many.
-const PACED_FROM: u64 = 200;
-/// The shortest lease, in milliseconds.
-const SHORTEST_MS: u64 = 1_000;
-/// The longest lease of a stock of up to [`STOCK_PART`], in milliseconds.
-const LONG_MS: u64 = 60_000;
-/// The longest lease of a stock of up to [`LONG_STOCK_PART`], in milliseconds.
-const LONGEST_MS: u64 = 300_000;
+const PACED_FROM: u64 = 600;
+/// The shortest lease, in milliseconds. What is needed sooner is called back.
+const SHORTEST_MS: u64 = 10_000;
+/// The longest lease of a stock larger than [`FEW`], in milliseconds.
+const LONG_MS: u64 = 300_000;
+/// The lease of few permits, in milliseconds: so long a colo with few visitors goes without a call.
+const LONGEST_MS: u64 = 3_600_000;
+/// So few permits are no loss if their Counter never comes back, and no colo needs less than that in [`LONG_MS`].
+pub const FEW: i64 = 8;
+/// A stock is for what is used in this time, in milliseconds.
+const SOON_MS: i64 = 15_000;
+/// A stock may be this part of a colo's share, so that a crowd finds something there.
+const SHARE_PART: i64 = 4;
 /// How long the pool counts a lease after its end, in milliseconds: the answer was on the way, and the use is told with
 /// the next call.
 const LEASE_GRACE_MS: u64 = 2_000;
 /// The part of what is left that may lie in stocks at a time.
-const STOCK_PART: i64 = 4;
-/// The part that may lie there for long.
-const LONG_STOCK_PART: i64 = 16;
+const STOCK_PART: i64 = 2;
+/// How long the stock of a Counter that has started anew counts as held, in milliseconds: the instance before it may go on
+/// for a moment. Then it counts as used.
+const OVERTAKEN_MS: u64 = 5_000;
+/// How long somebody waits at most for permits that are called back, in milliseconds.
+pub const RECALL_WAITS_MS: u64 = 700;
+/// How long nothing is laid in stock after a recall, and no Counter is called again, in milliseconds.
+const AFTER_RECALL_MS: u64 = 2_000;
+/// The most Counters that are called back at a time: those with the most permits.
+const MOST_RECALLED: usize = 100;
 /// The part of what is left, in quarters, that colos may use together if the pool falls silent, less what is used in
 /// [`SPARE_AFTER_MS`] at the current rate: by then the room's state tells of it.
 const SPARE_QUARTERS: i64 = 3;
@@ -62,8 +74,21 @@ const SHORTEST_WAIT_MS: u32 = 100;
 const RESERVED_MS: u64 = 6_000;
 /// The most slots that are reserved so.
 const MAX_RESERVED: usize = 10_000;
-/// How many visitors are remembered, per generation, who were given a permit here.
-const REMEMBERED_TICKETS: usize = 10_000;
+
+/// How many permits are assumed to have been given since the last record, by the rate that it tells.
+fn assumed_at(rate: i64) -> i64 {
+    (rate * ASSUMED_MS / RATE_MS as i64).max(1)
+}
+
+/// The larger count of each minute: what was used is told in absolute counts.
+fn most_of(one: &[(u32, u64)], other: &[(u32, u64)]) -> Vec<(u32, u64)> {
+    let mut most: LiteMap<u32, u64> = one.iter().copied().collect();
+    for (minute, used) in other {
+        let known = most.entry(*minute).or_insert(0);
+        *known = (*known).max(*used);
+    }
+    most.into_iter().collect()
+}
 
 fn second_of(now: u64) -> u32 {
     (now / 1_000) as u32
@@ -84,6 +109,12 @@ struct Lessee {
     unconfirmed: (u32, u32, u32),
     rate: u32,
     called_at: u64,
+    /// When its permits were called back.
+    #[serde(skip)]
+    recalled_at: u64,
+    /// What it said in calls up to this one it said before they were called back.
+    #[serde(skip)]
+    returned: u64,
 }
 
 impl Lessee {
@@ -99,6 +130,10 @@ impl Lessee {
 
     fn out(&self) -> i64 {
         i64::from(self.permits) + i64::from(self.unconfirmed.2)
+    }
+
+    fn may_be_recalled(&self, now: u64) -> bool {
+        self.out() > 0 && now >= self.recalled_at + AFTER_RECALL_MS
     }
 }
 
@@ -124,6 +159,8 @@ pub struct Pool {
     lessees: LiteMap<String, Lessee>,
     /// Used permits of no known colo, by minute: given here, of Counters that have gone, assumed after a breakdown.
     ended: LiteMap<u32, i64>,
+    /// Permits of Counters that have started anew, and until when they count as held.
+    overtaken: Vec<(u64, i64)>,
     /// Sums over the colos: held, and used by minute.
     out: i64,
     used: LiteMap<u32, i64>,
@@ -135,7 +172,12 @@ pub struct Pool {
     calls: Rate,
     swept_at: u64,
     changed_at: u64,
-    holders: Holders,
+    recalled_at: u64,
+    /// Permits given since the last record, and how many of them a restart assumes by it.
+    unsaved: i64,
+    assumed: i64,
+    /// See [`EXACT_UP_TO`].
+    exact: bool,
     /// When sessions were renewed in their last moment.
     reserved: VecDeque<u64>,
     /// When the room's settings change: no lease lasts longer.
@@ -159,6 +201,7 @@ impl Pool {
             state: None,
             lessees: LiteMap::new(),
             ended: LiteMap::new(),
+            overtaken: Vec::new(),
             out: 0,
             used: LiteMap::new(),
             booked: Some(LiteMap::new()),
@@ -167,7 +210,10 @@ impl Pool {
             calls: Rate::over(1_000),
             swept_at: 0,
             changed_at: 0,
-            holders: Holders::new(REMEMBERED_TICKETS),
+            recalled_at: 0,
+            unsaved: 0,
+            assumed: 0,
+            exact: false,
             reserved: VecDeque::new(),
             changes_at: None,
         };
@@ -181,7 +227,7 @@ impl Pool {
         let minute = minute_of(now);
         let mut assumed = 0;
         if !saved.settled {
-            assumed = (i64::from(saved.rate) * ASSUMED_MS / RATE_MS as i64).max(1);
+            assumed = assumed_at(i64::from(saved.rate));
             *pool.ended.entry(minute).or_insert(0) += assumed;
         }
         pool.sum_up(now);
@@ -196,18 +242,28 @@ impl Pool {
     }
 
     /// What to write to storage. `settled`: nothing is being given while it is written.
-    pub fn save(&self, settled: bool) -> SavedPool {
+    pub fn save(&mut self, settled: bool) -> SavedPool {
+        let (mut ended, mut booked) = (self.ended.clone(), self.booked.clone());
+        for (until, permits) in &self.overtaken {
+            *ended.entry(minute_of(*until)).or_insert(0) += permits;
+            if let Some(booked) = &mut booked {
+                *booked.entry(second_of(*until)).or_insert(0) += permits;
+            }
+        }
+        (self.unsaved, self.assumed) = (0, assumed_at(self.rates as i64));
         SavedPool {
             v: 1,
             lessees: self.lessees.iter().map(|(colo, lessee)| (colo.clone(), lessee.clone())).collect(),
-            ended: self.ended.iter().map(|(minute, used)| (*minute, *used)).collect(),
+            ended: ended.into_iter().collect(),
             rate: self.rates as u32,
-            settled,
-            booked: self
-                .booked
-                .as_ref()
-                .map(|booked| booked.iter().map(|(second, used)| (*second, *used)).collect()),
+            settled: settled || self.exact,
+            booked: booked.map(|booked| booked.into_iter().collect()),
         }
+    }
+
+    /// Whether a restart would count all that was given, by the last record and what it assumes.
+    pub fn is_covered(&self) -> bool {
+        self.unsaved <= if self.exact { 0 } else { self.assumed }
     }
 
     /// When the last permit was given, in milliseconds since the epoch.
@@ -287,7 +343,13 @@ impl Pool {
         if let Some(booked) = &mut self.booked {
             booked.retain(|second, _| second + WINDOW_SECONDS >= second_of(now));
         }
+        let over: Vec<(u64, i64)> = self.overtaken.extract_if(.., |(until, _)| now >= *until).collect();
+        for (until, permits) in over {
+            *self.ended.entry(minute_of(until)).or_insert(0) += permits;
+            self.book(permits, until);
+        }
         self.ended.retain(|of, _| of + KEPT_MINUTES > minute);
+        self.exact = room.total_active_users <= EXACT_UP_TO;
         while self.reserved.front().is_some_and(|at| at + 2 * RESERVED_MS < now) {
             self.reserved.pop_front();
         }
@@ -330,7 +392,7 @@ impl Pool {
     fn sum_up(&mut self, now: u64) {
         let minute = minute_of(now);
         self.used = self.ended.clone();
-        self.out = 0;
+        self.out = self.overtaken.iter().map(|(_, permits)| permits).sum();
         self.rates = 0;
         self.active_colos = 0;
         let lessees = std::mem::take(&mut self.lessees);
@@ -397,8 +459,8 @@ impl Pool {
         Level::of(room, key.limits(room), filled, entering, key.nobody_waits())
     }
 
-    /// The answer to a call that gets nothing.
-    fn nothing(&self, ask: &LeaseAsk, now: u64) -> LeaseAnswer {
+    /// The answer to a call that gets nothing: it came twice, or was overtaken, or there are too many colos.
+    pub fn nothing(&self, ask: &LeaseAsk, now: u64) -> LeaseAnswer {
         LeaseAnswer {
             v: 1,
             sequence: ask.sequence,
@@ -416,6 +478,16 @@ impl Pool {
 
     /// Answers a colo's call. `None` when no state can tell how many may enter: its visitors fall back.
     pub fn lease(&mut self, room: &Room, colo: &str, ask: &LeaseAsk, now: u64) -> Option<LeaseAnswer> {
+        if self.hear(room, colo, ask, now) {
+            self.give(room, colo, ask, now)
+        } else {
+            Some(self.nothing(ask, now))
+        }
+    }
+
+    /// Takes in what a colo's call says of its permits. Returns whether it is news: then what it asks for is given once, by
+    /// [`Pool::give`].
+    pub fn hear(&mut self, room: &Room, colo: &str, ask: &LeaseAsk, now: u64) -> bool {
         self.sweep(room, now);
         self.calls.count(1, now);
         let minute = minute_of(now);
@@ -423,21 +495,15 @@ impl Pool {
             Some(known) if known.epoch == ask.epoch && ask.sequence <= known.sequence => {
                 // An older call that was overtaken: whoever sent it does not wait for it any more.
                 self.lessees.insert(colo.to_owned(), known);
-                return Some(self.nothing(ask, now));
+                return false;
             }
             Some(known) => known,
-            None if self.lessees.len() >= MAX_LESSEES => return Some(self.nothing(ask, now)),
+            None if self.lessees.len() >= MAX_LESSEES => return false,
             None => Lessee { epoch: ask.epoch, ..Lessee::default() },
         };
         self.count(&known, -1, minute);
         if known.epoch != ask.epoch {
-            // It has restarted: what it held may have been used, what it used it does not know any more.
-            for of in minute.saturating_sub(KEPT_MINUTES)..=minute + 1 {
-                let used = known.used_in(of) + if of == minute { known.out() } else { 0 };
-                self.end(of, used);
-            }
-            self.book(known.out(), now);
-            known = Lessee { epoch: ask.epoch, ..Lessee::default() };
+            known = self.overtake(&known, ask.epoch, now);
         }
         // Given with the last answer and booked then. What of it is not used is void, or lies in stock.
         let given = if known.unconfirmed.0 + 1 >= minute { i64::from(known.unconfirmed.1) } else { 0 };
@@ -448,11 +514,17 @@ impl Pool {
         let given_at = known.called_at;
         known.unconfirmed = (minute, 0, 0);
         known.sequence = ask.sequence;
-        known.permits = ask.permits;
-        known.used.clone_from(&ask.used);
         known.rate = ask.rate;
         known.called_at = now;
-        known.until = known.until.max(now + u64::from(ask.lent_ms));
+        if ask.sequence <= known.returned {
+            // It was on its way when the permits were called back.
+            known.used = most_of(&known.used, &ask.used);
+        } else {
+            known.permits = ask.permits;
+            known.used.clone_from(&ask.used);
+            // Workers of 0.1.0 may have some on loan.
+            known.until = known.until.max(now + u64::from(ask.lent_ms));
+        }
         self.count(&known, 1, minute);
         let more = known.used_lately(minute) - told;
         if more < 0 {
@@ -460,24 +532,109 @@ impl Pool {
         } else {
             self.book(more, now);
         }
-
-        let answer = self.judge(room, ask, now);
-        if let Some(answer) = &answer {
-            let given: u32 = answer.given.iter().map(|(given, _)| given).sum();
-            let of = minute_of_entry(now);
-            known.unconfirmed = (of, given, answer.extra);
-            // Never sooner than what an earlier answer said: this one may get lost.
-            known.until = known.until.max(now + u64::from(answer.usable_ms));
-            self.out += i64::from(answer.extra);
-            *self.used.entry(of).or_insert(0) += i64::from(given);
-            self.book(i64::from(given), now);
-            self.changed_at = now;
-        }
         self.lessees.insert(colo.to_owned(), known);
-        answer
+        true
     }
 
-    fn judge(&self, room: &Room, ask: &LeaseAsk, now: u64) -> Option<LeaseAnswer> {
+    /// A Counter has started anew: what it held and used it does not know any more. The stock may still be used by the
+    /// instance before it.
+    fn overtake(&mut self, known: &Lessee, epoch: u64, now: u64) -> Lessee {
+        let minute = minute_of(now);
+        for of in minute.saturating_sub(KEPT_MINUTES)..=minute + 1 {
+            self.end(of, known.used_in(of));
+        }
+        if known.out() > 0 {
+            self.overtaken.push((now + OVERTAKEN_MS, known.out()));
+            self.out += known.out();
+        }
+        Lessee { epoch, ..Lessee::default() }
+    }
+
+    /// Gives what the last call of a colo asks for, as far as it can be given now. `None` when no state can tell.
+    pub fn give(&mut self, room: &Room, colo: &str, ask: &LeaseAsk, now: u64) -> Option<LeaseAnswer> {
+        let is_last = |known: &Lessee| (known.epoch, known.sequence) == (ask.epoch, ask.sequence);
+        if !self.lessees.get(colo).is_some_and(is_last) {
+            return Some(self.nothing(ask, now));
+        }
+        self.sweep(room, now);
+        let answer = self.judge(room, colo, ask, now)?;
+        let known = self.lessees.get_mut(colo)?;
+        let given: u32 = answer.given.iter().map(|(given, _)| given).sum();
+        let of = minute_of_entry(now);
+        known.unconfirmed = (of, given, answer.extra);
+        // Never sooner than what an earlier answer said: this one may get lost.
+        known.until = known.until.max(now + u64::from(answer.usable_ms));
+        self.out += i64::from(answer.extra);
+        *self.used.entry(of).or_insert(0) += i64::from(given);
+        self.book(i64::from(given), now);
+        self.unsaved += i64::from(given) + i64::from(answer.extra);
+        self.changed_at = now;
+        Some(answer)
+    }
+
+    /// The Counters to call back before a call is answered, because somebody would be refused only for what lies in their
+    /// stocks. They count as called.
+    pub fn recall(&mut self, room: &Room, colo: &str, ask: &LeaseAsk, now: u64) -> Vec<String> {
+        if !self.lacks_only_stock(room, colo, ask, now) {
+            return Vec::new();
+        }
+        self.recalled_at = now;
+        let others = self.lessees.iter_mut().filter(|(name, _)| name.as_str() != colo);
+        let mut others: Vec<(&String, &mut Lessee)> =
+            others.filter(|(_, lessee)| lessee.may_be_recalled(now)).collect();
+        others.sort_by_key(|(_, lessee)| -lessee.out());
+        let called = others.into_iter().take(MOST_RECALLED).map(|(name, lessee)| {
+            lessee.recalled_at = now;
+            name.clone()
+        });
+        called.collect()
+    }
+
+    /// Whether more could be given to a colo's visitors if other colos had nothing in stock.
+    pub fn lacks_only_stock(&self, room: &Room, colo: &str, ask: &LeaseAsk, now: u64) -> bool {
+        let Some((free, rate)) = self.left(room, now).filter(|_| !room.is_closed()) else { return false };
+        let Some(key) = self.state.as_ref().map(|state| &state.key) else { return false };
+        let others = self.lessees.iter().filter(|(name, _)| name.as_str() != colo);
+        // What was called back just now may come at any moment.
+        let recalled = |lessee: &Lessee| now < lessee.recalled_at + RECALL_WAITS_MS;
+        let others = others.filter(|(_, lessee)| lessee.may_be_recalled(now) || recalled(lessee));
+        let others: i64 = others.map(|(_, lessee)| lessee.out()).sum();
+        let given = |mut left: i64| -> i64 {
+            let groups = ask.groups.iter().map(|group| {
+                let given = (left - Self::protected(room, key, group)).clamp(0, i64::from(group.visitors));
+                left -= given;
+                given
+            });
+            groups.sum()
+        };
+        others > 0 && given(free.min(rate)) < given(free.min(rate) + others)
+    }
+
+    /// A Counter has given back what it had in stock.
+    pub fn returned(&mut self, colo: &str, returned: &Returned, now: u64) {
+        let Some(mut known) = self.lessees.remove(colo) else { return };
+        let minute = minute_of(now);
+        self.count(&known, -1, minute);
+        let told = known.used_lately(minute);
+        if known.epoch != returned.epoch {
+            known = self.overtake(&known, returned.epoch, now);
+        } else if returned.sequence >= known.sequence {
+            // It will not take what is on its way for the stock.
+            (known.permits, known.unconfirmed.2) = (0, 0);
+            if returned.last_answered >= known.sequence {
+                known.unconfirmed.1 = 0;
+            }
+            known.used = most_of(&known.used, &returned.used);
+            self.book((known.used_lately(minute) - told).max(0), now);
+            known.returned = returned.sequence;
+        }
+        // What it has used must not be forgotten before it calls again.
+        known.called_at = now;
+        self.count(&known, 1, minute);
+        self.lessees.insert(colo.to_owned(), known);
+    }
+
+    fn judge(&self, room: &Room, colo: &str, ask: &LeaseAsk, now: u64) -> Option<LeaseAnswer> {
         if room.is_closed() {
             return Some(LeaseAnswer { most: 0, level: Level::Queueing, ..self.nothing(ask, now) });
         }
@@ -502,7 +659,7 @@ impl Pool {
             })
             .collect();
         let (extra, most, usable_ms) = if refused == 0 && level != Level::Queueing {
-            self.stock(ask, left, now)
+            self.stock(colo, ask, left, now)
         } else {
             (0, 0, SHORTEST_MS)
         };
@@ -536,20 +693,28 @@ impl Pool {
 
     /// How much a colo may lay in stock, the most that it may hold, and for how long: its part, by its traffic, of what
     /// may lie in stocks.
-    fn stock(&self, ask: &LeaseAsk, left: i64, now: u64) -> (u32, u32, u64) {
+    fn stock(&self, colo: &str, ask: &LeaseAsk, left: i64, now: u64) -> (u32, u32, u64) {
         let rates = self.rates.max(u64::from(ask.rate)).max(1) as i64;
+        let held = self.lessees.get(colo).map_or(0, |known| i64::from(known.permits));
         // What is held already is part of what may lie in stocks. What is left may be gone within that time at the
-        // current rate: then it must have come back. A small part may lie for longer, for workers with few visitors.
+        // current rate: then it must have come back.
         let all = (left + self.out).max(0);
-        let lasts = |part: i64, longest: u64| ((all / part * RATE_MS as i64 / rates) as u64).min(longest);
-        let usable_ms = lasts(STOCK_PART, LONG_MS).max(lasts(LONG_STOCK_PART, LONGEST_MS)).max(SHORTEST_MS);
+        let lasts = all / STOCK_PART * RATE_MS as i64 / rates;
         let until_change = self.changes_at.map_or(u64::MAX, |time| time.saturating_sub(now).max(1));
+        let used_in = |milliseconds: i64| i64::from(ask.rate) * milliseconds / RATE_MS as i64;
+        // What nobody uses can be called back.
+        let share = all / STOCK_PART * i64::from(ask.rate) / rates;
+        let (most, usable_ms) = if used_in(LONG_MS as i64) <= FEW {
+            (FEW, LONGEST_MS)
+        } else {
+            ((share / SHARE_PART).max(used_in(SOON_MS)), (lasts as u64).clamp(SHORTEST_MS, LONG_MS))
+        };
         let usable_ms = usable_ms.min(until_change);
-        let for_stocks = (rates * usable_ms as i64 / RATE_MS as i64).min(all / STOCK_PART);
-        let most = (for_stocks * i64::from(ask.rate) / rates).min(left / STOCK_PART + i64::from(ask.permits));
+        let most = most.min(share.max(1)).min(left / STOCK_PART + held);
         // Shares go by recent traffic, and others may have been given more: all together hold no more.
-        let extra = (most - i64::from(ask.permits)).min(for_stocks - self.out).clamp(0, i64::from(ask.want));
-        (extra as u32, most.max(0) as u32, usable_ms)
+        let extra = (most - held).min(all / STOCK_PART - self.out).clamp(0, i64::from(ask.want));
+        let is_recalled = now < self.recalled_at + AFTER_RECALL_MS;
+        (if is_recalled { 0 } else { extra as u32 }, most.max(0) as u32, usable_ms)
     }
 
     /// How long it takes until `missing` more permits are free, by the expiries of the next refresh and the rate.
@@ -563,46 +728,5 @@ impl Pool {
     fn pace_ms(&self, now: u64) -> u32 {
         let too_many = self.calls.in_ms(1_000, now).saturating_sub(PACED_FROM).min(PACED_FROM);
         (self.active_colos * PACE_MICROS * too_many / PACED_FROM / 1_000).min(LONGEST_PACE_MS) as u32
-    }
-
-    /// A worker asks directly, because its colo's Counter does not answer. `None` when no state can tell.
-    pub fn take(&mut self, room: &Room, asks: &[NumberAsk], now: u64) -> Option<Vec<Outcome>> {
-        self.sweep(room, now);
-        let minute = minute_of_entry(now);
-        let (free, rate) = self.left(room, now)?;
-        let key = &self.state.as_ref()?.key;
-        let mut left = free.min(rate);
-        let mut oldest_first: Vec<(u32, bool, usize)> =
-            asks.iter().enumerate().map(|(index, ask)| (ask.bucket, !ask.waits, index)).collect();
-        oldest_first.sort_unstable();
-        let mut outcomes = vec![Outcome::Unknown; asks.len()];
-        let mut given = Vec::new();
-        for (_, _, index) in oldest_first {
-            let (Some(ask), Some(outcome)) = (asks.get(index), outcomes.get_mut(index)) else { continue };
-            let group = Group { bucket: ask.bucket, waits: ask.waits, visitors: 1 };
-            let protected = Self::protected(room, key, &group);
-            *outcome = if room.is_closed() {
-                Outcome::Refused { minute: ask.minute, limit: -protected, wait_ms: HINT_MS }
-            } else if let Some(given) = self.holders.given_to(ask.id, minute) {
-                given
-            } else if left > protected {
-                left -= 1;
-                given.push(ask.id);
-                Outcome::Given { minute, number: 0 }
-            } else {
-                let wait_ms = Self::wait_ms(room, key, protected + 1 - left);
-                Outcome::Refused { minute: ask.minute, limit: -protected, wait_ms }
-            };
-        }
-        let permits = given.len() as i64;
-        for id in given {
-            self.holders.put(id, minute, now);
-        }
-        if permits > 0 {
-            self.end(minute, permits);
-            self.book(permits, now);
-            self.changed_at = now;
-        }
-        Some(outcomes)
     }
 }

@@ -1,12 +1,14 @@
 //! How fast something happens now.
 
+use serde::{Deserialize, Serialize};
+
 /// The memory of it: with the time constant, what is older counts less and less.
 const TIME_CONSTANT_MS: u64 = 5_000;
 /// Counts are kept in thousandths.
 const SCALE: u64 = 1_000;
 
 /// An exponentially weighted rate, in whole numbers.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Rate {
     /// Events within the time constant, in thousandths.
     weight: u64,

@@ -7,7 +7,7 @@ use worker::{Env, Result};
 use super::access::Caller;
 use super::reply::{self, LONGEST_BODY, refuse};
 use super::status::DEADLINE_MS;
-use crate::edge::calls::{GLOBAL, call};
+use crate::edge::calls::{GLOBAL, call, stub};
 use crate::edge::platform::log_error;
 use crate::edge::request::{body, header, query};
 use crate::edge::settings::Settings;
@@ -86,8 +86,7 @@ pub async fn live(
     let init = RequestInit::new();
     init.set_headers(&headers);
     let upgrade = web_sys::Request::new_with_str_and_init(&format!("https://object{LIVE}"), &init)?;
-    let stub = env.durable_object(GLOBAL)?.get_by_name(&room.name)?;
-    match stub.fetch_with_request(upgrade.into()).await {
+    match stub(env, GLOBAL, &room.name, "")?.fetch_with_request(upgrade.into()).await {
         Ok(mut answer) if answer.status_code() != 101 => {
             refuse(&Refusal::new(answer.status_code(), answer.text().await?))
         }

@@ -15,7 +15,7 @@ pub use visit::{Outcome, Verification, Visit, Visitor, Waiting, best, is_counted
 use super::{COLD_START_FACTOR, Call, CurrentRoom};
 use crate::admission::{
     Addresses, AdmissionController, Batcher, Clocked, DrawKey, Level, NumberAsk, Outcome as Judgement,
-    StateKey, Step, Whom, minute_of,
+    RoundTrip, StateKey, Step, Whom, minute_of,
 };
 use crate::check_in::CheckIn;
 use crate::counts::Outbox;
@@ -115,6 +115,8 @@ pub struct Worker {
     outbox: Outbox,
     counter_batch: NumberBatcher,
     anywhere_batch: NumberBatcher,
+    /// Whether the Counter answers.
+    round_trip: RoundTrip,
     addresses: Addresses,
     rooms: CurrentRoom,
 }
@@ -133,6 +135,7 @@ impl Worker {
             outbox: Outbox::new(id),
             counter_batch: Batcher::new(replace_after),
             anywhere_batch: Batcher::new(replace_after),
+            round_trip: RoundTrip::default(),
             addresses: Addresses::default(),
             rooms: CurrentRoom::default(),
         }
@@ -291,22 +294,21 @@ impl Worker {
         })
     }
 
-    /// A call to Counter or Anywhere for visitors. With one to the Counter go this worker's own permits.
-    fn take_call(
-        &mut self,
-        number: u64,
-        whom: Whom,
-        asks: Vec<(NumberAsk, u64)>,
-        deadline_ms: u64,
-        now: u64,
-    ) -> WorkerEffect {
-        let lends = whom == Whom::Counter && self.deployed.slot_strategy.leases_permits();
-        let time = self.time(now);
-        let loan = lends.then(|| self.controller.loan_ask(self.outbox.worker(), time));
+    /// Timeout of a call to Counter or Anywhere for visitors, in milliseconds.
+    fn take_deadline_ms(&self, whom: Whom, now: u64) -> u64 {
+        match whom {
+            Whom::Counter => self.round_trip.longest_ms(self.deadline_ms, now),
+            Whom::Anywhere if self.controller.state().is_none() => COLD_START_FACTOR * self.deadline_ms,
+            Whom::Anywhere => self.deadline_ms,
+        }
+    }
+
+    /// A call to Counter or Anywhere for visitors.
+    fn take_call(&mut self, number: u64, whom: Whom, asks: Vec<(NumberAsk, u64)>, now: u64) -> WorkerEffect {
         let (asks, addresses) = asks.into_iter().unzip();
         let addresses = if self.deployed.one_place_per_address { addresses } else { Vec::new() };
         let steering = self.controller.overrides().clone();
-        let take = Box::new(Take { v: VERSION, asks, loan, addresses, steering });
+        let take = Box::new(Take { v: VERSION, asks, loan: None, addresses, steering });
         let (count, name, request) = match whom {
             Whom::Counter => (
                 Count::CounterCalls,
@@ -316,6 +318,7 @@ impl Worker {
             Whom::Anywhere => (Count::AnywhereCalls, self.deployed.name.clone(), Request::AnywhereTake(take)),
         };
         self.outbox.count(count);
+        let deadline_ms = self.take_deadline_ms(whom, now);
         WorkerEffect::Call(Call { number, name, request, deadline_ms })
     }
 
@@ -332,10 +335,11 @@ impl Worker {
             _ => None,
         };
         let time = self.time(now);
-        if whom == Whom::Counter && self.deployed.slot_strategy.leases_permits() {
-            self.controller.lent(taken.as_ref().and_then(|taken| taken.lent), time);
-        }
         let taken = taken?;
+        self.batch(whom).pace(taken.pace_ms.into());
+        if let Some(lent) = taken.lent {
+            self.controller.told_level(lent.level);
+        }
         for (address, holder) in addresses.iter().zip(taken.holders).filter(|(_, holder)| *holder != 0) {
             self.addresses.learn(*address, holder, time);
         }

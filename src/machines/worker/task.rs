@@ -1,7 +1,7 @@
 //! What a worker does after a response.
 
 use super::{REPORT_DEADLINE_MS, Worker, WorkerContext, WorkerEffect, WorkerInput};
-use crate::admission::{Clocked, Whom};
+use crate::admission::Clocked;
 use crate::history::Count;
 use crate::machines::Call;
 use crate::protocol::messages::{ReserveSessions, VERSION, WorkerReport, colo_object};
@@ -25,8 +25,6 @@ pub struct Task {
 enum Work {
     /// Reports after some milliseconds, and again until everything noted meanwhile has been reported.
     Report { wait: u64 },
-    /// Takes permits of this worker's own.
-    Refill,
     /// Reserves a slot at the pool for a session renewed in its last moment.
     Reserve,
     /// Asks the data center for updates.
@@ -36,10 +34,6 @@ enum Work {
 impl Task {
     pub(super) fn report(wait: u64) -> Self {
         Self { work: Work::Report { wait }, tries: 0 }
-    }
-
-    pub(super) fn refill() -> Self {
-        Self { work: Work::Refill, tries: 0 }
     }
 
     pub(super) fn reserve() -> Self {
@@ -75,14 +69,6 @@ impl Task {
                     }
                 }
                 self.go_on_reporting(worker, LEAST_WAIT_MS, now, effects);
-            }
-            (Work::Refill, WorkerInput::Begin) => {
-                let deadline_ms = worker.deadline_ms;
-                effects.push(worker.take_call(0, Whom::Counter, Vec::new(), deadline_ms, now));
-            }
-            (Work::Refill, WorkerInput::Answered { answer, .. }) => {
-                worker.taken(Whom::Counter, &[], answer, now);
-                effects.push(WorkerEffect::End);
             }
             (Work::Reserve, WorkerInput::Answered { answer: Some(_), .. }) => effects.push(WorkerEffect::End),
             (Work::Reserve, WorkerInput::Begin | WorkerInput::Answered { .. }) => {

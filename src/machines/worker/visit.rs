@@ -6,7 +6,7 @@
 
 use std::rc::Rc;
 
-use super::{Task, Worker, WorkerContext, WorkerEffect, WorkerInput};
+use super::{Worker, WorkerContext, WorkerEffect, WorkerInput};
 use crate::admission::{
     Draw, NumberAsk, Outcome as Judgement, Progress, Step, Whom, estimated_wait_seconds, likely_ahead,
     next_check_in_seconds, next_draw_seconds, queue_bucket, random_wait_seconds,
@@ -21,6 +21,9 @@ use crate::turnstile::Verdict;
 
 /// What the question for updates is called among a visit's calls.
 const REFRESH_CALL: u64 = 0;
+
+/// How often a visitor asks again whose call failed.
+const ASKS_AGAIN: u32 = 1;
 
 /// Who comes, and what the request brings.
 #[derive(Debug, Clone, Default)]
@@ -153,8 +156,10 @@ pub struct Visit {
     /// Has asked for a place, and for the turn of the address.
     claims: bool,
     calls: u64,
-    /// This visit calls for a batch: the batch's number, and its addresses.
-    lead: Option<(u64, Vec<u64>)>,
+    /// This visit calls for a batch: the batch's number, its addresses, and since when.
+    lead: Option<(u64, Vec<u64>, u64)>,
+    /// How often it has asked again, because a call failed.
+    asked_again: u32,
 }
 
 impl Visit {
@@ -170,6 +175,7 @@ impl Visit {
             claims: false,
             calls: REFRESH_CALL,
             lead: None,
+            asked_again: 0,
         }
     }
 
@@ -410,11 +416,10 @@ impl Visit {
             let now = context.now;
             let room = Rc::clone(&self.room);
             let address = self.address(room.at(worker.time(now)).0);
-            let factor = if worker.controller.state().is_some() { 1 } else { COLD_START_FACTOR };
             let Some(place) = worker.batch(whom).join((ask, address)) else {
                 return self.answered(worker, context, (whom, ask), None, effects);
             };
-            let give_up_at = now + 2 * factor * worker.deadline_ms;
+            let give_up_at = now + 2 * worker.take_deadline_ms(whom, now);
             self.stage = Stage::Batch { whom, ask, place, give_up_at, call: None };
             return self.poll_batch(worker, context, effects);
         }
@@ -446,10 +451,9 @@ impl Visit {
             Progress::Done(outcome) => self.answered(worker, context, (whom, ask), outcome, effects),
             Progress::Lead(batch, asks) => {
                 let asks: Vec<(NumberAsk, u64)> = asks.into_iter().map(|(_, ask)| ask).collect();
-                self.lead = Some((batch, asks.iter().map(|(_, address)| *address).collect()));
-                let factor = if worker.controller.state().is_some() { 1 } else { COLD_START_FACTOR };
+                self.lead = Some((batch, asks.iter().map(|(_, address)| *address).collect(), now));
                 self.calls += 1;
-                effects.push(worker.take_call(self.calls, whom, asks, factor * worker.deadline_ms, now));
+                effects.push(worker.take_call(self.calls, whom, asks, now));
                 self.stage = Stage::Batch { whom, ask, place, give_up_at, call: Some(self.calls) };
             }
             Progress::Later if now >= give_up_at => {
@@ -463,7 +467,14 @@ impl Visit {
 
     /// The call of a batch has ended: lays the answers down for all.
     fn lay_down(&mut self, worker: &mut Worker, whom: Whom, answer: Option<Answer>, now: u64) {
-        let Some((batch, addresses)) = self.lead.take() else { return };
+        let Some((batch, addresses, since)) = self.lead.take() else { return };
+        if whom == Whom::Counter {
+            if answer.is_some() {
+                worker.round_trip.answered(since, now);
+            } else {
+                worker.round_trip.failed(since);
+            }
+        }
         let outcomes = worker.taken(whom, &addresses, answer, now);
         worker.batch(whom).finish(batch, outcomes, now);
     }
@@ -480,6 +491,16 @@ impl Visit {
         let whole = Rc::clone(&self.room);
         let time = worker.time(context.now);
         let room = whole.at(time).0;
+        let leases = room.slot_strategy.leases_permits();
+        if outcome.is_none()
+            && leases
+            && self.asked_again < ASKS_AGAIN
+            && !worker.round_trip.is_dead(context.now)
+        {
+            // The Counter may have been replaced just now. It remembers whom it has given a permit.
+            self.asked_again += 1;
+            return self.step(worker, context, Step::Ask(asked.0, asked.1), effects);
+        }
         let step = if worker.is_taken(self.address(room), self.visitor.id, context.now) {
             Step::Wait
         } else {
@@ -512,9 +533,6 @@ impl Visit {
         let now = context.now;
         let time = worker.time(now);
         let room = whole.at(time).0;
-        if worker.controller.refill(room, time) {
-            effects.push(WorkerEffect::Start(Task::refill()));
-        }
         let ticket = judged.ticket;
         match judged.step {
             Step::Pass => {

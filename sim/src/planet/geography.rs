@@ -1,0 +1,147 @@
+//! Where things stand on the planet, and how long light takes from one to another.
+
+/// The cities of data centers: code, latitude, longitude, name.
+const CITIES: &str = include_str!("../../../static/dashboard/colos.txt");
+
+/// The busiest cities, the busiest first; all others follow in the order of their codes, which mixes the continents.
+const BUSIEST: [&str; 30] = [
+    "IAD", "FRA", "NRT", "LAX", "LHR", "GRU", "SIN", "BOM", "ORD", "CDG", "SYD", "DFW", "AMS", "HKG", "JNB",
+    "DXB", "MIA", "MAD", "ICN", "YYZ", "DEL", "WAW", "SEA", "EZE", "IST", "MXP", "CGK", "MEX", "ARN", "LOS",
+];
+
+/// The cities where objects live, by location hint.
+pub const LOCATIONS: [(&str, &[&str]); 9] = [
+    ("wnam", &["SJC", "LAX", "SEA", "DEN"]),
+    ("enam", &["IAD", "EWR", "ORD", "ATL"]),
+    ("sam", &["GRU", "SCL"]),
+    ("weur", &["LHR", "AMS", "CDG", "MAD"]),
+    ("eeur", &["FRA", "VIE", "WAW"]),
+    ("apac", &["SIN", "NRT", "HKG", "BOM"]),
+    ("oc", &["SYD", "MEL"]),
+    ("afr", &["JNB"]),
+    ("me", &["DXB"]),
+];
+
+/// One way between two machines of one city, in microseconds: no call takes less than five milliseconds.
+pub const NEAR_MICROS: u64 = 2_500;
+/// One way for each kilometer: light takes 5 microseconds in glass, and a cable is half as long again as the way.
+const MICROS_PER_KM: f64 = 7.5;
+/// One way through routers and machines, however far.
+const ENDS_MICROS: f64 = 1_000.0;
+const EARTH_RADIUS_KM: f64 = 6_371.0;
+/// Half of the messages take longer than the way says, one in 200 more than five times as long: so of calls, which are two
+/// messages, one in a hundred takes three times the median.
+const TAIL: f64 = 0.6;
+/// No message is faster than this part of it.
+const FASTEST: f64 = 0.8;
+
+/// One way between places, in microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ways {
+    /// Between a colo's workers and its objects.
+    pub to_objects: u64,
+    /// Between a colo's objects and those of the room.
+    pub from_objects: u64,
+    /// Between a colo's workers and the objects of the room.
+    pub to_room: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct City {
+    code: &'static str,
+    /// In radians.
+    latitude: f64,
+    longitude: f64,
+}
+
+impl City {
+    fn of(line: &'static str) -> Option<Self> {
+        let mut fields = line.split(' ');
+        let code = fields.next()?;
+        let mut radians = || Some(fields.next()?.parse::<f64>().ok()?.to_radians());
+        Some(Self { code, latitude: radians()?, longitude: radians()? })
+    }
+
+    fn kilometers(self, other: Self) -> f64 {
+        let half = |from: f64, to: f64| ((to - from) / 2.0).sin().powi(2);
+        let north = half(self.latitude, other.latitude);
+        let east = half(self.longitude, other.longitude) * self.latitude.cos() * other.latitude.cos();
+        2.0 * EARTH_RADIUS_KM * (north + east).sqrt().min(1.0).asin()
+    }
+
+    fn micros(self, other: Self) -> u64 {
+        ((self.kilometers(other) * MICROS_PER_KM + ENDS_MICROS) as u64).max(NEAR_MICROS)
+    }
+
+    fn nearest(self, of: &[Self]) -> Self {
+        of.iter().copied().min_by_key(|city| self.micros(*city)).unwrap_or(self)
+    }
+}
+
+/// The ways of the first `colos` colos, where the room's own objects live near the busiest of them, or at a location hint.
+pub fn ways(colos: usize, location: Option<&str>) -> Vec<Ways> {
+    let all: Vec<City> = CITIES.lines().filter_map(City::of).collect();
+    let busiest = BUSIEST.iter().filter_map(|code| all.iter().find(|city| city.code == *code));
+    let others = all.iter().filter(|city| !BUSIEST.contains(&city.code));
+    let cities: Vec<City> = busiest.chain(others).copied().collect();
+    let living = |hint: Option<&str>| -> Vec<City> {
+        let here = LOCATIONS.iter().filter(|(name, _)| hint.is_none_or(|hint| hint == *name));
+        let codes: Vec<&str> = here.flat_map(|(_, codes)| codes.iter().copied()).collect();
+        all.iter().filter(|city| codes.contains(&city.code)).copied().collect()
+    };
+    let objects = living(None);
+    let room = cities[0].nearest(&living(location));
+    // More colos than cities: some cities have two.
+    let ways = cities.iter().cycle().take(colos).map(|city| {
+        let home = city.nearest(&objects);
+        Ways { to_objects: city.micros(home), from_objects: home.micros(room), to_room: city.micros(room) }
+    });
+    ways.collect()
+}
+
+/// How much longer than its way a message takes, in 256ths, with equal chances: a log-logistic tail.
+pub fn delays() -> [u32; 256] {
+    std::array::from_fn(|index| {
+        let (below, above) = (index as f64 + 0.5, 255.5 - index as f64);
+        (256.0 * (FASTEST + (1.0 - FASTEST) * (below / above).powf(TAIL))) as u32
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_cities_are_known() {
+        let known = |code: &&str| CITIES.lines().any(|line| line.starts_with(&format!("{code} ")));
+        let homes = LOCATIONS.iter().flat_map(|(_, codes)| codes.iter());
+        assert_eq!(BUSIEST.iter().chain(homes).find(|code| !known(code)), None);
+    }
+
+    #[test]
+    fn ways_are_as_long_as_the_planet_is_large() {
+        let ways = ways(300, None);
+        // A Counter is some 5 to 40 milliseconds away, there and back.
+        let mut calls: Vec<u64> = ways.iter().map(|way| 2 * way.to_objects / 1_000).collect();
+        calls.sort_unstable();
+        assert_eq!(calls[0], 5);
+        assert!((5..20).contains(&calls[150]), "{calls:?}");
+        assert!(calls[285] < 70, "{calls:?}");
+        // From Sydney to Washington it is 15,700 km.
+        assert!((110_000..125_000).contains(&ways[10].from_objects), "{ways:?}");
+        let at_home = super::ways(300, Some("oc"));
+        assert_eq!(at_home[10].from_objects, NEAR_MICROS);
+    }
+
+    #[test]
+    fn one_call_in_a_hundred_takes_three_times_the_median() {
+        let delays = delays();
+        let mut calls: Vec<u32> =
+            delays.iter().flat_map(|there| delays.iter().map(move |back| there + back)).collect();
+        calls.sort_unstable();
+        let part = |part: usize| f64::from(calls[calls.len() * part / 100]) / 512.0;
+        assert!((0.95..1.1).contains(&part(50)), "{}", part(50));
+        let tail = part(99) / part(50);
+        assert!((2.8..3.3).contains(&tail), "{tail}");
+    }
+}
