@@ -66,6 +66,8 @@ pub struct Arrivals {
     pub from: f64,
     /// When it ends, in minutes; left out: with the scenario.
     pub until: Option<f64>,
+    /// It begins again this often, in minutes, to the end of the scenario; left out: once. A whole number of seconds.
+    pub every: Option<f64>,
     /// New visitors per minute, from 0 to 100,000,000.
     pub per_minute: Option<f64>,
     /// New visitors per minute at the end, for a ramp.
@@ -103,6 +105,14 @@ impl Arrivals {
         }
         if self.until.is_some_and(|until| until.is_nan() || until <= self.from) {
             return wrong(format!("until must be after from = {}", self.from));
+        }
+        if let Some(every) = self.every
+            && !self.until.is_some_and(|until| until - self.from <= every && every <= MINUTES_MAX)
+        {
+            return wrong(format!(
+                "every = {every}; it is in minutes, at least as long as from = {} to until, which must be written too",
+                self.from
+            ));
         }
         Ok(())
     }
@@ -652,6 +662,13 @@ impl Scenario {
         let mut rates = [(Colos::All, 0.0), (Colos::Even, 0.0), (Colos::Odd, 0.0)];
         for arrivals in &self.arrivals {
             let until = arrivals.until.unwrap_or(f64::from(self.minutes));
+            // The simulator asks for each second: what is left of a period must not miss its first one by rounding.
+            let minutes = match arrivals.every.filter(|_| minutes >= arrivals.from) {
+                Some(every) => {
+                    arrivals.from + ((minutes - arrivals.from) * 60.0).round() % (every * 60.0) / 60.0
+                }
+                None => minutes,
+            };
             if minutes < arrivals.from || minutes >= until {
                 continue;
             }

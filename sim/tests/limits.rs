@@ -215,9 +215,7 @@ fn a_sale_lets_in_as_many_as_the_rate_allows_and_no_more() {
                          session_duration = 1\n[planet]\ncolos = 3\nrequests_per_isolate = 0.4\n[visitors]\npatience_seconds = 100000\n\
                          [[arrivals]]\nuntil = 1\nper_minute = 330\n";
             let measured = run_by(world, strategy, seed);
-            // By `counters` a slow answer may come in the next minute.
-            let slow = if strategy == SlotStrategy::Counters { 0.02 } else { 0.0 };
-            assert!(measured.minute_overshoot <= slow, "{strategy:?}, seed {seed}");
+            assert_eq!(measured.minute_overshoot, 0.0, "{strategy:?}, seed {seed}");
             assert!(
                 measured.admitted >= 6 * 50 * 95 / 100,
                 "{strategy:?}, seed {seed}: {}",

@@ -91,3 +91,21 @@ fn as_many_come_as_were_recorded() {
     // 2,000, give or take five times the deviation of a Poisson process.
     assert!((1_775..=2_225).contains(&measured.arrived), "{}", measured.arrived);
 }
+
+#[test]
+fn arrivals_come_again_each_period() {
+    let text = |until: &str| {
+        format!(
+            "name = \"again\"\nminutes = 10\n\
+             room = {{ total_active_users = 100, new_users_per_minute = 100, session_duration = 1 }}\n\
+             arrivals = [{{ from = 1.5, every = 2, per_minute = 60{until} }}]\n"
+        )
+    };
+    let scenario = Scenario::parse(&text(", until = 1.6")).unwrap();
+    let comes = |second: &u32| scenario.arrivals_at(f64::from(*second) / 60.0)[0].1 > 0.0;
+    let seconds: Vec<u32> = (0..600).filter(comes).collect();
+    let expected: Vec<u32> = [90, 210, 330, 450, 570].iter().flat_map(|from| *from..*from + 6).collect();
+    assert_eq!(seconds, expected);
+    let error = Scenario::parse(&text("")).unwrap_err().to_string();
+    assert!(error.contains("every = 2; it is in minutes"), "{error}");
+}

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use litemap::LiteMap;
 
 /// The shortest time between two calls, in milliseconds.
-const PACE_MS: u64 = 20;
-/// The longest, where the object has too much to do, in milliseconds.
-const LONGEST_PACE_MS: u64 = 500;
+pub const PACE_MS: u64 = 20;
+/// The longest, where the object has too much to do, in milliseconds: visitors wait for it.
+pub const LONGEST_PACE_MS: u64 = 500;
 /// The most asks of one call.
 const BATCH: usize = 500;
 /// TTL of answers that nobody fetches, in milliseconds: their visitors have gone.

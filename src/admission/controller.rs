@@ -9,8 +9,10 @@ use crate::room::{OnError, QueueingMethod, Room};
 use crate::steering::Overrides;
 use crate::ticket::Standing;
 
-/// How far a worker's clock may be ahead of the state key's time, in milliseconds; the rest is the way here.
-const CLOCK_AHEAD_MS: u64 = 1_500;
+/// How far a worker's clock may be ahead of the state keys' time, in milliseconds; the rest is the way here.
+const CLOCK_AHEAD_MS: u64 = 500;
+/// By how much less the shortest way of a state key counts with each new one, in milliseconds: clocks drift.
+const FORGOTTEN_MS: i64 = 10;
 
 /// A state key younger than this is not looked for anywhere else, in milliseconds.
 const FRESH_MS: u64 = 2_000;
@@ -59,6 +61,8 @@ pub enum Step {
 #[derive(Debug, Clone, Default)]
 pub struct AdmissionController {
     state: Option<Clocked>,
+    /// By how much Global's clock is ahead of this worker's, in milliseconds, at least: by the state key that came fastest.
+    clock_ahead: i64,
     cache_read_at: u64,
     refresh_begun_at: u64,
     backoff_until: u64,
@@ -86,6 +90,10 @@ impl AdmissionController {
     /// Keeps the newer of two state keys.
     pub fn learn(&mut self, state: Clocked) {
         if self.state.as_ref().is_none_or(|mine| mine.key.taken_at <= state.key.taken_at) {
+            let received_at = state.received_at;
+            let ahead = state.global_time(received_at).cast_signed() - received_at.cast_signed();
+            let before = self.state.as_ref().map_or(i64::MIN, |_| self.clock_ahead - FORGOTTEN_MS);
+            self.clock_ahead = ahead.max(before);
             self.level = state.key.level;
             self.state = Some(state);
         }
@@ -164,10 +172,11 @@ impl AdmissionController {
     /// The time to go by: this worker's own clock, corrected by what the state key says when the two are far apart.
     /// Otherwise a session would end early for everyone in a colo whose clock is behind.
     pub fn time(&self, now: u64) -> u64 {
-        self.state.as_ref().map_or(now, |state| {
-            let known = state.global_time(now);
-            now.clamp(known, known + CLOCK_AHEAD_MS)
-        })
+        if self.state.is_none() {
+            return now;
+        }
+        let known = now.saturating_add_signed(self.clock_ahead);
+        now.clamp(known, known + CLOCK_AHEAD_MS)
     }
 
     /// How near the room is to its limits, as far as this worker knows.
@@ -228,6 +237,12 @@ impl AdmissionController {
             self.fallback.end();
         }
         match (whom, outcome) {
+            // Its minute has ended on the way: in the next one it would be one too many.
+            (_, Some(Outcome::Given { minute, .. }))
+                if !leases && minute.max(ask.minute) < minute_of(now) =>
+            {
+                self.judge(room, standing, ask.id, now)
+            }
             (_, Some(Outcome::Given { minute, .. })) => Step::Enter { minute, numbered: true },
             (Whom::Counter, Some(Outcome::Refused { minute, limit, wait_ms })) => {
                 self.counter_hint.remember(minute, limit, wait_ms, now);

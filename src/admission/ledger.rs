@@ -2,14 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{HINT_MS, Remembered, minute_of};
+use super::{HINT_MS, MINUTE_MS, Remembered, minute_of};
 use crate::wire::VERSION;
 
-/// How long a given number is remembered for its ticket, so that a retry is not counted again.
-const REMEMBERED_MS: u64 = 120_000;
+/// How long a given number is remembered for its ticket, in milliseconds, so that a retry is not counted again: until its
+/// minute is over.
+const REMEMBERED_MS: u64 = MINUTE_MS;
 /// The window in which numbers are counted, in milliseconds: two together hold every burst that storage may have missed.
 const WINDOW_MS: u64 = 2_000;
-/// How many tickets are remembered per generation: 100,000 admissions in the worst two minutes, about 5 MB.
+/// How many tickets are remembered per generation: 100,000 admissions in the worst minute, about 5 MB.
 const REMEMBERED_TICKETS: usize = 50_000;
 
 /// One visitor's ask.
@@ -208,11 +209,11 @@ impl Ledger {
     }
 
     /// Gives the next number when it is below `owned`, the owner's part of `limit` numbers. A ticket that holds a
-    /// number of the last two minutes gets that one again and is not counted twice.
+    /// number of this minute gets that one again and is not counted twice. One of the minute before would be one too many.
     pub fn take(&mut self, id: u64, limit: i64, owned: i64, now: u64) -> Outcome {
         self.roll(now);
         if let Some((minute, number)) = self.holders.get(id)
-            && minute + 1 >= self.minute
+            && minute >= self.minute
         {
             return Outcome::Given { minute, number };
         }

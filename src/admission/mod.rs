@@ -29,7 +29,7 @@ mod strategies;
 
 pub use addresses::Addresses;
 pub use anywhere::{Anywhere, Renewal};
-pub use batcher::{Batcher, Progress};
+pub use batcher::{Batcher, LONGEST_PACE_MS, PACE_MS, Progress};
 pub use controller::{AdmissionController, Step, Whom};
 pub use counter::Counter;
 pub use decision::{Ask, Decision, Fallback, Hint, decide};

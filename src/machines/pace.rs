@@ -1,25 +1,23 @@
 //! How far apart the calls of each caller are to be, so that all of them are not too many.
 
+use crate::admission::{LONGEST_PACE_MS, PACE_MS};
+
 /// The calls of all together in a second that an object asks for. It serves about a thousand.
 const CALLS_PER_SECOND: u64 = 400;
 /// How often the pace is set anew, in milliseconds.
 const SET_MS: u64 = 250;
-/// What callers do by themselves, in milliseconds.
-const USUAL_MS: u32 = 20;
-/// The longest pace, in milliseconds: visitors wait for it.
-const LONGEST_MS: u32 = 500;
 
 /// A pace that grows and falls until as many calls come as the object can serve, whoever sends them.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
-    milliseconds: u32,
+    milliseconds: u64,
     calls: u64,
     since: u64,
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { milliseconds: USUAL_MS, calls: 0, since: 0 }
+        Self { milliseconds: PACE_MS, calls: 0, since: 0 }
     }
 }
 
@@ -31,13 +29,13 @@ impl Pace {
         if passed < SET_MS {
             return;
         }
-        let wanted = u64::from(self.milliseconds) * self.calls * 1_000 / (CALLS_PER_SECOND * passed);
-        self.milliseconds = (wanted as u32).clamp(USUAL_MS, LONGEST_MS);
+        let wanted = self.milliseconds * self.calls * 1_000 / (CALLS_PER_SECOND * passed);
+        self.milliseconds = wanted.clamp(PACE_MS, LONGEST_PACE_MS);
         (self.calls, self.since) = (0, now);
     }
 
     /// The pace to tell, in milliseconds.
     pub fn milliseconds(&self) -> u32 {
-        self.milliseconds
+        self.milliseconds as u32
     }
 }

@@ -107,8 +107,10 @@ describe("steering from the dashboard", () => {
     const crowd = Array.from({ length: CROWD }, (_, index) =>
       world.visitor({ colo: COLOS[index % COLOS.length], worker: index % 2 }),
     );
+    // There is room for all of them; on a slow machine, where an object's answer comes too late, one may have to come twice.
+    const enter = (visitor) => eventually("a place", async () => (await visitor.get()).fromOrigin);
     for (let begin = 0; begin < CROWD; begin += 50)
-      await Promise.all(crowd.slice(begin, begin + 50).map((visitor) => visitor.get()));
+      await Promise.all(crowd.slice(begin, begin + 50).map(enter));
     // Whoever is in stays in, whatever operators do: all come again, one after the other, and their sessions go on from then.
     const outside = [];
     const goesOn = (visitor, { fromOrigin, sent }) =>
@@ -199,7 +201,6 @@ describe("steering from the dashboard", () => {
       rows.map(([minute]) => minute),
       Array.from({ length: (end - first) / MINUTE }, (_, index) => first + index * MINUTE),
     );
-    for (const [minute, active] of rows)
-      assert.ok(active >= CROWD, `${active} at ${new Date(minute).toISOString()}`);
+    for (const [, active] of rows) assert.ok(active >= CROWD, JSON.stringify(rows));
   });
 });

@@ -43,8 +43,8 @@ const AGAIN_MS: u64 = 20;
 const ASKS_LIVE_MS: u64 = 1_500;
 /// A stock that is used slower than one permit in this time is recorded, in milliseconds.
 const SLOW_MS: u64 = 1_000;
-/// A stock that is used slower than one permit in this time is recorded before each: the object forgets it between two
-/// visitors, and would count what it may have used each time, in milliseconds.
+/// A stock that is used slower than one permit in this time, in milliseconds, is recorded before each use: between two visitors
+/// the object loses its memory, and would then count what it may have used.
 const FORGETS_MS: u64 = 10_000;
 /// A stock whose lease ends sooner is not recorded, in milliseconds.
 const WORTH_MS: u64 = 10_000;

@@ -296,10 +296,13 @@ impl Worker {
 
     /// Timeout of a call to Counter or Anywhere for visitors, in milliseconds.
     fn take_deadline_ms(&self, whom: Whom, now: u64) -> u64 {
-        match whom {
-            Whom::Counter => self.round_trip.longest_ms(self.deadline_ms, now),
-            Whom::Anywhere if self.controller.state().is_none() => COLD_START_FACTOR * self.deadline_ms,
-            Whom::Anywhere => self.deadline_ms,
+        if whom == Whom::Counter && self.deployed.slot_strategy.leases_permits() {
+            // Nobody else can be asked, and the Counter may have to ask the pool.
+            self.round_trip.longest_ms(self.deadline_ms, now)
+        } else if self.controller.state().is_none() {
+            COLD_START_FACTOR * self.deadline_ms
+        } else {
+            self.deadline_ms
         }
     }
 
