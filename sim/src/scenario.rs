@@ -347,6 +347,8 @@ pub struct Behaviour {
     pub bot_addresses: u64,
     /// Share of visitors who press reload all the time while they wait.
     pub reloading: f64,
+    /// Share of visitors who do so with an old cookie: they take a newer one only when it would not be good any more.
+    pub replaying: f64,
     /// With an origin: how long a visitor waits for a page before asking again, in seconds.
     pub page_patience_seconds: f64,
     /// With an origin: after this many pages in a row that failed, a visitor leaves.
@@ -368,6 +370,7 @@ impl Default for Behaviour {
             closing: 0.0,
             bot_addresses: 0,
             reloading: 0.0,
+            replaying: 0.0,
             page_patience_seconds: 30.0,
             page_tries: 10,
         }
@@ -605,6 +608,7 @@ impl Scenario {
             ("visitors: revoked", visitors.revoked),
             ("visitors: closing", visitors.closing),
             ("visitors: reloading", visitors.reloading),
+            ("visitors: replaying", visitors.replaying),
         ];
         for (field, share) in shares {
             if !(0.0..=1.0).contains(&share) {

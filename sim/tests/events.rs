@@ -109,7 +109,23 @@ fn same(one: Chance, other: Chance, what: &str) {
 
 #[test]
 fn in_a_random_order_neither_waiting_long_nor_pressing_reload_changes_the_chance() {
-    let world = crowd("[visitors]\nreloading = 0.5\npatience_seconds = 120\n")
+    let [young, old, young_reloading, old_reloading] = chances("reloading");
+    same(young, old, "after less than two minutes and after more");
+    same(young, young_reloading, "as told and all the time");
+    same(old, old_reloading, "as told and all the time, after two minutes");
+}
+
+#[test]
+fn in_a_random_order_an_old_cookie_is_one_chance_a_round() {
+    let [young, old, young_replaying, old_replaying] = chances("replaying");
+    // Each asks the Counter once in a round; who asks all the time asks at a good moment a little more often.
+    assert!(rate(young_replaying).0 < 1.4 * rate(young).0, "{young_replaying:?} {young:?}");
+    assert!(rate(old_replaying).0 < 1.4 * rate(old).0, "{old_replaying:?} {old:?}");
+}
+
+/// The chances of those who do as they are told, in the first two minutes and later, and of those with a habit.
+fn chances(habit: &str) -> [Chance; 4] {
+    let world = crowd(&format!("[visitors]\n{habit} = 0.5\npatience_seconds = 120\n"))
         .replace("session_duration = 2\n", "session_duration = 2\nqueueing_method = \"random\"\n")
         // As many come as go: the chance of a second is then the same all the time.
         .replace("until = 8\nper_minute = 500\n[[arrivals]]\nfrom = 8\nper_minute = 150", "per_minute = 250");
@@ -123,8 +139,5 @@ fn in_a_random_order_neither_waiting_long_nor_pressing_reload_changes_the_chance
             sum.seconds += chance.seconds;
         }
     }
-    let [young, old, young_reloading, old_reloading] = chances;
-    same(young, old, "after less than two minutes and after more");
-    same(young, young_reloading, "as told and all the time");
-    same(old, old_reloading, "as told and all the time, after two minutes");
+    chances
 }

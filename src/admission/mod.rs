@@ -33,7 +33,7 @@ pub use batcher::{Batcher, LONGEST_PACE_MS, PACE_MS, Progress};
 pub use controller::{AdmissionController, Step, Whom};
 pub use counter::Counter;
 pub use decision::{Ask, Decision, Fallback, Hint, decide};
-pub use draw::{Draw, DrawKey, Seed, draw, next_draw_seconds, queue_bucket, round_end, round_of};
+pub use draw::{Chances, Draw, DrawKey, Seed, draw, next_draw_seconds, queue_bucket, round_end, round_of};
 pub use estimate::{
     estimated_minutes, estimated_wait_seconds, likely_ahead, next_check_in_seconds, random_wait_seconds,
     wait_percentiles,

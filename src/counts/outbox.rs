@@ -12,6 +12,8 @@ use crate::wire::VERSION;
 
 /// The shortest time between reports, but for urgent ones, in milliseconds.
 const REPORT_MS: u64 = 1_000;
+/// The same for urgent ones.
+const URGENT_MS: u64 = 100;
 /// The same for reports of users who have left while people wait, in milliseconds.
 const LEFT_MS: u64 = 250;
 /// A report that was announced and has not left after this time is taken over by another request, in milliseconds.
@@ -86,7 +88,9 @@ impl Outbox {
         }
         let (due, urgent) = match check_in {
             // A session must not seem to end before its renewal is known.
-            CheckIn::Move { from, .. } if now + LATE_RENEWAL_MS >= from + room.session_ms() => (now, true),
+            CheckIn::Move { from, .. } if now + LATE_RENEWAL_MS >= from + room.session_ms() => {
+                ((self.reported_at + URGENT_MS).max(now), true)
+            }
             CheckIn::Move { from, .. } if level == Level::Calm => {
                 ((now + CALM_REPORT_MS).min(from + room.session_ms() - LATE_RENEWAL_MS), false)
             }
@@ -98,7 +102,7 @@ impl Outbox {
                 ((self.reported_at + LEFT_MS).max(now), false)
             }
             // The first who wait end the calm, everywhere.
-            CheckIn::Wait { .. } if level == Level::Calm => (now, true),
+            CheckIn::Wait { .. } if level == Level::Calm => ((self.reported_at + URGENT_MS).max(now), true),
             _ => ((self.reported_at + REPORT_MS).max(now), false),
         };
         self.check_ins.push_back(check_in);

@@ -1,6 +1,7 @@
 //! `ANYWHERE`: the pool of permits (`leases`), or the numbers that no colo owns (`counters`).
 
 use std::collections::BTreeMap;
+use std::iter::repeat;
 
 use super::write_behind::WriteBehind;
 use super::{COLD_START_FACTOR, Call, Context, CurrentRoom, Effect, Input, NO_ROUTE, ObjectMachine, Stored};
@@ -21,7 +22,7 @@ const GLOBAL_TENTHS: u64 = 8;
 /// Backoff after a call that Global did not answer, in milliseconds.
 const RENEW_AGAIN_MS: u64 = 200;
 /// The most sessions that one message holds.
-const MAX_SESSIONS: u32 = 100;
+const MAX_SESSIONS: usize = 1_000;
 const UNKNOWN: &str = "Global has not told the room's state";
 
 /// What is given: permits or numbers.
@@ -294,8 +295,9 @@ impl ObjectMachine for Anywhere {
         match input {
             Input::Asked { from, request: Request::AnywhereReserve(asked) } => {
                 if let Giver::Permits(pool) = &mut self.giver {
-                    for _ in 0..asked.sessions.min(MAX_SESSIONS) {
-                        pool.reserve_session(context.now);
+                    let ids = asked.ids.iter().copied().map(Some).chain(repeat(None));
+                    for id in ids.take(asked.sessions as usize).take(MAX_SESSIONS) {
+                        pool.reserve_session(id, context.now);
                     }
                 }
                 effects.push(Effect::Reply { to: from, answer: Answer::AnywhereReserve(Box::new(())) });

@@ -7,11 +7,12 @@ use super::pace::Pace;
 use super::write_behind::WriteBehind;
 use super::{COLD_START_FACTOR, Call, Context, CurrentRoom, Effect, Input, NO_ROUTE, ObjectMachine, Stored};
 use crate::admission::{
-    self, Addresses, DueRecord, EXACT_UP_TO, HINT_MS, LeaseCounter, NumberAsk, Outcome, RECALL_WAITS_MS,
-    SavedLedger,
+    self, Addresses, Chances, DueRecord, EXACT_UP_TO, HINT_MS, LeaseCounter, Level, NumberAsk, Outcome,
+    RECALL_WAITS_MS, SavedLedger,
 };
 use crate::protocol::messages::{Given, Lease, Lent, Take, Taken, VERSION};
 use crate::protocol::{Answer, Request, records};
+use crate::room::QueueingMethod;
 use crate::steering::Overrides;
 
 /// The storage key of the numbers given.
@@ -34,6 +35,8 @@ pub struct Counter {
     numbers: admission::Counter,
     permits: LeaseCounter,
     addresses: Addresses,
+    /// Where the order is random.
+    chances: Chances,
     pace: Pace,
     /// What operators have changed, as far as workers have said.
     overrides: Overrides,
@@ -60,6 +63,7 @@ impl Counter {
             // A record that cannot be read is none: the pool takes what was held for used.
             permits: LeaseCounter::restore(permits.record, epoch, now),
             addresses: Addresses::default(),
+            chances: Chances::default(),
             pace: Pace::default(),
             overrides: Overrides::default(),
             rooms: CurrentRoom::default(),
@@ -104,7 +108,14 @@ impl Counter {
         }
         let first = self.next_place;
         let mut outcomes = Vec::with_capacity(asked.asks.len());
+        let by_lot =
+            room.queueing_method == QueueingMethod::Random && self.permits.level() == Some(Level::Queueing);
         for (ask, may) in asks {
+            // Whoever asks once more because the answer was lost may have a permit already.
+            let has_chance = !(by_lot && ask.waits)
+                || self.permits.has_given(ask.id, now)
+                || self.chances.take(room, ask.id, now);
+            let may = may && has_chance;
             if may {
                 self.permits.ask(self.next_place, *ask, now);
             }

@@ -130,12 +130,15 @@ pub struct Lease {
 }
 
 /// Sessions renewed so shortly before their end that the pool must know before the report comes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReserveSessions {
     /// Format version.
     pub v: u8,
     /// How many.
     pub sessions: u32,
+    /// Their tickets' ids: each has one slot reserved, however often it is named. An older worker does not say them.
+    #[serde(default)]
+    pub ids: Vec<u64>,
 }
 
 /// Asks Global for the state key.

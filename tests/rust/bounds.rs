@@ -1,8 +1,15 @@
 //! What happens at the bounds: every collection has one, and nothing breaks there.
 
-use anteroom::admission::{Batcher, Level, Progress, Remembered, minute_of};
+use std::rc::Rc;
+
+use anteroom::admission::{Batcher, DrawKey, Group, LeaseAsk, Level, Pool, Progress, Remembered, minute_of};
 use anteroom::counts::{CheckIn, Counts, DataCenter, Global, MAX_COLOS, Outbox, Seen};
+use anteroom::machines::Call;
+use anteroom::machines::worker::{Task, Worker, WorkerContext, WorkerEffect, WorkerInput};
+use anteroom::origin::OriginMonitor;
+use anteroom::protocol::Request;
 use anteroom::protocol::messages::{ColoReport, VERSION, WorkerAnswer, WorkerReport};
+use anteroom::room::{Room, SlotStrategy};
 use anteroom::ticket::Ticket;
 use proptest::prelude::*;
 
@@ -40,6 +47,76 @@ fn more_tickets_than_can_be_remembered_push_out_the_oldest() {
     assert!(remembered.len() <= 200);
     assert_eq!(remembered.get(999), Some(999));
     assert_eq!(remembered.get(0), None);
+}
+
+/// What a worker has sent so far: the names of its calls.
+fn calls(effects: &[WorkerEffect]) -> Vec<&'static str> {
+    let call = |effect: &WorkerEffect| match effect {
+        WorkerEffect::Call(Call { request: Request::DataCenterReport(_), .. }) => Some("report"),
+        WorkerEffect::Call(Call { request: Request::AnywhereReserve(_), .. }) => Some("reserve"),
+        WorkerEffect::Call(_) => Some("other"),
+        _ => None,
+    };
+    effects.iter().filter_map(call).collect()
+}
+
+#[test]
+fn an_old_cookie_however_often_it_comes_is_one_step_and_one_reserved_slot() {
+    let room = Rc::new(Room { slot_strategy: SlotStrategy::Leases, ..room(100, 100, 1) });
+    let mut worker = Worker::new(1, Rc::clone(&room), "AMS".to_owned(), 500);
+    // Two tickets in the last seconds of their sessions, by old versions of their cookies.
+    let old = |id| Ticket { accepted_at: Some(NOW), ..Ticket::new(id, NOW) };
+    let (mut started, mut renewed) = (Vec::new(), Vec::new());
+    for request in 0..1_200 {
+        let now = NOW + 58_000 + request / 600;
+        renewed.push(worker.pass(&room, old(1 + request % 2), now, &mut started));
+    }
+    assert!(renewed.iter().flatten().all(|ticket| ticket.last_check_in >= NOW + 58_000));
+    assert_eq!(renewed.iter().flatten().count(), 1_200, "their sessions go on");
+    let mut tasks: Vec<Task> = Vec::new();
+    tasks.extend(started.iter().filter_map(|effect| match effect {
+        WorkerEffect::Start(task) => Some(*task),
+        _ => None,
+    }));
+    let mut effects = Vec::new();
+    for task in &mut tasks {
+        let (key, mut origin) = (DrawKey::new(None, "key"), OriginMonitor::new(&room));
+        let mut context = WorkerContext { now: NOW + 58_010, draw_key: &key, origin: &mut origin };
+        task.handle(&mut worker, &mut context, WorkerInput::Begin, &mut effects);
+    }
+    let reserved = effects.iter().find_map(|effect| match effect {
+        WorkerEffect::Call(Call { request: Request::AnywhereReserve(asked), .. }) => Some(asked.ids.clone()),
+        _ => None,
+    });
+    assert_eq!(reserved, Some(vec![1, 2]), "one call names both");
+    let made = calls(&effects);
+    assert_eq!(made.iter().filter(|call| **call == "reserve").count(), 1, "{made:?}");
+    assert_eq!(made.iter().filter(|call| **call == "report").count(), 1, "{made:?}");
+}
+
+#[test]
+fn a_ticket_has_one_slot_reserved_whoever_asks_for_it() {
+    let room = Room { slot_strategy: SlotStrategy::Leases, ..room(10, 10, 1) };
+    let given = |ids: &[u64]| {
+        let mut pool = Pool::restore(None, NOW);
+        let mut global = Global::restore(&room, None, Vec::new(), NOW);
+        pool.renew(global.state(&room, None, minute_of(NOW), NOW), NOW);
+        ids.iter().for_each(|id| pool.reserve_session(Some(*id), NOW));
+        let groups = vec![Group { bucket: minute_of(NOW), waits: false, visitors: 12 }];
+        let ask = LeaseAsk {
+            epoch: 1,
+            sequence: 1,
+            last_answered: 0,
+            groups,
+            permits: 0,
+            lent_ms: 0,
+            used: Vec::new(),
+            want: 0,
+            rate: 0,
+        };
+        pool.lease(&room, "AMS", &ask, NOW).unwrap().given[0].0
+    };
+    assert_eq!([given(&[1, 1, 1, 1]), given(&[1, 2])], [9, 8]);
 }
 
 #[test]

@@ -197,7 +197,9 @@ fn leasing_tickets() {
         },
         "0103b0aab8bef2300101020304e8073c006407",
     );
-    pinned(&ReserveSessions { v: 1, sessions: 1 }, "0101");
+    pinned(&ReserveSessions { v: 1, sessions: 1, ids: vec![7] }, "01010107");
+    let older = decode::<ReserveSessions>(&[1, 1]).unwrap();
+    assert_eq!(older, ReserveSessions { v: 1, sessions: 1, ids: Vec::new() });
 }
 
 #[test]

@@ -11,6 +11,9 @@ use super::{Event, Planet, START};
 /// The interval of whoever presses reload all the time, in milliseconds.
 const RELOAD_MS: u64 = 2_000;
 
+/// For how many refreshes an old cookie serves whoever replays it: after two and a half it is no place any more.
+const KEPT_REFRESHES: u64 = 2;
+
 /// A visitor on the way through the room. Hundreds of thousands of them are looked at in random order: each begins with
 /// a line of the processor's cache.
 #[derive(Debug, Clone)]
@@ -22,6 +25,8 @@ pub(super) struct Visitor {
     pub(super) cookieless: bool,
     /// Presses reload all the time.
     pub(super) reloads: bool,
+    /// Does so with an old cookie.
+    pub(super) replays: bool,
     /// Counts as active until this time, if no other request comes.
     pub(super) active_until: u64,
     pub(super) counted_active: bool,
@@ -129,10 +134,12 @@ impl Planet {
             addresses => (addresses + 1 + self.arrived, colo),
         };
         self.arrived += 1;
-        let reloads = self.behaviour.reloading > 0.0 && self.rng.f64() < self.behaviour.reloading;
+        let replays = self.behaviour.replaying > 0.0 && self.rng.f64() < self.behaviour.replaying;
+        let reloads = replays || self.behaviour.reloading > 0.0 && self.rng.f64() < self.behaviour.reloading;
         let visitor = Visitor {
             ticket: None,
             reloads,
+            replays,
             colo,
             place: Place::Outside,
             cookieless,
@@ -446,7 +453,10 @@ impl Planet {
             here.first_shown = estimate;
         }
         here.shown = estimate.or(here.shown);
-        here.ticket = (!here.cookieless).then_some(told.ticket);
+        let is_good = |old: &Ticket| now < old.last_check_in + KEPT_REFRESHES * refresh;
+        if !here.replays || !here.ticket.as_ref().is_some_and(is_good) {
+            here.ticket = (!here.cookieless).then_some(told.ticket);
+        }
         let next = if here.reloads { next.min(RELOAD_MS) } else { next };
         let next = (now + next).min(here.gives_up.max(now + 1));
         if leaves {

@@ -235,6 +235,11 @@ impl LeaseCounter {
         minute_of(pool + now.saturating_sub(own))
     }
 
+    /// Whether a ticket was given a permit that is good at `now`.
+    pub fn has_given(&self, id: u64, now: u64) -> bool {
+        self.holders.given_to(id, self.minute(now)).is_some()
+    }
+
     /// A visitor asks. `place` is where the answer goes: see [`LeaseCounter::answers`].
     pub fn ask(&mut self, place: u64, ask: NumberAsk, now: u64) {
         let minute = self.minute(now);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
 
-use super::super::{Clocked, HINT_MS, Renewal, StateKey, minute_of, start_of};
+use super::super::{Clocked, HINT_MS, Remembered, Renewal, StateKey, minute_of, start_of};
 use super::rate::Rate;
 use super::{EXACT_UP_TO, Group, LeaseAnswer, LeaseAsk, Level, RATE_MS, Returned, minute_of_entry};
 use crate::room::{RateWindow, Room};
@@ -72,6 +72,8 @@ const SHORTEST_WAIT_MS: u32 = 100;
 /// A slot is reserved for a session that was renewed in its last moment, until the state is newer than that by this time,
 /// in milliseconds.
 const RESERVED_MS: u64 = 6_000;
+/// How long a ticket has no other slot reserved, in milliseconds: a renewed session lasts a minute at least.
+const RESERVED_AGAIN_MS: u64 = 50_000;
 /// The most slots that are reserved so.
 const MAX_RESERVED: usize = 10_000;
 
@@ -180,6 +182,8 @@ pub struct Pool {
     exact: bool,
     /// When sessions were renewed in their last moment.
     reserved: VecDeque<u64>,
+    /// Since when, by ticket.
+    reserved_for: Remembered<u64>,
     /// When the room's settings change: no lease lasts longer.
     changes_at: Option<u64>,
 }
@@ -215,6 +219,7 @@ impl Pool {
             assumed: 0,
             exact: false,
             reserved: VecDeque::new(),
+            reserved_for: Remembered::new(RESERVED_AGAIN_MS, MAX_RESERVED),
             changes_at: None,
         };
         let Some(saved) = saved else { return pool };
@@ -410,8 +415,15 @@ impl Pool {
     }
 
     /// Reserves a slot for a session that was renewed in its last moment: the report takes longer to get here than what was
-    /// left of it.
-    pub fn reserve_session(&mut self, now: u64) {
+    /// left of it. A ticket has one slot at a time, however many of its requests come, by however old cookies. `id`: the
+    /// ticket's, where it is known.
+    pub fn reserve_session(&mut self, id: Option<u64>, now: u64) {
+        if let Some(id) = id {
+            if self.reserved_for.get(id).is_some_and(|at| now < at + RESERVED_AGAIN_MS) {
+                return;
+            }
+            self.reserved_for.put(id, now, now);
+        }
         if self.reserved.len() >= MAX_RESERVED {
             self.reserved.pop_front();
         }

@@ -14,8 +14,8 @@ pub use visit::{Outcome, Verification, Visit, Visitor, Waiting, best, is_counted
 
 use super::{COLD_START_FACTOR, Call, CurrentRoom};
 use crate::admission::{
-    Addresses, AdmissionController, Batcher, Clocked, DrawKey, Level, NumberAsk, Outcome as Judgement,
-    RoundTrip, StateKey, Step, Whom, minute_of,
+    Addresses, AdmissionController, Batcher, Chances, Clocked, DrawKey, Level, NumberAsk,
+    Outcome as Judgement, Remembered, RoundTrip, StateKey, Step, Whom, minute_of,
 };
 use crate::check_in::CheckIn;
 use crate::counts::Outbox;
@@ -98,6 +98,11 @@ pub enum WorkerEffect {
 /// Time between two looks of a request for the answer to another one's call, in milliseconds.
 pub const POLL_MS: u64 = 4;
 
+/// Tickets whose last step is remembered, per generation.
+const REMEMBERED_TICKETS: usize = 10_000;
+/// The most tickets of one call that reserves slots.
+const MOST_RESERVATIONS: usize = 1_000;
+
 /// Who asks, and from which address; 0: it does not matter.
 type NumberBatcher = Batcher<(NumberAsk, u64), Judgement>;
 
@@ -118,6 +123,13 @@ pub struct Worker {
     /// Whether the Counter answers.
     round_trip: RoundTrip,
     addresses: Addresses,
+    chances: Chances,
+    /// When this worker last moved a ticket on: a cookie may be older than that, and says nothing new then.
+    moved: Remembered<u64>,
+    /// Tickets whose sessions were renewed in their last moment, and for which the pool is to reserve slots.
+    reservations: Vec<u64>,
+    /// Until when a task sees to them, if it is not gone before.
+    reserving_until: u64,
     rooms: CurrentRoom,
 }
 
@@ -126,6 +138,7 @@ impl Worker {
     /// timeout of calls on the visitor's path.
     pub fn new(id: u64, room: Rc<Room>, colo: String, deadline_ms: u64) -> Self {
         let replace_after = COLD_START_FACTOR * deadline_ms + 100;
+        let moved = Remembered::new(room.session_ms(), REMEMBERED_TICKETS);
         Self {
             deployed: room,
             colo,
@@ -137,6 +150,10 @@ impl Worker {
             anywhere_batch: Batcher::new(replace_after),
             round_trip: RoundTrip::default(),
             addresses: Addresses::default(),
+            chances: Chances::default(),
+            moved,
+            reservations: Vec::new(),
+            reserving_until: 0,
             rooms: CurrentRoom::default(),
         }
     }
@@ -189,7 +206,14 @@ impl Worker {
         if !room.moves_on(&ticket, at) {
             return None;
         }
-        let (id, from, entered) = (ticket.id, ticket.last_check_in, ticket.accepted_at);
+        let (id, entered) = (ticket.id, ticket.accepted_at);
+        // Whoever comes with an old cookie, or with two requests at once, was counted before.
+        let from = self.moved.get(id).unwrap_or(0).max(ticket.last_check_in);
+        let latest = ticket.checked_in(from);
+        if !room.moves_on(&latest, at) {
+            return Some(latest);
+        }
+        self.moved.put(id, at, at);
         self.note(room, CheckIn::Move { id, from, at, entered }, false, now, effects);
         self.refresh_in_background(true, now, effects);
         Some(ticket.checked_in(at))
@@ -214,8 +238,19 @@ impl Worker {
         let level = if level == Level::Calm && self.controller.watched() { Level::Busy } else { level };
         self.outbox.note(room, check_in, level, self.time(now));
         self.announce(now, effects);
-        if check_in.is_last_moment(room) {
-            effects.push(WorkerEffect::Start(Task::reserve()));
+        match check_in {
+            // Whoever comes back is counted again.
+            CheckIn::Leave { id, at, .. } => self.moved.put(id, 0, at),
+            CheckIn::Move { id, .. } if check_in.is_last_moment(room) => {
+                if self.reservations.len() < MOST_RESERVATIONS {
+                    self.reservations.push(id);
+                }
+                if now >= self.reserving_until {
+                    self.reserving_until = now + self.deadline_ms;
+                    effects.push(WorkerEffect::Start(Task::reserve()));
+                }
+            }
+            _ => {}
         }
     }
 

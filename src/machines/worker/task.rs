@@ -1,7 +1,7 @@
 //! What a worker does after a response.
 
 use super::{REPORT_DEADLINE_MS, Worker, WorkerContext, WorkerEffect, WorkerInput};
-use crate::admission::Clocked;
+use crate::admission::{Clocked, PACE_MS};
 use crate::history::Count;
 use crate::machines::Call;
 use crate::protocol::messages::{ReserveSessions, VERSION, WorkerReport, colo_object};
@@ -11,7 +11,7 @@ use crate::protocol::{Answer, Request};
 const REPORT_TRIES: u32 = 25;
 /// The shortest time between two reports of one task, in milliseconds.
 const LEAST_WAIT_MS: u64 = 50;
-/// How often a slot is reserved for a session renewed in its last moment, until the pool answers.
+/// How often slots are asked for, for sessions renewed in their last moment, until the pool answers.
 const RESERVE_TRIES: u32 = 3;
 
 /// Something that goes on after a response. See [the module](super).
@@ -25,8 +25,8 @@ pub struct Task {
 enum Work {
     /// Reports after some milliseconds, and again until everything noted meanwhile has been reported.
     Report { wait: u64 },
-    /// Reserves a slot at the pool for a session renewed in its last moment.
-    Reserve,
+    /// Reserves slots at the pool for sessions renewed in their last moment. `sent`: how many the call names.
+    Reserve { sent: usize },
     /// Asks the data center for updates.
     Refresh,
 }
@@ -37,7 +37,7 @@ impl Task {
     }
 
     pub(super) fn reserve() -> Self {
-        Self { work: Work::Reserve, tries: 0 }
+        Self { work: Work::Reserve { sent: 0 }, tries: 0 }
     }
 
     pub(super) fn refresh() -> Self {
@@ -70,10 +70,12 @@ impl Task {
                 }
                 self.go_on_reporting(worker, LEAST_WAIT_MS, now, effects);
             }
-            (Work::Reserve, WorkerInput::Answered { answer: Some(_), .. }) => effects.push(WorkerEffect::End),
-            (Work::Reserve, WorkerInput::Begin | WorkerInput::Answered { .. }) => {
-                self.send_reservation(worker, effects);
+            (Work::Reserve { sent }, WorkerInput::Answered { answer: Some(_), .. }) => {
+                worker.reservations.drain(..sent.min(worker.reservations.len()));
+                self.tries = 0;
+                effects.push(WorkerEffect::Sleep { until: now + PACE_MS });
             }
+            (Work::Reserve { .. }, _) => self.send_reservations(worker, now, effects),
             (Work::Refresh, WorkerInput::Begin) => {
                 effects.push(worker.state_call(0, REPORT_DEADLINE_MS, now));
             }
@@ -126,17 +128,28 @@ impl Task {
         }
     }
 
-    fn send_reservation(&mut self, worker: &mut Worker, effects: &mut Vec<WorkerEffect>) {
+    fn send_reservations(&mut self, worker: &mut Worker, now: u64, effects: &mut Vec<WorkerEffect>) {
         if self.tries >= RESERVE_TRIES {
+            worker.reservations.clear();
+        }
+        if worker.reservations.is_empty() {
+            worker.reserving_until = 0;
             effects.push(WorkerEffect::End);
             return;
         }
+        let ids = worker.reservations.clone();
+        self.work = Work::Reserve { sent: ids.len() };
         self.tries += 1;
+        worker.reserving_until = now + worker.deadline_ms + PACE_MS;
         worker.outbox.count(Count::AnywhereCalls);
         effects.push(WorkerEffect::Call(Call {
             number: u64::from(self.tries),
             name: worker.deployed.name.clone(),
-            request: Request::AnywhereReserve(Box::new(ReserveSessions { v: VERSION, sessions: 1 })),
+            request: Request::AnywhereReserve(Box::new(ReserveSessions {
+                v: VERSION,
+                sessions: ids.len() as u32,
+                ids,
+            })),
             deadline_ms: worker.deadline_ms,
         }));
     }

@@ -328,7 +328,10 @@ impl Visit {
             Standing::Waiting(ticket) => (ticket, true),
             Standing::New => (Ticket::new(self.visitor.id, time), false),
         };
-        let draw = worker.controller.draw(room, context.draw_key, &standing, time);
+        let mut draw = worker.controller.draw(room, context.draw_key, &standing, time);
+        if let Some(draw) = draw.as_mut().filter(|_| known && before.is_none()) {
+            draw.wins &= worker.chances.take(room, ticket.id, time);
+        }
         let counted = known && is_counted(room, self.visitor.verification, &ticket) && !ticket.uncounted;
         let mut judged = Judged { ticket, standing, known, counted, draw, step: Step::Wait };
         let brought = matches!(
