@@ -82,6 +82,7 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     let time = time_in(&room.name);
     // An event may have made it another room for a while.
     let room = room.at(time).0;
+    let context = Rc::new(context);
     if let Some(checked_in) = request.closed {
         let place = Place::new(deployed, likely_colo(&request.inner), host, &env, &settings);
         let standing = best(&tickets, room, time);
@@ -211,7 +212,7 @@ fn header(request: &web_sys::Request, name: &str) -> String {
 /// A visitor's request to a room.
 struct Gate {
     request: Request,
-    context: Context,
+    context: Rc<Context>,
     settings: Rc<Settings>,
     place: Place,
     https: bool,

@@ -5,6 +5,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 
+use futures_channel::oneshot;
 use litemap::LiteMap;
 use worker::{Cache, Context, Headers, Response, Result};
 
@@ -200,16 +201,24 @@ impl Place {
     }
 
     /// A visit of somebody who is not in: what comes of it, and the room, with its events, by which that was judged.
+    ///
+    /// It goes on though the visitor hangs up: others may wait for what it has asked for all of them.
     pub async fn visit(
         &self,
         visitor: Visitor,
         request: &web_sys::Request,
-        context: &Context,
+        context: &Rc<Context>,
     ) -> Result<(Outcome, Rc<Room>)> {
         let mut visit = Visit::new(visitor, self.with(Worker::room)?);
-        let outcome = self.run(&mut Activity::Visit(&mut visit, request, context)).await?;
-        let outcome = outcome.ok_or("a visit ended without an outcome")?;
-        Ok((*outcome, Rc::clone(visit.room())))
+        let (here, request, inner) = (self.clone(), Clone::clone(request), Rc::clone(context));
+        let (tell, told) = oneshot::channel();
+        context.wait_until(async move {
+            let outcome = here.run(&mut Activity::Visit(&mut visit, &request, &inner)).await;
+            // Whoever has hung up does not want to know.
+            let _ = tell.send(outcome.map(|outcome| (outcome, Rc::clone(visit.room()))));
+        });
+        let (outcome, room) = told.await.map_err(|_| "a visit broke off")??;
+        Ok((*outcome.ok_or("a visit ended without an outcome")?, room))
     }
 
     /// Gives a visit or a task an input.

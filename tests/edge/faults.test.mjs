@@ -46,11 +46,26 @@ describe("objects that fail in the middle of a minute", { concurrency: true }, (
       rooms: {
         ...Object.fromEntries(Object.keys(ORDEALS).map((name) => [name, room(`/${name}`, limits)])),
         renewals: room("/renewals", { ...limits, total_active_users: 2 }),
+        hung_up: room("/hung_up", { ...limits, total_active_users: 100 }),
       },
       vars: { OBJECT_DEADLINE_MS: "1000" },
     });
   });
   after(() => world.close());
+
+  test("who hangs up takes nobody along who asked together with him", async () => {
+    const path = "/hung_up";
+    assert.ok((await world.visitor({ path }).get()).fromOrigin);
+    await world.fault("Counter", "hung_up/AMS", "late", 300);
+    // One of those who ask together asks for all. It is one of the many, who leave before the answer is there.
+    const left = Array.from({ length: 12 }, () => world.leave(150, { path }));
+    const stays = await world.visitor({ path }).get();
+    await Promise.all(left);
+    await world.fault("Counter", "hung_up/AMS");
+    assert.ok(stays.fromOrigin);
+    // By the tests' clock: the answer's 300 ms, not the time after which somebody else would ask again.
+    assert.ok(stays.received - stays.sent < 1_000, `${stays.received - stays.sent} ms`);
+  });
 
   for (const [name, { kind, mode, ms, restart }] of Object.entries(ORDEALS)) {
     test(name.replaceAll("_", " "), async (context) => {
