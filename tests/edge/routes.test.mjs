@@ -112,10 +112,16 @@ describe("a room covers", { concurrency: true }, () => {
     }
   });
 
-  test("no preflight", async () => {
+  test("no preflight, but whatever else asks with OPTIONS", async () => {
     const headers = { origin: "https://x.test", "access-control-request-method": "PUT" };
-    isUntouched(await send("/full", headers, { method: "OPTIONS" }), "a preflight");
-    isWaiting(await send("/full", {}, { method: "OPTIONS" }), "another question");
+    const ask = (more, body) => send("/full", { ...headers, ...more }, { method: "OPTIONS", body });
+    isUntouched(await ask({}), "a preflight");
+    isUntouched(await ask({ "content-length": "0" }), "a preflight of an empty body");
+    isWaiting(await ask({ "access-control-request-method": [] }), "another question");
+    isWaiting(await ask({ cookie: "basket=1" }), "cookies");
+    isWaiting(await ask({ authorization: "Basic eDp5" }), "a password");
+    isWaiting(await ask({ "content-length": "5" }, "order"), "a body");
+    isWaiting(await ask({ "transfer-encoding": "chunked" }, "order"), "a body in pieces");
   });
 
   test("HEAD, with the headers of the waiting page and without the page", async () => {
