@@ -48,7 +48,7 @@ pub struct Request {
 pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     let settings = Settings::of(&env);
     health::tend_once(&env, &settings, &context);
-    let (https, host, path) = parts(&request.url);
+    let (_, host, path) = parts(&request.url);
     if operator::is_own(path) && settings.rooms.covers_host(host) {
         let path = path.to_owned();
         return Ok(later(async move { operator::handle(&request.inner, &path, &env, &settings).await }));
@@ -86,7 +86,7 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         let place = Place::new(deployed, likely_colo(&request.inner), host, &env, &settings);
         let standing = best(&tickets, room, time);
         let settings = Rc::clone(&settings);
-        return Gate { request, context, settings, place, https, carrier, bound_to }
+        return Gate { request, context, settings, place, carrier, bound_to }
             .close(room, &standing, checked_in);
     }
     if let Standing::Active(ticket) = best(&tickets, room, time) {
@@ -96,7 +96,7 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         // Nobody has to be asked, and whichever colo counts a move, the sum is right.
         let place = Place::new(deployed, likely_colo(&request.inner), host, &env, &settings);
         let settings = Rc::clone(&settings);
-        return Gate { request, context, settings, place, https, carrier, bound_to }.pass(room, ticket);
+        return Gate { request, context, settings, place, carrier, bound_to }.pass(room, ticket);
     }
     match bypass::concern(room, &request) {
         Concern::Room => {}
@@ -105,7 +105,7 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         Concern::Nobody => return response::response(503, &[("cache-control", "no-store".to_owned())], None),
     }
     let place = Place::new(deployed, colo(&request.inner), host, &env, &settings);
-    Ok(later(Gate { request, context, settings, place, https, carrier, bound_to }.handle(tickets)))
+    Ok(later(Gate { request, context, settings, place, carrier, bound_to }.handle(tickets)))
 }
 
 /// No room has a say in it: to the origin, but for what a page of ours says, from a room that is gone.
@@ -124,7 +124,7 @@ pub fn end_session(
     let settings = Settings::of(env);
     let room = settings.rooms.get(session.room)?;
     let url = request.url();
-    let (https, host, _) = parts(&url);
+    let (https, host, path) = parts(&url);
     let place = Place::new(room, likely_colo(request), host, env, &settings);
     let left = CheckIn::Leave {
         id: session.id,
@@ -135,7 +135,7 @@ pub fn end_session(
     place.note(room, left, context);
     remember_revoked(session.id, now());
     Some(match session.carrier {
-        Carrier::Cookie => ("set-cookie", set_cookie(room, "", 0, https)),
+        Carrier::Cookie => ("set-cookie", set_cookie(room, path, "", 0, https)),
         Carrier::Header => (TICKET_HEADER, String::new()),
     })
 }
@@ -214,7 +214,6 @@ struct Gate {
     context: Context,
     settings: Rc<Settings>,
     place: Place,
-    https: bool,
     carrier: Carrier,
     /// What the ticket is bound to; empty: nothing.
     bound_to: String,
@@ -368,7 +367,8 @@ impl Gate {
         Ok(match self.carrier {
             Carrier::Cookie => {
                 let left_ms = room.terms().end(ticket).saturating_sub(self.place.time());
-                ("set-cookie", set_cookie(room, &value, left_ms.div_ceil(1_000), self.https))
+                let (https, _, path) = parts(&self.request.url);
+                ("set-cookie", set_cookie(room, path, &value, left_ms.div_ceil(1_000), https))
             }
             Carrier::Header => (TICKET_HEADER, value),
         })

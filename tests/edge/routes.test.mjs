@@ -26,6 +26,7 @@ describe("a room covers", { concurrency: true }, () => {
         styles: room("/styles", { exempt_extensions: ["css"], queue_all: true }),
         full: room("/full", { queue_all: true }),
       },
+      vars: { FRONT_CONTROLLERS: ["/shop.php"] },
     });
   });
   after(() => world.close());
@@ -122,6 +123,14 @@ describe("a room covers", { concurrency: true }, () => {
     isWaiting(await ask({ authorization: "Basic eDp5" }), "a password");
     isWaiting(await ask({ "content-length": "5" }, "order"), "a body");
     isWaiting(await ask({ "transfer-encoding": "chunked" }, "order"), "a body in pieces");
+  });
+
+  test("its path in the spellings that some origins take for it", async () => {
+    for (const path of ["/%u0066ull", "/full%0a", "/full.", "/full%20/x", "/full::$DATA", "/shop.php/full"])
+      isWaiting(await send(path, PAGE), path);
+    const answer = await send("/full.json", PAGE);
+    isWaiting(answer, "a format");
+    assert.match(answer.setCookie[0], /; Path=\/full\.json;/, "there the ticket comes back");
   });
 
   test("HEAD, with the headers of the waiting page and without the page", async () => {
