@@ -8,7 +8,9 @@ use wasm_bindgen::JsValue;
 use worker::{Context, Env, Result};
 
 use super::clock::{now, pause, random, random_id};
-use super::forward::{Carrier, HeaderLine, Passport, Revocable, TICKET_HEADER, is_revoked, remember_revoked};
+use super::forward::{
+    Carrier, HeaderLine, Passport, Revocable, TICKET_HEADER, is_revoked, remember_revoked, uncounted,
+};
 use super::in_flight::{self, Way};
 use super::platform::{colo, likely_colo};
 use super::room_worker::{Place, is_refresh_due, note_bypassed, steered, time_in};
@@ -25,8 +27,8 @@ use crate::room::{BindTicket, Room};
 use crate::ticket::{Human, KeyRing, Scope, Standing, Ticket, address_key, binding, find_cookie, set_cookie};
 use crate::turnstile::TOKEN_HEADER;
 
-/// The decision for a request that no room has a say in.
-const NOT_OURS: JsValue = JsValue::UNDEFINED;
+/// The id of no ticket: in the word that a room gives to everybody.
+const NOBODY: u64 = 0;
 /// Whom the origin is too busy for is asked to try again after this many seconds, and up to this many more.
 const TRY_AGAIN_SECONDS: (u32, u32) = (2, 4);
 
@@ -54,13 +56,13 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         return Ok(later(async move { operator::handle(&request.inner, &path, &env, &settings).await }));
     }
     let room = match settings.rooms.find(host, path) {
-        Coverage::Uncovered => return not_ours(&request),
+        Coverage::Uncovered => return past(&request, None),
         Coverage::Covered(room) => room,
         // Which room it means depends on who reads it; no honest client writes such a path.
         Coverage::Contradictory(_) => return response::page(&answer::bad_path(), None),
     };
     // Without keys no ticket can be given, so nobody could ever leave the queue: fail open. It is in the log.
-    let Some(keys) = settings.keys.as_ref() else { return not_ours(&request) };
+    let Some(keys) = settings.keys.as_ref() else { return past(&request, word(&settings, room, NOBODY)) };
     let (deployed, steered) = (room, steered(room));
     let room = steered.as_deref().unwrap_or(room);
     if room.suspended {
@@ -69,13 +71,14 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
             let colo = likely_colo(&request.inner);
             Place::new(deployed, colo, host, &env, &settings).refresh_in_background(&context);
         }
-        return not_ours(&request);
+        // An origin that insists on the word would refuse the whole site else.
+        return past(&request, word(&settings, room, NOBODY));
     }
     let may_bypass = settings.crawlers_bypass || !room.bypass_rules.is_empty();
     if may_bypass && bypass::is_bypassed(&settings, room, &request) {
         let place = |colo| Place::new(deployed, colo, host, &env, &settings);
         note_bypassed(room, &request.inner, place, &context);
-        return not_ours(&request);
+        return past(&request, None);
     }
     let bound_to = bound_to(room, &request.inner);
     let (tickets, carrier) = tickets(keys, room, &bound_to, &request);
@@ -100,7 +103,7 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     }
     match bypass::concern(room, &request) {
         Concern::Room => {}
-        Concern::Origin => return Ok(NOT_OURS),
+        Concern::Origin => return Ok(uncounted(None)),
         // Browsers forget what they could not load in advance.
         Concern::Nobody => return response::response(503, &[("cache-control", "no-store".to_owned())], None),
     }
@@ -109,8 +112,13 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
 }
 
 /// No room has a say in it: to the origin, but for what a page of ours says, from a room that is gone.
-fn not_ours(request: &Request) -> Result<JsValue> {
-    if request.closed.is_some() { response::response(204, &[], None) } else { Ok(NOT_OURS) }
+fn past(request: &Request, admitted: Option<String>) -> Result<JsValue> {
+    if request.closed.is_some() { response::response(204, &[], None) } else { Ok(uncounted(admitted)) }
+}
+
+/// The signed word to the origin, for a ticket of a room.
+fn word(settings: &Settings, room: &Room, id: u64) -> Option<String> {
+    settings.admission.as_ref().map(|key| key.sign(&room.name, id, now()))
 }
 
 /// The origin ends the session of a user. What comes takes the ticket away.
@@ -150,7 +158,7 @@ fn passport(
 ) -> Passport {
     Passport {
         ticket: changed,
-        admitted: settings.admission.as_ref().map(|key| key.sign(&room.name, ticket.id, now())),
+        admitted: word(settings, room, ticket.id),
         revocable: room.revoke.then(|| Revocable::text(room, ticket, carrier)),
     }
 }
@@ -239,7 +247,7 @@ impl Gate {
         let time = self.place.time();
         let (room, phase) = whole.at(time);
         match outcome {
-            Outcome::Suspended => Ok(NOT_OURS),
+            Outcome::Suspended => Ok(uncounted(word(&self.settings, room, NOBODY))),
             Outcome::Admitted { ticket, changed, .. } => self.admit(room, &ticket, changed),
             Outcome::Refused => Ok(self.refuse(room, EventView::of(phase), time)),
             Outcome::Waiting(waiting) => self.wait(room, &waiting, EventView::of(phase), time),

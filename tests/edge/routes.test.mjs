@@ -133,6 +133,16 @@ describe("a room covers", { concurrency: true }, () => {
     assert.match(answer.setCookie[0], /; Path=\/full\.json;/, "there the ticket comes back");
   });
 
+  test("what visitors say of another path by no way: origins do not hear of it", async () => {
+    for (const name of ["x-original-url", "X-Rewrite-URL"]) {
+      const path = `/elsewhere/${name}`;
+      isUntouched(await send(path, { [name]: "/full", "x-other": "stays" }), name);
+      const { headers } = world.origin.requests.findLast(({ url }) => url === path);
+      assert.equal(headers[name.toLowerCase()], undefined);
+      assert.equal(headers["x-other"], "stays");
+    }
+  });
+
   test("HEAD, with the headers of the waiting page and without the page", async () => {
     const answer = await send("/full", PAGE, { method: "HEAD" });
     isWaiting(answer, "HEAD");
