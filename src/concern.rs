@@ -37,12 +37,16 @@ pub fn concern(room: &Room, request: &Request, asks_for_status: bool) -> Concern
     }
 }
 
-/// Whether a browser asks if it may send a request of a script. It sends no cookies with that, and takes no page for an
-/// answer.
+/// Whether a browser asks if it may send a request of a script: it takes no page for an answer. It sends neither a body nor
+/// credentials with that; who does means something else.
 fn is_preflight(source: &dyn Source, method: &str) -> bool {
+    let has = |name| source.header(name).is_some();
     method == "OPTIONS"
-        && source.header("access-control-request-method").is_some()
-        && source.header("origin").is_some()
+        && has("access-control-request-method")
+        && has("origin")
+        && !has("cookie")
+        && !has("authorization")
+        && source.told(Fact::Body).is_none()
 }
 
 /// Whether the path ends in an extension that the owner exempts, in each of its readings.

@@ -146,6 +146,9 @@ fn print_sentences(project: &Project) -> std::io::Result<()> {
         }
         writeln!(out)?;
     }
+    if let Some(sentences) = sentences::of_paths(&project.rooms) {
+        writeln!(out, "{sentences}\n")?;
+    }
     if let Some(origin) = &project.origin {
         writeln!(out, "{}\n", sentences::of_origin(origin))?;
     }
@@ -182,6 +185,7 @@ fn print_json(project: &Project) -> std::io::Result<()> {
         "config": project.place,
         "origin": project.origin,
         "search_engine_crawler_bypass": project.crawlers_bypass,
+        "front_controllers": project.rooms.front_controllers(),
         "rooms": rooms,
         "checks": project.checks.iter().map(sentences::check_as_json).collect::<Vec<_>>(),
         "webhooks": project.webhooks.iter().map(sentences::webhook_as_json).collect::<Vec<_>>(),

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use anteroom::config::{ConfigError, Part, Rooms, Webhooks, is_webhook_secret};
+use anteroom::config::{
+    ConfigError, FRONT_CONTROLLERS, FRONT_CONTROLLERS_FIX, Part, Rooms, Webhooks, is_webhook_secret,
+};
 use anteroom::health::check::{Check, Checks, Target};
 use anteroom::room::{Room, Secure, SlotStrategy, Webhook, WebhookFormat};
 use serde_json::{Number, Value as Json};
@@ -207,8 +209,13 @@ impl Project {
         }
         let (checks, errors) = Checks::from_vars(values.iter().cloned());
         self.problems.extend(errors.into_iter().map(Problem::Part));
-        let (rooms, errors) = Rooms::from_vars(values.iter().cloned());
+        let (mut rooms, errors) = Rooms::from_vars(values.iter().cloned());
         self.problems.extend(errors.into_iter().map(Problem::Part));
+        let fronts = values.iter().find(|(name, _)| name == FRONT_CONTROLLERS).map(|(_, value)| value);
+        if let Some(wrong) = fronts.filter(|value| !rooms.read_front_controllers(value)) {
+            let (message, fix) = FRONT_CONTROLLERS_FIX;
+            self.refuse(&format!("{prefix}vars.{FRONT_CONTROLLERS}"), &wrong.to_string(), message, fix);
+        }
         let (webhooks, errors) = Webhooks::from_vars(values.into_iter(), &rooms);
         self.problems.extend(errors.into_iter().map(Problem::Part));
         for webhook in webhooks.iter() {

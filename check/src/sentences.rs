@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use anteroom::bypass::BypassRule;
-use anteroom::config::FIELDS;
+use anteroom::config::{FIELDS, Rooms};
 use anteroom::health::check::{Check, OBSERVERS, SEARCHED_BODY, Target};
 use anteroom::origin::GuardStrategy;
 use anteroom::room::{
@@ -150,6 +150,24 @@ fn event_as_json(event: &Event) -> Json {
         "description": event.description,
         "overrides": event.overrides,
         "effective": event.effective(),
+    })
+}
+
+/// What rooms with a path cannot promise; `None`: there are none.
+pub fn of_paths(rooms: &Rooms) -> Option<String> {
+    let with_path = rooms.iter().filter(|room| room.routes().any(|(_, path)| path != "/"));
+    let names: Vec<&str> = with_path.map(|room| room.name.as_str()).collect();
+    let fronts = match rooms.front_controllers() {
+        [] => String::new(),
+        fronts => format!(", and behind {}", fronts.join(" and ")),
+    };
+    (!names.is_empty()).then(|| {
+        format!(
+            "A room with a path ({}) is as tight as the origin's router. It covers its path in other spellings too, with an \
+             extension such as .json{fronts}. But what the origin serves at yet another address goes around it. If that \
+             matters, cover path = \"/\", or let the origin insist on the header Anteroom-Admitted (docs/sessions.md).",
+            names.join(", ")
+        )
     })
 }
 

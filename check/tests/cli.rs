@@ -113,6 +113,9 @@ fn a_valid_room_is_told_in_sentences() {
         "(leases)",
         "on_error = \"admit\"",
         "the cookie __anteroom (Path=/sale, SameSite=Lax, Secure over HTTPS)",
+        "A room with a path (shop) is as tight as the origin's router.",
+        "an extension such as .json, and behind /index.php and /app.php.",
+        "cover path = \"/\", or let the origin insist on the header Anteroom-Admitted",
         "the zone's own origin",
         "1 room is valid.",
     ] {
@@ -183,6 +186,10 @@ fn what_goes_past_a_room_is_told_and_mistakes_are_pointed_at() {
     }
     let at = ["column 9: http.hots is not a field", "\n    ssl and http.hots eq 1\n            ^\n"];
     refused(&with("['ssl and http.hots eq 1']"), &at);
+    let fronts = SHOP.replace("ORIGIN = \"\"", "FRONT_CONTROLLERS = [\"/app.php\", \"index.php\"]");
+    refused(&fronts, &["vars.FRONT_CONTROLLERS = [", "at most 10 plain paths", "or [] for none"]);
+    let whole_host = SHOP.replace("/sale", "/");
+    assert!(!check(&format!("{whole_host}{OBJECTS}"), &[]).1.contains("router"));
     let crawlers = SHOP.replace("ORIGIN = \"\"", "SEARCH_ENGINE_CRAWLER_BYPASS = true");
     refused(&crawlers, &["vars.SEARCH_ENGINE_CRAWLER_BYPASS = true: must be", "with quotes"]);
 }

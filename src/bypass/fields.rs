@@ -26,6 +26,8 @@ pub enum TextField {
 pub enum Fact {
     /// The method, in capitals.
     Method,
+    /// `true` where there is a body, or may be one. No rule asks for it.
+    Body,
     /// The visitor's country, two letters.
     Country,
     /// The visitor's continent, two letters.

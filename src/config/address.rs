@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::table::Table;
 use crate::text::shown_text;
-use crate::url::path;
+use crate::url::path::{self, Reading};
 
 /// The longest host name, in bytes.
 const HOST_MAX: usize = 253;
@@ -88,12 +88,16 @@ impl Table<'_> {
                 "must not have an encoded / \\ ; ? # % or NUL: origins disagree about them".to_owned();
             (message, "cover the path above it".to_owned())
         } else {
-            match String::from_utf8(path::normalise(given.as_bytes()).into_owned()) {
-                Ok(path) if path::is_below(path.as_bytes(), OWN_PATH) => {
+            let path = match path::read(given.as_bytes()) {
+                Reading::Plain(path) => String::from_utf8(path.into_owned()).ok(),
+                Reading::Tangled(_) => None,
+            };
+            match path {
+                Some(path) if path::is_below(path.as_bytes(), OWN_PATH) => {
                     let message = "must not be below /__anteroom: these pages are Anteroom's own".to_owned();
                     (message, "cover a path of the origin".to_owned())
                 }
-                Ok(path) if !path.contains(char::is_control) => return path,
+                Some(path) if !path.contains(char::is_control) => return path,
                 _ => {
                     let message = "must be UTF-8 text without control characters".to_owned();
                     (message, "write the path as the browser's address bar shows it".to_owned())

@@ -28,7 +28,7 @@ pub use error::{ConfigError, Part};
 pub use fields::Words;
 pub use fields::{FIELDS, Field, InEvents, Kind, Place, steered_fields};
 pub use parse::{check_steered, parse_room};
-pub use rooms::{BrokenRoom, Coverage, MAX_ROOMS, Rooms};
+pub use rooms::{BrokenRoom, Coverage, FRONT_CONTROLLERS, FRONT_CONTROLLERS_FIX, MAX_ROOMS, Rooms};
 pub(crate) use table::Table;
 pub use webhook::{WEBHOOK_FIELDS, Webhooks};
 pub use webhook::{is_address as is_webhook_address, is_secret as is_webhook_secret};

@@ -15,6 +15,15 @@ use crate::url::path::{self, Reading};
 /// The most rooms a deployment may have. Every request looks at each of them once at most.
 pub const MAX_ROOMS: usize = 64;
 
+/// The var that names front controllers.
+pub const FRONT_CONTROLLERS: &str = "FRONT_CONTROLLERS";
+/// What [`Rooms::read_front_controllers`] wants, and how to mend what it refuses.
+pub const FRONT_CONTROLLERS_FIX: (&str, &str) = (
+    "must be a list of at most 10 plain paths",
+    "write FRONT_CONTROLLERS = [\"/index.php\", \"/app.php\"], which is the default, or [] for none",
+);
+const MAX_FRONT_CONTROLLERS: usize = 10;
+
 /// All rooms of a deployment, ready to be asked which of them covers a request.
 #[derive(Debug, Clone, Default)]
 pub struct Rooms {
@@ -22,6 +31,8 @@ pub struct Rooms {
     working: Vec<Room>,
     /// Longest path first; with equal paths, one with a host before one without.
     routes: Vec<Covered>,
+    /// Paths behind which an origin may find another path: `/index.php/sale` is `/sale`.
+    front_controllers: Vec<String>,
     broken: Vec<BrokenRoom>,
 }
 
@@ -99,7 +110,8 @@ impl Rooms {
             }
         }
         let mut written: LiteMap<String, (String, Value)> = LiteMap::new();
-        let mut all = Self::default();
+        let front_controllers = ["/index.php", "/app.php"].map(str::to_owned).to_vec();
+        let mut all = Self { front_controllers, ..Self::default() };
         for (var_name, value) in by_name.iter() {
             let parsed = parse_room(var_name, value).and_then(|room| match all.conflict(&room) {
                 None => Ok(room),
@@ -133,9 +145,28 @@ impl Rooms {
         (all, errors)
     }
 
+    /// Takes the front controllers from a var; `false`: it is wrong, and they stay as they are.
+    pub fn read_front_controllers(&mut self, value: &Value) -> bool {
+        let plain = |value: &Value| {
+            let path = value.as_str().filter(|path| path.len() > 1)?;
+            (*path::normalise(path.as_bytes()) == *path.as_bytes()).then(|| path.to_owned())
+        };
+        let read = value.as_array().filter(|values| values.len() <= MAX_FRONT_CONTROLLERS);
+        let read: Option<Vec<_>> = read.and_then(|values| values.iter().map(plain).collect());
+        let is_right = read.is_some();
+        self.front_controllers = read.unwrap_or_else(|| std::mem::take(&mut self.front_controllers));
+        is_right
+    }
+
+    /// The front controllers; at most ten.
+    pub fn front_controllers(&self) -> &[String] {
+        &self.front_controllers
+    }
+
     /// The room that covers a request: the one with the longest path of those whose host fits; with equal paths, one
     /// with a host comes before one without. `host` may carry a port, which is ignored, and any case; `path` is
-    /// compared in its one spelling (see [`path`]) and by whole segments; in any case where the room says so.
+    /// compared in its one spelling (see [`path`]) and by whole segments; in any case where the room says so. Behind a front
+    /// controller another path may stand.
     ///
     /// A suspended room covers its path like any other, and so takes it out of a wider room.
     pub fn find(&self, host: &str, path: &str) -> Coverage<'_> {
@@ -144,7 +175,10 @@ impl Rooms {
         let covered = |route: &Covered| self.working.get(route.room);
         let tangle = match path::read(path.as_bytes()) {
             Reading::Plain(path) => {
-                let route = on_host.find(|route| route.has_path(&path));
+                let behind = self.front_controllers.iter().find_map(|front| path::behind(&path, front));
+                let behind = behind.as_deref();
+                let route = on_host
+                    .find(|route| route.has_path(&path) || behind.is_some_and(|path| route.has_path(path)));
                 return route.and_then(covered).map_or(Coverage::Uncovered, Coverage::Covered);
             }
             Reading::Tangled(tangle) => tangle,

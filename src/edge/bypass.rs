@@ -47,6 +47,11 @@ impl Source for Platform<'_> {
         let cf = of(self.0, "cf").unwrap_or(JsValue::UNDEFINED);
         match fact {
             Fact::Method => Some(self.0.method()),
+            // The platform makes a body of an announced nothing too.
+            Fact::Body => {
+                self.0.body().filter(|_| self.header("content-length").as_deref() != Some("0"))?;
+                Some("true".to_owned())
+            }
             Fact::Country => of(&cf, "country")?.as_string(),
             Fact::Continent => of(&cf, "continent")?.as_string(),
             Fact::Network => of(&cf, "asn")?.as_f64().map(|number| (number as u64).to_string()),

@@ -42,14 +42,12 @@ export default {
     if (typeof answer === "string" && answer[0] === "{") return wait(JSON.parse(answer), request);
     elsewhere ??= origin(env);
     const sent = elsewhere ? moved(request, elsewhere) : request;
-    // No room covers it: nothing is counted.
-    if (answer === undefined) return toOrigin(sent);
     const { passage, ticket, admitted, session } =
       typeof answer === "string" ? readPassport(answer) : { passage: answer };
-    const marked = admitted ? signed(sent, admitted) : sent;
-    const response = await toOrigin(marked, ticket, passage, (came, took) =>
-      returned(passage, came, took, request, env, context),
-    );
+    const told = (came, took) => returned(passage, came, took, request, env, context);
+    // No room has a say in it: nothing is counted.
+    const counted = passage === undefined ? undefined : told;
+    const response = await toOrigin(marked(sent, admitted), ticket, passage, counted);
     return session ? obeyed(response, session, request, env, context) : response;
   },
   scheduled: (_event, env) => tend(env),
@@ -62,17 +60,27 @@ function closedPage({ method, headers }) {
   return type?.startsWith("application/x-anteroom-leave") ? type : undefined;
 }
 
-/** What `decide` says in lines: the request's number, and what else there is to do, by the first letter of each. */
+/** What `decide` says in lines: the request's number, if it has one, and what else there is to do, by the first letter of each. */
 function readPassport(text) {
   const [passage, ...lines] = text.split("\n");
   const value = (letter) => lines.find((line) => line[0] === letter)?.slice(1);
-  return { passage: +passage, ticket: value("t"), admitted: value("a"), session: value("r") };
+  return {
+    passage: passage ? +passage : undefined,
+    ticket: value("t"),
+    admitted: value("a"),
+    session: value("r"),
+  };
 }
 
-/** The request with the signed word that it was admitted, in place of what its visitor may have sent there. */
-function signed(request, admitted) {
+/** What visitors may not tell the origin: that they were admitted, and that they mean another path than the room saw. */
+const OURS = ["anteroom-admitted", "x-original-url", "x-rewrite-url"];
+
+/** The request as it goes to the origin: with the signed word that it was admitted, if there is one, and no other. */
+function marked(request, admitted) {
+  if (!admitted && !OURS.some((name) => request.headers.has(name))) return request;
   const headers = new Headers(request.headers);
-  headers.set("anteroom-admitted", admitted);
+  for (const name of OURS) headers.delete(name);
+  if (admitted) headers.set("anteroom-admitted", admitted);
   return new Request(request, { headers });
 }
 
@@ -97,7 +105,7 @@ function give(response, ticket) {
 }
 
 /**
- * To the origin and back, untouched: method, headers and body as they came, redirects not followed.
+ * To the origin and back, untouched: method, headers and body as they are, redirects not followed.
  * @param {Request} request
  * @param {string} [ticket] The header that carries the visitor's ticket (`name: value`), added to the answer, unless empty.
  * @param {number} [passage] The request's number; below zero: it has a timeout.

@@ -71,6 +71,11 @@ impl Passport {
     }
 }
 
+/// What `entry.js` gets for a request that a room has no say in: nothing, or the signed word alone.
+pub fn uncounted(admitted: Option<String>) -> JsValue {
+    admitted.map_or(JsValue::UNDEFINED, |word| JsValue::from(["\na", &word].concat()))
+}
+
 /// A session that the origin may end.
 pub struct Revocable<'a> {
     /// The room's name.

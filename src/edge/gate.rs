@@ -8,7 +8,9 @@ use wasm_bindgen::JsValue;
 use worker::{Context, Env, Result};
 
 use super::clock::{now, pause, random, random_id};
-use super::forward::{Carrier, HeaderLine, Passport, Revocable, TICKET_HEADER, is_revoked, remember_revoked};
+use super::forward::{
+    Carrier, HeaderLine, Passport, Revocable, TICKET_HEADER, is_revoked, remember_revoked, uncounted,
+};
 use super::in_flight::{self, Way};
 use super::platform::{colo, likely_colo};
 use super::room_worker::{Place, is_refresh_due, note_bypassed, steered, time_in};
@@ -25,8 +27,8 @@ use crate::room::{BindTicket, Room};
 use crate::ticket::{Human, KeyRing, Scope, Standing, Ticket, address_key, binding, find_cookie, set_cookie};
 use crate::turnstile::TOKEN_HEADER;
 
-/// The decision for a request that no room has a say in.
-const NOT_OURS: JsValue = JsValue::UNDEFINED;
+/// The id of no ticket: in the word that a room gives to everybody.
+const NOBODY: u64 = 0;
 /// Whom the origin is too busy for is asked to try again after this many seconds, and up to this many more.
 const TRY_AGAIN_SECONDS: (u32, u32) = (2, 4);
 
@@ -48,19 +50,19 @@ pub struct Request {
 pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     let settings = Settings::of(&env);
     health::tend_once(&env, &settings, &context);
-    let (https, host, path) = parts(&request.url);
+    let (_, host, path) = parts(&request.url);
     if operator::is_own(path) && settings.rooms.covers_host(host) {
         let path = path.to_owned();
         return Ok(later(async move { operator::handle(&request.inner, &path, &env, &settings).await }));
     }
     let room = match settings.rooms.find(host, path) {
-        Coverage::Uncovered => return not_ours(&request),
+        Coverage::Uncovered => return past(&request, None),
         Coverage::Covered(room) => room,
         // Which room it means depends on who reads it; no honest client writes such a path.
         Coverage::Contradictory(_) => return response::page(&answer::bad_path(), None),
     };
     // Without keys no ticket can be given, so nobody could ever leave the queue: fail open. It is in the log.
-    let Some(keys) = settings.keys.as_ref() else { return not_ours(&request) };
+    let Some(keys) = settings.keys.as_ref() else { return past(&request, word(&settings, room, NOBODY)) };
     let (deployed, steered) = (room, steered(room));
     let room = steered.as_deref().unwrap_or(room);
     if room.suspended {
@@ -69,13 +71,14 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
             let colo = likely_colo(&request.inner);
             Place::new(deployed, colo, host, &env, &settings).refresh_in_background(&context);
         }
-        return not_ours(&request);
+        // An origin that insists on the word would refuse the whole site else.
+        return past(&request, word(&settings, room, NOBODY));
     }
     let may_bypass = settings.crawlers_bypass || !room.bypass_rules.is_empty();
     if may_bypass && bypass::is_bypassed(&settings, room, &request) {
         let place = |colo| Place::new(deployed, colo, host, &env, &settings);
         note_bypassed(room, &request.inner, place, &context);
-        return not_ours(&request);
+        return past(&request, None);
     }
     let bound_to = bound_to(room, &request.inner);
     let (tickets, carrier) = tickets(keys, room, &bound_to, &request);
@@ -87,7 +90,7 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         let place = Place::new(deployed, likely_colo(&request.inner), host, &env, &settings);
         let standing = best(&tickets, room, time);
         let settings = Rc::clone(&settings);
-        return Gate { request, context, settings, place, https, carrier, bound_to }
+        return Gate { request, context, settings, place, carrier, bound_to }
             .close(room, &standing, checked_in);
     }
     if let Standing::Active(ticket) = best(&tickets, room, time) {
@@ -97,21 +100,26 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         // Nobody has to be asked, and whichever colo counts a move, the sum is right.
         let place = Place::new(deployed, likely_colo(&request.inner), host, &env, &settings);
         let settings = Rc::clone(&settings);
-        return Gate { request, context, settings, place, https, carrier, bound_to }.pass(room, ticket);
+        return Gate { request, context, settings, place, carrier, bound_to }.pass(room, ticket);
     }
     match bypass::concern(room, &request) {
         Concern::Room => {}
-        Concern::Origin => return Ok(NOT_OURS),
+        Concern::Origin => return Ok(uncounted(None)),
         // Browsers forget what they could not load in advance.
         Concern::Nobody => return response::response(503, &[("cache-control", "no-store".to_owned())], None),
     }
     let place = Place::new(deployed, colo(&request.inner), host, &env, &settings);
-    Ok(later(Gate { request, context, settings, place, https, carrier, bound_to }.handle(tickets)))
+    Ok(later(Gate { request, context, settings, place, carrier, bound_to }.handle(tickets)))
 }
 
 /// No room has a say in it: to the origin, but for what a page of ours says, from a room that is gone.
-fn not_ours(request: &Request) -> Result<JsValue> {
-    if request.closed.is_some() { response::response(204, &[], None) } else { Ok(NOT_OURS) }
+fn past(request: &Request, admitted: Option<String>) -> Result<JsValue> {
+    if request.closed.is_some() { response::response(204, &[], None) } else { Ok(uncounted(admitted)) }
+}
+
+/// The signed word to the origin, for a ticket of a room.
+fn word(settings: &Settings, room: &Room, id: u64) -> Option<String> {
+    settings.admission.as_ref().map(|key| key.sign(&room.name, id, now()))
 }
 
 /// The origin ends the session of a user. What comes takes the ticket away.
@@ -125,7 +133,7 @@ pub fn end_session(
     let settings = Settings::of(env);
     let room = settings.rooms.get(session.room)?;
     let url = request.url();
-    let (https, host, _) = parts(&url);
+    let (https, host, path) = parts(&url);
     let place = Place::new(room, likely_colo(request), host, env, &settings);
     let left = CheckIn::Leave {
         id: session.id,
@@ -136,7 +144,7 @@ pub fn end_session(
     place.note(room, left, context);
     remember_revoked(session.id, now());
     Some(match session.carrier {
-        Carrier::Cookie => ("set-cookie", set_cookie(room, "", 0, https)),
+        Carrier::Cookie => ("set-cookie", set_cookie(room, path, "", 0, https)),
         Carrier::Header => (TICKET_HEADER, String::new()),
     })
 }
@@ -151,7 +159,7 @@ fn passport(
 ) -> Passport {
     Passport {
         ticket: changed,
-        admitted: settings.admission.as_ref().map(|key| key.sign(&room.name, ticket.id, now())),
+        admitted: word(settings, room, ticket.id),
         revocable: room.revoke.then(|| Revocable::text(room, ticket, carrier)),
     }
 }
@@ -215,7 +223,6 @@ struct Gate {
     context: Rc<Context>,
     settings: Rc<Settings>,
     place: Place,
-    https: bool,
     carrier: Carrier,
     /// What the ticket is bound to; empty: nothing.
     bound_to: String,
@@ -241,7 +248,7 @@ impl Gate {
         let time = self.place.time();
         let (room, phase) = whole.at(time);
         match outcome {
-            Outcome::Suspended => Ok(NOT_OURS),
+            Outcome::Suspended => Ok(uncounted(word(&self.settings, room, NOBODY))),
             Outcome::Admitted { ticket, changed, .. } => self.admit(room, &ticket, changed),
             Outcome::Refused => Ok(self.refuse(room, EventView::of(phase), time)),
             Outcome::Waiting(waiting) => self.wait(room, &waiting, EventView::of(phase), time),
@@ -369,7 +376,8 @@ impl Gate {
         Ok(match self.carrier {
             Carrier::Cookie => {
                 let left_ms = room.terms().end(ticket).saturating_sub(self.place.time());
-                ("set-cookie", set_cookie(room, &value, left_ms.div_ceil(1_000), self.https))
+                let (https, _, path) = parts(&self.request.url);
+                ("set-cookie", set_cookie(room, path, &value, left_ms.div_ceil(1_000), https))
             }
             Carrier::Header => (TICKET_HEADER, value),
         })

@@ -34,9 +34,9 @@ use worker::worker_sys::Context;
 /// is being closed.
 ///
 /// Returns `undefined`: to the origin, and no room is concerned; a number: to the origin, and tell [`returned`] what came
-/// of it; a text: the same, and after the number lines of what else to do (`t`: a header to add to the answer, `a`: the
-/// value of the request's header `anteroom-admitted`, `r`: what to hand to [`revoked`] when the answer's header
-/// commands it); a text that begins with `{`: the facts of a visitor who waits; a `Response`: the answer; or a
+/// of it; a text: the same, and after the number, which may be missing, lines of what else to do (`t`: a header to add to
+/// the answer, `a`: the value of the request's header `anteroom-admitted`, `r`: what to hand to [`revoked`] when the
+/// answer's header commands it); a text that begins with `{`: the facts of a visitor who waits; a `Response`: the answer; or a
 /// `Promise` of one of these, when others have to be asked. A number below zero: [`patience`] says how long the origin has.
 ///
 /// # Errors

@@ -10,7 +10,7 @@ use worker::Env;
 
 use super::platform::log_error;
 use crate::admission::DrawKey;
-use crate::config::{Rooms, Webhooks, is_webhook_address};
+use crate::config::{FRONT_CONTROLLERS, FRONT_CONTROLLERS_FIX, Rooms, Webhooks, is_webhook_address};
 use crate::health::check::Checks;
 use crate::notifications::delivery::SigningSecrets;
 use crate::operator::Operators;
@@ -205,12 +205,17 @@ fn described(env: &Env) -> (Rooms, Checks, Webhooks, Vec<String>) {
         let names = names.iter().filter(move |name| name.starts_with(prefix));
         names.map(|name| (name.clone(), json_var(env, name).unwrap_or(serde_json::Value::Null)))
     };
-    let (rooms, mut errors) = Rooms::from_vars(vars("ROOM_").chain(vars("EVENT_")));
+    let (mut rooms, mut errors) = Rooms::from_vars(vars("ROOM_").chain(vars("EVENT_")));
     let (checks, errors_of_checks) = Checks::from_vars(vars("CHECK_"));
     errors.extend(errors_of_checks);
     let (webhooks, errors_of_webhooks) = Webhooks::from_vars(vars("WEBHOOK_"), &rooms);
     errors.extend(errors_of_webhooks);
-    (rooms, checks, webhooks, errors.iter().map(ToString::to_string).collect())
+    let mut problems: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    if json_var(env, FRONT_CONTROLLERS).is_some_and(|value| !rooms.read_front_controllers(&value)) {
+        let (must_be, fix) = FRONT_CONTROLLERS_FIX;
+        problems.push(format!("{FRONT_CONTROLLERS} {must_be}; the default is used until then. Fix: {fix}"));
+    }
+    (rooms, checks, webhooks, problems)
 }
 
 /// What a var says; the default where it is not set, or wrong.

@@ -69,6 +69,15 @@ pub(super) fn cookie_path(path: &str, any_case: bool) -> String {
     written
 }
 
+/// That `Path` as a request's path spells it (`/sale.json`, `/index.php/sale`): elsewhere browsers would not send the
+/// cookie back to it. `None`: as ever.
+pub(super) fn spelled<'a>(path: &str, asked: &'a str) -> Option<&'a str> {
+    let end = asked.find(path)? + path.len();
+    let rest = asked.get(end..)?;
+    let spelled = asked.get(..end + rest.find('/').unwrap_or(rest.len()))?;
+    (path != "/" && !spelled.contains(';') && spelled.len() <= MAX_PATH_LENGTH).then_some(spelled)
+}
+
 /// Appends a byte of a decoded path as browsers write it into a URL; `false` when they do not agree on it.
 fn push_as_browsers_do(written: &mut String, byte: u8) -> bool {
     match byte {

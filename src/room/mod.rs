@@ -200,6 +200,12 @@ impl Room {
             "/".to_owned()
         }
     }
+
+    /// [`Room::cookie_path`] for a ticket that is given in answer to a request for this path.
+    pub fn cookie_path_at(&self, asked: &str) -> String {
+        let path = self.cookie_path();
+        cookie::spelled(&path, asked).map(str::to_owned).unwrap_or(path)
+    }
 }
 
 /// The limits of a room that are in force at some moment.

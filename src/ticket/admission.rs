@@ -26,7 +26,7 @@ struct Claims<'a> {
     iss: &'static str,
     /// The room.
     aud: &'a str,
-    /// The ticket's id, as visitors are told it: the same for all requests of a session.
+    /// The ticket's id, as visitors are told it: the same for all requests of a session. Zeros: no ticket.
     sub: String,
     iat: u64,
     exp: u64,

@@ -37,10 +37,11 @@ fn unquoted(value: &str) -> &str {
     value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value)
 }
 
-/// The value of a `Set-Cookie` header for a sealed ticket: `HttpOnly`, limited to the room's path, with
-/// `SameSite`, `Secure` and `Partitioned` as the room says. `https`: the request came over HTTPS. `SameSite=None` is
-/// always `Secure`, because browsers drop it otherwise. An empty value with an age of 0 takes the ticket away.
-pub fn set_cookie(room: &Room, value: &str, max_age_seconds: u64, https: bool) -> String {
+/// The value of a `Set-Cookie` header for a sealed ticket: `HttpOnly`, limited to the room's path as `asked`, the request's
+/// path, spells it, with `SameSite`, `Secure` and `Partitioned` as the room says. `https`: the request came over HTTPS.
+/// `SameSite=None` is always `Secure`, because browsers drop it otherwise. An empty value with an age of 0 takes the ticket
+/// away.
+pub fn set_cookie(room: &Room, asked: &str, value: &str, max_age_seconds: u64, https: bool) -> String {
     let same_site = match room.cookie_attributes.samesite {
         SameSite::Auto | SameSite::Lax => "Lax",
         SameSite::None => "None",
@@ -56,7 +57,7 @@ pub fn set_cookie(room: &Room, value: &str, max_age_seconds: u64, https: bool) -
     format!(
         "{}={value}; Path={}{domain}{}; Max-Age={max_age_seconds}; HttpOnly; SameSite={same_site}{}{}",
         room.cookie_name(),
-        room.cookie_path(),
+        room.cookie_path_at(asked),
         room.cookie_domain,
         if is_secure { "; Secure" } else { "" },
         if room.cookie_attributes.partitioned { "; Partitioned" } else { "" },

@@ -1,13 +1,14 @@
 //! One spelling for every path, so that nobody walks around a room.
 //!
 //! The same page can be asked for in many spellings: `/sale`, `//sale`, `/%73ale`, `/x/../sale`, `/x/..%2fsale`,
-//! `/sale;v=1`. Which of them an origin takes for the same page differs: some decode `%2f`, some drop what follows
-//! a `;`, some decode twice. [`normalise`] therefore reads a path in the widest way: everything that any origin
-//! could decode, split or drop is decoded, split and dropped. Rooms have plain paths (the parser sees to it), so
-//! a path that some origin reads as below a room is below it in the widest reading too. One case is left: `..`
-//! segments that only some origins see (`/x/..%2fsale`). Each origin goes up from a different place, so there is
-//! no single reading. No honest client writes such a path; [`Reading::Tangled`] keeps its words, and every room
-//! that can be spelled with them, in their order, may be the one it leads to.
+//! `/sale;v=1`, `/sale.`, `/%u0073ale`. Which of them an origin takes for the same page differs: some decode `%2f`, some
+//! drop what follows a `;`, some decode twice, some name files by Windows' rules. [`normalise`] therefore reads a path in
+//! the widest way: everything that any origin could decode, split or drop is decoded, split and dropped. Rooms have plain
+//! paths (the parser sees to it), so a path that some origin reads as below a room is below it in the widest reading too.
+//! Two cases are left: `..` segments that only some origins see (`/x/..%2fsale`), and control characters, at which some
+//! origins begin or end the path (`/sale%0a`). Each origin starts from a different place, so there is no single reading.
+//! No honest client writes such a path; [`Reading::Tangled`] keeps its words, and every room that can be spelled with
+//! them, in their order, may be the one it leads to.
 //!
 //! Work is linear in the length of the path, and a path that is already plain is not copied.
 
@@ -18,7 +19,7 @@ use std::borrow::Cow;
 pub enum Reading<'a> {
     /// Every origin goes to the same place, or to less than it. The path is normalised.
     Plain(Cow<'a, [u8]>),
-    /// It climbs with `..` segments that only some origins see.
+    /// It climbs with `..` segments that only some origins see, or has control characters.
     Tangled(Tangle),
 }
 
@@ -33,17 +34,15 @@ pub fn read(path: &[u8]) -> Reading<'_> {
     if let Some(plain) = plain(path) {
         return Reading::Plain(Cow::Borrowed(plain));
     }
-    let decoded = decode(path);
-    if decoded.split(|byte| is_separator(*byte) || is_cut(*byte)).any(|word| word == b"..") {
-        Reading::Tangled(Tangle { decoded })
-    } else {
-        Reading::Plain(Cow::Owned(resolve(&decoded)))
-    }
+    let tangle = Tangle { decoded: decode(path) };
+    let is_tangled = tangle.decoded.iter().any(|byte| *byte != 0 && byte.is_ascii_control())
+        || tangle.all_words().any(|word| word == b"..");
+    if is_tangled { Reading::Tangled(tangle) } else { Reading::Plain(Cow::Owned(resolve(&tangle.decoded))) }
 }
 
 /// The one spelling of a path: it starts with `/`, ends without one (but `/` itself), and has no empty segments, no
-/// dot segments, no percent-encoding, no backslashes and no `;parameters`. Idempotent. The bytes may be any, not
-/// only UTF-8; a path that is plain already is borrowed.
+/// dot segments, no percent-encoding, no backslashes and no `;parameters`, and no segment ends in a dot or a space.
+/// Idempotent. The bytes may be any, not only UTF-8; a path that is plain already is borrowed.
 pub fn normalise(path: &[u8]) -> Cow<'_, [u8]> {
     match plain(path) {
         Some(plain) => Cow::Borrowed(plain),
@@ -51,18 +50,40 @@ pub fn normalise(path: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-/// Whether a normalised path is `room` or below it, by whole segments: `/sale` has `/sale/x` below it, not `/sales`.
+/// Whether a normalised path is `room` or below it, by whole segments: `/sale` has `/sale/x` below it, not `/sales`. Some
+/// origins take an extension for the format in which they answer: `/sale.json` is `/sale` too.
 pub fn is_below(path: &[u8], room: &[u8]) -> bool {
-    room == b"/" || path.strip_prefix(room).is_some_and(|rest| matches!(rest.first(), None | Some(b'/')))
+    room == b"/" || path.strip_prefix(room).is_some_and(ends_room)
+}
+
+/// Whether a room's path ends where this follows.
+fn ends_room(rest: &[u8]) -> bool {
+    match rest.first() {
+        None | Some(b'/') => true,
+        Some(b'.') => !rest.contains(&b'/'),
+        _ => false,
+    }
+}
+
+/// What a front controller, in any case, takes a normalised path for; `None`: it stands behind none. `/shop/index.php` takes
+/// `/shop/index.php/sale` for `/shop/sale`.
+pub fn behind<'a>(path: &'a [u8], controller: &str) -> Option<Cow<'a, [u8]>> {
+    let (start, rest) = path.split_at_checked(controller.len())?;
+    let is_behind = rest.first() == Some(&b'/') && start.eq_ignore_ascii_case(controller.as_bytes());
+    is_behind.then(|| match controller.rsplit_once('/') {
+        None | Some(("", _)) => Cow::Borrowed(rest),
+        Some((folder, _)) => Cow::Owned([folder.as_bytes(), rest].concat()),
+    })
 }
 
 impl Tangle {
     /// The words, in their order, without empty ones and dots.
     pub fn words(&self) -> Vec<&[u8]> {
-        self.decoded
-            .split(|byte| is_separator(*byte) || is_cut(*byte))
-            .filter(|word| !matches!(*word, b"" | b"." | b".."))
-            .collect()
+        self.all_words().filter(|word| !matches!(*word, b"" | b"." | b"..")).collect()
+    }
+
+    fn all_words(&self) -> impl Iterator<Item = &[u8]> {
+        self.decoded.split(|byte| is_separator(*byte) || is_cut(*byte)).map(name)
     }
 }
 
@@ -70,8 +91,10 @@ impl Tangle {
 /// away, so this holds for every room that any origin could find in the path. `any_case`: the words may be in capitals
 /// and small letters, and the room's path is [`folded`].
 pub fn can_spell(words: &[&[u8]], room: &[u8], any_case: bool) -> bool {
+    let is_or_begins = |word: &[u8], part: &[u8]| word.strip_prefix(part).is_some_and(ends_room);
     let is_same = |word: &[u8], part: &[u8]| {
-        word == part || any_case && folded(&String::from_utf8_lossy(word)).as_bytes() == part
+        is_or_begins(word, part)
+            || any_case && is_or_begins(folded(&String::from_utf8_lossy(word)).as_bytes(), part)
     };
     let mut words = words.iter();
     room.split(|byte| *byte == b'/')
@@ -91,7 +114,7 @@ pub fn is_below_in_any_case(path: &[u8], room: &str) -> bool {
     }
     if path.is_ascii() && room.is_ascii() {
         let (start, rest) = path.split_at_checked(room.len()).unwrap_or((path, b"x"));
-        return start.eq_ignore_ascii_case(room.as_bytes()) && matches!(rest.first(), None | Some(b'/'));
+        return start.eq_ignore_ascii_case(room.as_bytes()) && ends_room(rest);
     }
     // What follows the first bytes that are no text is no text of a room either.
     let text = path.utf8_chunks().next().map_or("", |chunk| chunk.valid());
@@ -101,7 +124,7 @@ pub fn is_below_in_any_case(path: &[u8], room: &str) -> bool {
     }
     match letters.next() {
         None => text.len() == path.len(),
-        Some(next) => next == '/',
+        Some(next) => next == '/' || next == '.' && letters.all(|letter| letter != '/'),
     }
 }
 
@@ -134,18 +157,19 @@ pub(crate) fn push_encoded(written: &mut String, byte: u8) {
 
 /// The path without its last slash if it is in its one spelling already.
 fn plain(path: &[u8]) -> Option<&[u8]> {
-    let inside = path.strip_prefix(b"/")?;
-    if inside.is_empty() {
-        return Some(path);
-    }
-    if path.iter().any(|byte| *byte == b'%' || *byte == b'\\' || is_cut(*byte)) {
+    let is_odd = |pair: &[u8]| match pair {
+        [_, b'%' | b'\\'] | [b'/' | b'.' | b' ', b'/'] | [b':', b'$'] => true,
+        [_, byte] => is_cut(*byte),
+        _ => false,
+    };
+    if path.first() != Some(&b'/') || path.windows(2).any(is_odd) {
         return None;
     }
-    let trimmed = inside.strip_suffix(b"/").unwrap_or(inside);
-    if trimmed.split(|byte| *byte == b'/').any(|segment| matches!(segment, b"" | b"." | b"..")) {
-        return None;
+    match path {
+        [.., b'.' | b' '] => None,
+        [inside @ .., b'/'] if !inside.is_empty() => Some(inside),
+        _ => Some(path),
     }
-    Some(path.strip_suffix(b"/").unwrap_or(path))
 }
 
 /// Goes the way of the URL standard first, because clients and the platform do so before any origin sees the path:
@@ -175,16 +199,31 @@ fn decode(path: &[u8]) -> Vec<u8> {
     decoded
 }
 
-/// Appends a byte and decodes as long as the end reads `%XX`, so that `%2573` becomes `%73` becomes `s`. Escapes
-/// cannot overlap, so this leaves nothing decodable behind; every step shortens the text, so the work is linear.
+/// Appends a byte and decodes as long as the end reads `%XX` or `%uXXXX`, so that `%2573` becomes `%73` becomes `s`.
+/// Escapes cannot overlap, so this leaves nothing decodable behind; every step shortens the text, so the work is linear.
 fn push_decoded(decoded: &mut Vec<u8>, byte: u8) {
     decoded.push(byte);
-    while let [.., b'%', high, low] = decoded.as_slice()
-        && let (Some(high), Some(low)) = (hex(*high), hex(*low))
-    {
-        decoded.truncate(decoded.len() - 3);
-        decoded.push(high << 4 | low);
+    loop {
+        if let [.., b'%', high, low] = decoded.as_slice()
+            && let (Some(high), Some(low)) = (hex(*high), hex(*low))
+        {
+            decoded.truncate(decoded.len() - 3);
+            decoded.push(high << 4 | low);
+        } else if let [.., b'%', b'u' | b'U', a, b, c, d] = decoded.as_slice()
+            && let Some(letter) = letter([*a, *b, *c, *d])
+        {
+            decoded.truncate(decoded.len() - 6);
+            decoded.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes());
+        } else {
+            return;
+        }
     }
+}
+
+/// The letter of this number; `None` for half a letter, as UTF-16 has them.
+fn letter(digits: [u8; 4]) -> Option<char> {
+    let code = digits.iter().try_fold(0, |code, digit| Some(code << 4 | u32::from(hex(*digit)?)))?;
+    char::from_u32(code)
 }
 
 /// Splits a decoded path, drops what an origin could drop, resolves dot segments and joins the rest.
@@ -192,7 +231,7 @@ fn resolve(decoded: &[u8]) -> Vec<u8> {
     let end = decoded.iter().position(|byte| matches!(byte, b'?' | b'#' | 0)).unwrap_or(decoded.len());
     let mut segments: Vec<&[u8]> = Vec::new();
     for segment in decoded.get(..end).unwrap_or(decoded).split(|byte| is_separator(*byte)) {
-        match segment.split(|byte| *byte == b';').next().unwrap_or(segment) {
+        match name(segment) {
             b"" | b"." => {}
             b".." => {
                 segments.pop();
@@ -216,9 +255,29 @@ fn is_separator(byte: u8) -> bool {
     matches!(byte, b'/' | b'\\')
 }
 
-/// What ends a segment's name or the path for some origins: parameters, an encoded query or fragment, a NUL.
+/// What ends a segment's name or the path for some origins: parameters, an encoded query or fragment, a control character.
 fn is_cut(byte: u8) -> bool {
-    matches!(byte, b';' | b'?' | b'#' | 0)
+    matches!(byte, b';' | b'?' | b'#') || byte.is_ascii_control()
+}
+
+/// What a segment names for the origin that drops most of it: no parameters, and by Windows' rules for files neither dots
+/// and spaces at the end nor a stream (`::$DATA`). Nothing but dots is a name of its own.
+fn name(segment: &[u8]) -> &[u8] {
+    let segment = segment.split(|byte| is_cut(*byte)).next().unwrap_or(segment);
+    let segment = match segment.windows(2).position(|pair| pair == b":$") {
+        Some(stream) => without_end(segment.get(..stream).unwrap_or(segment), b":"),
+        None => segment,
+    };
+    match without_end(segment, b". ") {
+        b"" => without_end(segment, b" "),
+        name => name,
+    }
+}
+
+/// A text without the last of its bytes that are among these.
+fn without_end<'a>(text: &'a [u8], dropped: &[u8]) -> &'a [u8] {
+    let end = text.iter().rposition(|byte| !dropped.contains(byte)).map_or(0, |last| last + 1);
+    text.get(..end).unwrap_or(text)
 }
 
 /// How many dots a segment of nothing but dots has, one or two, written as `.` or `%2e`.
@@ -253,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_plain_path_is_borrowed() {
-        for path in ["/", "/sale", "/sale/", "/a.b/..c/...", "/caf\u{e9}"] {
+        for path in ["/", "/sale", "/sale/", "/a.b/..c/...d", "/caf\u{e9}", "/sale.json", "/index.php/x y"] {
             assert!(matches!(normalise(path.as_bytes()), Cow::Borrowed(_)), "{path}");
         }
     }

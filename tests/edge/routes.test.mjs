@@ -26,6 +26,7 @@ describe("a room covers", { concurrency: true }, () => {
         styles: room("/styles", { exempt_extensions: ["css"], queue_all: true }),
         full: room("/full", { queue_all: true }),
       },
+      vars: { FRONT_CONTROLLERS: ["/shop.php"] },
     });
   });
   after(() => world.close());
@@ -112,10 +113,34 @@ describe("a room covers", { concurrency: true }, () => {
     }
   });
 
-  test("no preflight", async () => {
+  test("no preflight, but whatever else asks with OPTIONS", async () => {
     const headers = { origin: "https://x.test", "access-control-request-method": "PUT" };
-    isUntouched(await send("/full", headers, { method: "OPTIONS" }), "a preflight");
-    isWaiting(await send("/full", {}, { method: "OPTIONS" }), "another question");
+    const ask = (more, body) => send("/full", { ...headers, ...more }, { method: "OPTIONS", body });
+    isUntouched(await ask({}), "a preflight");
+    isUntouched(await ask({ "content-length": "0" }), "a preflight of an empty body");
+    isWaiting(await ask({ "access-control-request-method": [] }), "another question");
+    isWaiting(await ask({ cookie: "basket=1" }), "cookies");
+    isWaiting(await ask({ authorization: "Basic eDp5" }), "a password");
+    isWaiting(await ask({ "content-length": "5" }, "order"), "a body");
+    isWaiting(await ask({ "transfer-encoding": "chunked" }, "order"), "a body in pieces");
+  });
+
+  test("its path in the spellings that some origins take for it", async () => {
+    for (const path of ["/%u0066ull", "/full%0a", "/full.", "/full%20/x", "/full::$DATA", "/shop.php/full"])
+      isWaiting(await send(path, PAGE), path);
+    const answer = await send("/full.json", PAGE);
+    isWaiting(answer, "a format");
+    assert.match(answer.setCookie[0], /; Path=\/full\.json;/, "there the ticket comes back");
+  });
+
+  test("what visitors say of another path by no way: origins do not hear of it", async () => {
+    for (const name of ["x-original-url", "X-Rewrite-URL"]) {
+      const path = `/elsewhere/${name}`;
+      isUntouched(await send(path, { [name]: "/full", "x-other": "stays" }), name);
+      const { headers } = world.origin.requests.findLast(({ url }) => url === path);
+      assert.equal(headers[name.toLowerCase()], undefined);
+      assert.equal(headers["x-other"], "stays");
+    }
   });
 
   test("HEAD, with the headers of the waiting page and without the page", async () => {

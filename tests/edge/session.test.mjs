@@ -5,7 +5,7 @@ import { after, before, describe, test } from "node:test";
 
 import { jwtVerify } from "jose";
 
-import { eventually, letIn, openTicket, room, startWorld } from "./world.mjs";
+import { ADMIN_TOKEN, eventually, letIn, openTicket, room, startWorld } from "./world.mjs";
 
 const ADMISSION_KEY = "a key of more than thirty-two characters";
 
@@ -22,6 +22,13 @@ describe("a session", { concurrency: true }, () => {
         header: room("/header"),
         line: room("/line", { total_active_users: 1 }),
         signed: room("/signed"),
+        steered: room("/steered"),
+        past: room("/past", {
+          queue_all: true,
+          exempt_extensions: ["css"],
+          bypass_rules: ['http.request.uri.query eq "free"'],
+        }),
+        off: room("/off", { suspended: true }),
         frame: room("/frame", { cookie_attributes: { samesite: "none" } }),
       },
       vars: { ADMISSION_KEY },
@@ -138,6 +145,49 @@ describe("a session", { concurrency: true }, () => {
       assert.equal(payload.sub, openTicket("signed", visitor.ticket()).id.toString(16).padStart(16, "0"));
       assert.equal(payload.exp - payload.iat, 120);
     }
+  });
+
+  test("no visitor can say so, wherever a request goes past the rooms", async () => {
+    const preflight = { origin: "https://x.test", "access-control-request-method": "PUT" };
+    for (const [path, more] of [
+      ["/nowhere"],
+      ["/past?free"],
+      ["/past/a.css"],
+      ["/past/asked", { method: "OPTIONS", headers: preflight }],
+    ]) {
+      const headers = { ...more?.headers, "anteroom-admitted": "forged" };
+      assert.ok((await world.send({ path, ...more, headers })).fromOrigin, path);
+      const came = world.origin.requests.findLast(({ url }) => url === path);
+      assert.equal(came.headers["anteroom-admitted"], undefined, path);
+    }
+  });
+
+  test("a suspended room says so of everybody, for origins that insist, and calls no object for it", async () => {
+    const key = new TextEncoder().encode(ADMISSION_KEY);
+    const authorization = `Bearer ${ADMIN_TOKEN}`;
+    const suspended = await world.send({
+      path: "/__anteroom/steering?room=steered",
+      method: "POST",
+      headers: { authorization, "content-type": "application/json" },
+      body: JSON.stringify({ set: { suspended: true } }),
+    });
+    assert.equal(suspended.status, 200, suspended.body);
+    const comes = async (path) => {
+      const answer = await world.send({ path, headers: { "anteroom-admitted": "forged" } });
+      assert.ok(answer.fromOrigin);
+      const { headers } = world.origin.requests.findLast(({ url }) => url === path);
+      const options = { issuer: "anteroom", algorithms: ["HS256"] };
+      const { payload } = await jwtVerify(headers["anteroom-admitted"], key, options);
+      return { ...payload, isNew: answer.setCookie.length > 0 };
+    };
+    for (const name of ["off", "steered"])
+      await eventually(`everybody passes ${name}`, async () => {
+        const { aud, sub, isNew } = await comes(`/${name}/page`);
+        assert.equal(aud, name);
+        return sub === "0".repeat(16) && !isNew;
+      });
+    const calls = (await world.calls("off")).filter(({ kind }) => kind !== "Global");
+    assert.deepEqual([...new Set(calls.map(({ route }) => route))], ["/state"], "is it switched on?");
   });
 
   test("a room inside pages of other sites keeps a ticket for each of them", async () => {

@@ -367,6 +367,8 @@ fn only_some_requests_start_a_visit() {
     let fetched = |destination| sent("GET", "/", &[("sec-fetch-dest", destination), ("accept", "text/html")]);
     let html = ("accept", "application/xml;q=0.9, Text/HTML");
     let preflight = [("origin", "https://x.example"), ("access-control-request-method", "PUT")];
+    let mut with_body = sent("OPTIONS", "/", &preflight);
+    with_body.told.push((Fact::Body, "true"));
     let (room, origin, nobody) = (Concern::Room, Concern::Origin, Concern::Nobody);
     // A request, and whom it concerns: of a room that counts all, of one that counts pages, and of one with exempt
     // extensions.
@@ -389,6 +391,9 @@ fn only_some_requests_start_a_visit() {
         (sent("GET", "/sale;x.css", &[html]), [room, room, room]),
         (sent("GET", "/sale/..%2fx.css", &[html]), [room, room, room]),
         (sent("OPTIONS", "/", &preflight), [origin, origin, origin]),
+        (sent("OPTIONS", "/", &[preflight[0], preflight[1], ("cookie", "a=b")]), [room, origin, room]),
+        (sent("OPTIONS", "/", &[preflight[0], preflight[1], ("authorization", "x")]), [room, origin, room]),
+        (with_body, [room, origin, room]),
         (sent("OPTIONS", "/", &[html, preflight[0]]), [room, origin, room]),
         (sent("OPTIONS", "/", &preflight[1..]), [room, origin, room]),
         (sent("GET", "/", &[html, ("sec-purpose", "prefetch;prerender")]), [nobody, nobody, nobody]),

@@ -70,7 +70,7 @@ fn all_routes_lead_to_one_room() {
 #[test]
 fn one_ticket_holds_on_all_routes() {
     let both = room(&outlet());
-    let cookie = set_cookie(&both, "x", 60, true);
+    let cookie = set_cookie(&both, "/", "x", 60, true);
     assert_eq!(
         cookie,
         "__anteroom_sale=x; Path=/; Domain=example.com; Max-Age=60; HttpOnly; SameSite=Lax; Secure"
@@ -213,6 +213,8 @@ fn capitals_and_small_letters_may_be_the_same() {
         assert_eq!(name(rooms.find("x", path)), "-", "{path}");
     }
     assert_eq!(name(rooms.find("x", "/Sale")), "one");
+    assert_eq!(name(rooms.find("x", "/2026/café.JSON")), "any");
+    assert_eq!(name(rooms.find("x", "/2026/café.d/x")), "-");
     assert_eq!(name(rooms.find("all.example", "/%FF")), "all");
     // A path that hides where it leads is covered in any case too.
     assert_eq!(name(rooms.find("x", "/x/..%2f2026%2fCAFÉ")), "any");

@@ -709,7 +709,7 @@ mod answer_header {
             let room = room("/sale", samesite, secure);
             for (https, attributes) in [(false, over_http), (true, over_https)] {
                 assert_eq!(
-                    set_cookie(&room, "value", 300, https),
+                    set_cookie(&room, "/", "value", 300, https),
                     format!("__anteroom=value; Path=/sale; Max-Age=300; HttpOnly; {attributes}"),
                     "{samesite:?} {secure:?} https: {https}"
                 );
@@ -721,7 +721,7 @@ mod answer_header {
     fn a_room_inside_pages_of_other_sites_partitions_its_cookie() {
         let cookie = |attributes| {
             let fields = json!({ "total_active_users": 1, "new_users_per_minute": 1, "cookie_attributes": attributes });
-            set_cookie(&parse_room("ROOM_SHOP", &fields).unwrap(), "value", 300, true)
+            set_cookie(&parse_room("ROOM_SHOP", &fields).unwrap(), "/", "value", 300, true)
         };
         let start = "__anteroom=value; Path=/; Max-Age=300; HttpOnly; SameSite=";
         assert_eq!(cookie(json!({ "samesite": "none" })), format!("{start}None; Secure; Partitioned"));
@@ -736,13 +736,13 @@ mod answer_header {
     fn the_suffix_is_part_of_the_name() {
         let room = Room { cookie_suffix: "shop".to_owned(), ..room("/", SameSite::Auto, Secure::Auto) };
         assert_eq!(
-            set_cookie(&room, "value", 0, true),
+            set_cookie(&room, "/", "value", 0, true),
             "__anteroom_shop=value; Path=/; Max-Age=0; HttpOnly; SameSite=Lax; Secure"
         );
     }
 
     fn path_of(room_path: &str) -> String {
-        let cookie = set_cookie(&room(room_path, SameSite::Auto, Secure::Auto), "value", 300, true);
+        let cookie = set_cookie(&room(room_path, SameSite::Auto, Secure::Auto), "/", "value", 300, true);
         let (_, rest) = cookie.split_once("; Path=").unwrap();
         let (path, rest) = rest.split_once(';').unwrap();
         assert_eq!(
@@ -750,6 +750,21 @@ mod answer_header {
             "nothing leaks out of {room_path:?}"
         );
         path.to_owned()
+    }
+
+    #[test]
+    fn a_ticket_goes_back_to_the_spelling_that_was_asked_for() {
+        let room = room("/sale", SameSite::Auto, Secure::Auto);
+        for (asked, path) in [
+            ("/sale", "/sale"),
+            ("/sale/x.json", "/sale"),
+            ("/sale.json", "/sale.json"),
+            ("/index.php/sale/x", "/index.php/sale"),
+            ("/sale;x=1", "/sale"),
+            ("/%73ale", "/sale"),
+        ] {
+            assert_eq!(room.cookie_path_at(asked), path, "{asked}");
+        }
     }
 
     #[test]
