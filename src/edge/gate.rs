@@ -95,7 +95,12 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     }
     if let Standing::Active(ticket) = best(&tickets, room, time) {
         if !request.asks_for_status && !room.moves_on(&ticket, time) {
-            return to_origin(&request.inner, room, passport(&settings, room, &ticket, carrier, None));
+            return to_origin(
+                &request.inner,
+                room,
+                ticket.id,
+                passport(&settings, room, &ticket, carrier, None),
+            );
         }
         // Nobody has to be asked, and whichever colo counts a move, the sum is right.
         let place = Place::new(deployed, likely_colo(&request.inner), host, &env, &settings);
@@ -299,7 +304,7 @@ impl Gate {
             return response::page(&answer::admitted_status(), line.as_ref());
         }
         let passport = passport(&self.settings, room, ticket, self.carrier, line);
-        to_origin(&self.request.inner, room, passport)
+        to_origin(&self.request.inner, room, ticket.id, passport)
     }
 
     /// Whoever is turned away keeps the ticket that there is, and is not counted.
@@ -391,8 +396,8 @@ impl Gate {
 }
 
 /// A request of a user who is in: to the origin, unless that has too much to do.
-fn to_origin(request: &web_sys::Request, room: &Room, passport: Passport) -> Result<JsValue> {
-    match in_flight::arrive(room) {
+fn to_origin(request: &web_sys::Request, room: &Room, ticket: u64, passport: Passport) -> Result<JsValue> {
+    match in_flight::arrive(room, ticket) {
         Way::Open(number) => Ok(passport.with(number)),
         Way::InLine(number) => {
             let method = request.method();

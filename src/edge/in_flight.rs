@@ -51,15 +51,15 @@ pub enum Way {
     Closed,
 }
 
-/// A request of a visitor who is in arrives.
-pub fn arrive(room: &Room) -> Way {
+/// A request of a visitor who is in arrives. `ticket`: the ticket's id.
+pub fn arrive(room: &Room, ticket: u64) -> Way {
     with(room, |place, monitor| {
         let in_time = monitor.timeout_ms().is_some();
         let number = |passage: Passage| {
             let number = passage.number() * ROOMS + place as f64;
             Number(if in_time { -number } else { number })
         };
-        match monitor.arrive(now()) {
+        match monitor.arrive(ticket, now()) {
             Arrival::Go(passage) => Way::Open(number(passage)),
             Arrival::InLine(passage) => Way::InLine(number(passage)),
             Arrival::Refused => Way::Closed,

@@ -1,6 +1,9 @@
 //! One worker's requests to the origin of one room: counted, and held back where the owner wants that.
 
-use super::{Arrival, Guard, GuardSettings, GuardStrategy, OriginCounts, Passage, Reply, Turn};
+use std::collections::BTreeMap;
+
+use super::{Arrival, Ending, Guard, GuardSettings, GuardStrategy, OriginCounts, Passage, Reply, Turn};
+use crate::admission::Remembered;
 use crate::room::{Room, WhenFull};
 
 /// Without a guard, a request that has not ended after this time is no longer counted, in milliseconds: the
@@ -9,6 +12,16 @@ const LONGEST_MS: u64 = 100_000;
 
 /// A visitor who waited for this part of the guard's timeout has waited long: up to it windows grow.
 const LONG_PART: u64 = 4;
+
+/// One visitor's trouble counts [`MOST_TROUBLES`] times in this time, in milliseconds: whoever asks again and again for a
+/// page that fails does not speak for the origin. For a hold it takes several.
+const TROUBLES_MS: u64 = 10_000;
+/// See [`TROUBLES_MS`].
+const MOST_TROUBLES: u8 = 2;
+/// The most requests of which it is known whose they are.
+const KNOWN_REQUESTS: usize = 10_000;
+/// The most visitors whose trouble is remembered, per generation.
+const REMEMBERED_TICKETS: usize = 10_000;
 
 /// What one worker has at the origin of one room.
 #[derive(Debug)]
@@ -19,6 +32,10 @@ pub struct OriginMonitor {
     timeout_ms: Option<u64>,
     /// The room's limits or its entrance depend on the origin.
     is_followed: bool,
+    /// The tickets whose requests are on their way, where it matters.
+    tickets: BTreeMap<u64, u64>,
+    /// How often a ticket's trouble has counted, and since when.
+    troubles: Remembered<(u64, u8)>,
     counts: OriginCounts,
     reported: OriginCounts,
 }
@@ -40,6 +57,8 @@ impl OriginMonitor {
             when_full: guard.map(|guard| guard.admitted),
             timeout_ms: guard.map(|guard| guard.settings.timeout_ms),
             is_followed: room.follows_origin(),
+            tickets: BTreeMap::new(),
+            troubles: Remembered::new(TROUBLES_MS, REMEMBERED_TICKETS),
             counts: OriginCounts::default(),
             reported: OriginCounts::default(),
         }
@@ -50,8 +69,21 @@ impl OriginMonitor {
         self.when_full.is_none() || self.guard.has_room(now)
     }
 
-    /// What becomes of a request of a user who is in.
-    pub fn arrive(&mut self, now: u64) -> Arrival {
+    /// What becomes of a request of a user who is in. `ticket`: the ticket's id.
+    pub fn arrive(&mut self, ticket: u64, now: u64) -> Arrival {
+        let arrival = self.lets_pass(now);
+        if let Arrival::Go(passage) | Arrival::InLine(passage) = arrival
+            && (self.is_followed || self.when_full.is_some())
+        {
+            self.tickets.insert(passage.number() as u64, ticket);
+            if self.tickets.len() > KNOWN_REQUESTS {
+                self.tickets.pop_first();
+            }
+        }
+        arrival
+    }
+
+    fn lets_pass(&mut self, now: u64) -> Arrival {
         let arrival = match self.when_full {
             None => return Arrival::Go(self.guard.pass_beyond(now)),
             Some(_) => self.guard.arrive(now),
@@ -96,9 +128,24 @@ impl OriginMonitor {
         // Whoever leaves soon has changed their mind; whoever waited long has not been served in time.
         let too_long = self.timeout_ms.is_some_and(|timeout| took_ms >= timeout / LONG_PART);
         let reply = if reply == Reply::Left && too_long { Reply::TimedOut } else { reply };
+        let ticket = self.tickets.remove(&(passage.number() as u64));
+        if reply.is_trouble() && ticket.is_some_and(|ticket| !self.counts_trouble(ticket, now)) {
+            self.guard.finished(passage, Ending::Other, now);
+            return false;
+        }
         self.guard.finished(passage, reply.ending(), now);
         self.counts.count(reply, took_ms);
         self.is_followed && reply.is_trouble()
+    }
+
+    /// Whether a ticket's trouble counts, and counts it.
+    fn counts_trouble(&mut self, ticket: u64, now: u64) -> bool {
+        let known = self.troubles.get(ticket).filter(|(since, _)| now < since + TROUBLES_MS);
+        let (since, count) = known.unwrap_or((now, 0));
+        if count < MOST_TROUBLES {
+            self.troubles.put(ticket, (since, count + 1), now);
+        }
+        count < MOST_TROUBLES
     }
 
     /// What to report; `None`: nothing has changed since it was asked for last.

@@ -1,7 +1,9 @@
 //! What the room learns of its origin by passing requests on, and what follows from it.
 
 use anteroom::counts::DataCenter;
-use anteroom::origin::{Adaptive, Ending, Evidence, Hold, OriginCounts, OriginReport, Reply, Use};
+use anteroom::origin::{
+    Adaptive, Arrival, Ending, Evidence, Hold, OriginCounts, OriginMonitor, OriginReport, Reply, Use,
+};
 use anteroom::protocol::messages::{VERSION, WorkerReport};
 use anteroom::room::{AdaptiveRange, Limits, OnUnhealthy, Room};
 use proptest::prelude::*;
@@ -266,6 +268,28 @@ fn an_origin_that_answers_nobody_holds_the_room_without_a_check() {
     evidence.add(&counts(&[(Reply::TimedOut, 0); 20]), START + 60_000);
     assert!(hold.update(&room, &evidence, START + 60_000) && hold.is_held());
     assert!(hold.update(&room, &evidence, START + 80_000) && !hold.is_held());
+}
+
+#[test]
+fn one_visitor_does_not_speak_for_the_origin_and_several_do() {
+    let room = Room { health_checks: Vec::new(), ..holding_room() };
+    for (tickets, is_held) in [(1, false), (3, false), (10, true)] {
+        let mut monitor = OriginMonitor::new(&room);
+        // Thirty requests within eight seconds: answered with an error, given up, or left after long.
+        for request in 0..30 {
+            let now = START + request * 250;
+            let Arrival::Go(passage) = monitor.arrive(1 + request % tickets, now) else { panic!("not sent") };
+            let reply = [Reply::Status(503), Reply::TimedOut, Reply::Unreachable][request as usize % 3];
+            monitor.came_back(passage, reply, 10, now);
+        }
+        let mut evidence = Evidence::default();
+        let counts = monitor.report().unwrap();
+        assert_eq!(counts.troubles(), 2 * tickets, "{tickets} tickets");
+        evidence.add(&counts, START + 8_000);
+        let mut hold = Hold::default();
+        hold.update(&room, &evidence, START + 8_000);
+        assert_eq!(hold.is_held(), is_held, "{tickets} tickets");
+    }
 }
 
 #[test]
