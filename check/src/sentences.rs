@@ -37,6 +37,12 @@ pub fn of_room(room: &Room) -> Vec<String> {
         count(room.session_duration.into(), "minute", "minutes"),
         if room.disable_session_renewal { "entering, whatever requests come" } else { "the last request" }
     ));
+    if room.max_session_duration > 0 {
+        sentences.push(format!(
+            "Whoever has been in for {} is new again.",
+            count(room.max_session_duration.into(), "minute", "minutes"),
+        ));
+    }
     sentences.push(of_method(room));
     sentences.extend(of_places(room));
     sentences.extend(of_page(&room.page));

@@ -333,6 +333,9 @@ pub static FIELDS: &[Field] = &[
     Field::new("disable_session_renewal", flag!(false, disable_session_renewal))
         .in_events(FromPrequeue)
         .help("after entering, not after the last request"),
+    Field::new("max_session_duration", whole!(0..=1_440, 0, max_session_duration)).help(
+        "minutes after entering when a user who keeps a session alive is a new visitor again; 0: never",
+    ),
     Field::new(
         "queueing_method",
         Kind::Choice {

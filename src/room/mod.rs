@@ -64,6 +64,8 @@ pub struct Room {
     pub session_duration: u32,
     /// A user stays active for the session duration after the admission, whatever requests come.
     pub disable_session_renewal: bool,
+    /// Minutes after which a user who has been in all the time is new again, 1 to 1,440; 0: never.
+    pub max_session_duration: u32,
     /// The order in which waiting users are let in.
     pub queueing_method: QueueingMethod,
     /// Nobody new enters; active users go on.

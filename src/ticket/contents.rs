@@ -208,6 +208,8 @@ pub struct Terms {
     pub session_ms: u64,
     /// Whether that begins anew with each request; else it counts from the admission.
     pub renews: bool,
+    /// How long after the admission it ends, whatever requests come.
+    pub longest_ms: u64,
     /// How long a waiting visitor keeps the place after the last check-in, at the least.
     pub place_ms: u64,
     /// How long it usually is between two check-ins of one who waits.
@@ -220,6 +222,10 @@ impl Room {
         Terms {
             session_ms: self.session_ms(),
             renews: !self.disable_session_renewal,
+            longest_ms: match self.max_session_duration {
+                0 => u64::MAX,
+                minutes => u64::from(minutes) * 60_000,
+            },
             place_ms: u64::from(self.place_kept_seconds) * 1_000,
             refresh_ms: self.refresh_ms(),
         }
@@ -241,7 +247,8 @@ impl Terms {
             Some(_) => (ticket.last_check_in, self.session_ms),
             None => (ticket.last_check_in, self.kept_ms(ticket)),
         };
-        from.saturating_add(ms)
+        let longest = ticket.accepted_at.map_or(u64::MAX, |at| at.saturating_add(self.longest_ms));
+        from.saturating_add(ms).min(longest)
     }
 }
 

@@ -88,6 +88,7 @@ fn every_field_is_read() {
         "refresh_interval_max_seconds": 300,
         "place_kept_seconds": 3_600,
         "disable_session_renewal": true,
+        "max_session_duration": 120,
         "one_place_per_address": true,
         "bind_ticket": "both",
         "custom_page_html": "big-Sale_2",
@@ -126,6 +127,7 @@ fn every_field_is_read() {
     assert_eq!((page.position, page.wait, page.progress), (false, false, false));
     assert_eq!((room.refresh_interval_max_seconds, room.place_kept_seconds), (300, 3_600));
     assert_eq!((room.disable_session_renewal, room.one_place_per_address), (true, true));
+    assert_eq!(room.max_session_duration, 120);
     assert_eq!(room.bind_ticket, BindTicket::Both);
 }
 
@@ -203,6 +205,7 @@ fn every_invalid_value_is_refused_with_room_field_value_and_fix() {
         ("place_kept_seconds", json!(9), "from 10 to 3600", "at least 10"),
         ("place_kept_seconds", json!(3_601), "from 10 to 3600", "at most 3600"),
         ("disable_session_renewal", json!("yes"), "true or false", "disable_session_renewal = true"),
+        ("max_session_duration", json!(1_441), "from 0 to 1440", "at most 1440"),
         ("one_place_per_address", json!(1), "true or false", "one_place_per_address = true"),
         ("bind_ticket", json!("ip"), "\"address\"", "leave it out"),
         ("queueing_status_code", json!(503), "200, 202 or 429", "queueing_status_code = 200"),

@@ -11,7 +11,13 @@ use serde_json::json;
 
 const SESSION_MS: u64 = 5 * 60_000;
 const PLACE_MS: u64 = 50_000;
-const TERMS: Terms = Terms { session_ms: SESSION_MS, renews: true, place_ms: PLACE_MS, refresh_ms: 20_000 };
+const TERMS: Terms = Terms {
+    session_ms: SESSION_MS,
+    renews: true,
+    longest_ms: u64::MAX,
+    place_ms: PLACE_MS,
+    refresh_ms: 20_000,
+};
 /// 45.678 s into a minute.
 const NOW: u64 = 1_700_000_045_678;
 const MINUTE: u32 = (NOW / 60_000) as u32;
@@ -245,6 +251,18 @@ mod by_the_clock {
     }
 
     #[test]
+    fn nobody_stays_for_longer_than_the_longest_session_by_coming_back_again_and_again() {
+        let terms = Terms { longest_ms: 3 * SESSION_MS, ..TERMS };
+        let accepted_at = active().accepted_at.unwrap();
+        let end = accepted_at + 3 * SESSION_MS;
+        let latest = active().checked_in(end - 1_000);
+        assert_eq!(standing(Some(latest), end - 1, &terms), Standing::Active(latest));
+        assert_eq!(standing(Some(latest), end, &terms), Standing::New);
+        assert_eq!(terms.end(&latest), end, "nor does the cookie hold any longer");
+        assert_eq!(standing(Some(waiting()), NOW, &terms), Standing::Waiting(waiting()));
+    }
+
+    #[test]
     fn nobody_waits_for_more_than_a_day() {
         let a_day = Ticket { bucket: MINUTE - MAX_WAIT_MINUTES, ..waiting() };
         let longer = Ticket { bucket: a_day.bucket - 1, ..waiting() };
@@ -288,9 +306,9 @@ mod by_the_clock {
     proptest! {
         #[test]
         fn every_visitor_stands_somewhere_and_in_the_past(
-            ticket in any_ticket(), now: u64, near in -20_000..400_000_i64, session_ms: u64, place_ms: u64, renews: bool,
+            ticket in any_ticket(), now: u64, near in -20_000..400_000_i64, session_ms: u64, longest_ms: u64, place_ms: u64, renews: bool,
         ) {
-            let terms = Terms { session_ms, renews, place_ms, refresh_ms: 20_000 };
+            let terms = Terms { session_ms, renews, longest_ms, place_ms, refresh_ms: 20_000 };
             for now in [now, ticket.last_check_in.saturating_add_signed(near)] {
                 match standing(Some(ticket), now, &terms) {
                     Standing::New => {}
@@ -299,6 +317,7 @@ mod by_the_clock {
                         prop_assert!(seen.last_check_in <= now && seen.accepted_at <= Some(now));
                         prop_assert!(now - seen.last_check_in < session_ms);
                         prop_assert!(renews || now - seen.accepted_at.unwrap() < session_ms);
+                        prop_assert!(now - seen.accepted_at.unwrap() < longest_ms);
                     }
                     Standing::Waiting(seen) => {
                         prop_assert_eq!(ticket.accepted_at, None);
