@@ -14,7 +14,7 @@ pub(crate) fn nearest<'a>(_given: &str, _known: &[&'a str]) -> Option<&'a str> {
 /// The known name that somebody most likely meant: near in spelling, with `totalActiveUsers` read as
 /// `total_active_users`. Long names may differ in three letters, short ones in one.
 #[cfg(not(target_arch = "wasm32"))]
-pub(crate) fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
+pub fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
     let given: String = given.chars().take(SHOWN_MAX).collect();
     let given = given.to_ascii_lowercase().replace('-', "_");
     let (distance, name) = known

@@ -1,7 +1,8 @@
 //! Cloudflare's Turnstile: is a waiting visitor a person?
 //!
 //! The waiting page carries the widget; what it gives is verified with the service, and the ticket keeps what came of
-//! it. The service may be down: then nobody is taken for a robot.
+//! it. The service may not be able to say: then nobody is taken for a robot, and nobody for a person for longer than the
+//! request.
 
 use serde::Deserialize;
 
@@ -14,6 +15,11 @@ pub const TOKEN_HEADER: &str = "anteroom-turnstile";
 pub const SERVICE_URL: &str = "https://challenges.cloudflare.com/turnstile/v0";
 /// A longer token is none (the service's own limit), in bytes.
 pub const MAX_TOKEN_LENGTH: usize = 2_048;
+/// The most calls to the service that an isolate makes in a second: whoever sends tokens of no worth must not make us flood
+/// it, and lose its word for everybody.
+pub const CALLS_PER_SECOND: u32 = 20;
+/// The service takes no longer name of an action.
+const MAX_ACTION_LENGTH: usize = 32;
 
 /// What the service said of a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +40,19 @@ struct Answer {
     success: bool,
     #[serde(default, rename = "error-codes")]
     error_codes: Vec<String>,
+    #[serde(default)]
+    hostname: String,
+    #[serde(default)]
+    action: String,
+    #[serde(default)]
+    metadata: Metadata,
+}
+
+#[derive(Default, Deserialize)]
+struct Metadata {
+    /// The secret is one of those with which everybody passes. Such answers name the host `example.com`.
+    #[serde(default)]
+    result_with_testing_key: bool,
 }
 
 /// Error codes that speak of the token, and not of the service or of its secret.
@@ -41,9 +60,22 @@ const OF_THE_TOKEN: [&str; 2] = ["invalid-input-response", "missing-input-respon
 const USED_UP: &str = "timeout-or-duplicate";
 
 impl Verdict {
-    /// Reads the body of the service's answer.
-    pub fn read(body: &str) -> Self {
+    /// Reads the body of the service's answer to a token that came to a room on this host. A token from the widget of
+    /// another page is no word for this one.
+    pub fn read(body: &str, room: &Room, host: &str) -> Self {
+        let host = host.rsplit_once(':').map_or(host, |(name, port)| {
+            if port.bytes().all(|byte| byte.is_ascii_digit()) { name } else { host }
+        });
         match serde_json::from_str(body) {
+            Ok(Answer { success: true, metadata: Metadata { result_with_testing_key: true }, .. }) => {
+                Self::Passed
+            }
+            Ok(Answer { success: true, hostname, .. }) if !hostname.eq_ignore_ascii_case(host) => {
+                Self::Failed(format!("the token is for the host {hostname:?}, and not for {host}"))
+            }
+            Ok(Answer { success: true, action, .. }) if action != room.turnstile_action_name() => {
+                Self::Failed(format!("the token is for the action {action:?}, and not for the room's"))
+            }
             Ok(Answer { success: true, .. }) => Self::Passed,
             Ok(Answer { error_codes, .. }) => {
                 let codes = error_codes.join(", ");
@@ -59,14 +91,30 @@ impl Verdict {
         }
     }
 
-    /// What is then known of a visitor of whom `before` was known. A service that cannot say is no reason to hold
-    /// anybody up.
+    /// What is then known of a visitor of whom `before` was known.
     pub fn human(&self, before: Human) -> Human {
         match self {
-            Self::Passed | Self::Silent(_) => Human::Passed,
+            Self::Passed => Human::Passed,
             Self::Failed(_) => Human::Failed,
-            Self::Again => before,
+            Self::Again | Self::Silent(_) => before,
         }
+    }
+}
+
+/// Counts an isolate's questions to the service, second by second.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Budget {
+    second: u64,
+    asked: u32,
+}
+
+impl Budget {
+    /// The number of a question among those of its second, from 1. Beyond [`CALLS_PER_SECOND`] it is not to be asked.
+    pub fn number(&mut self, now_ms: u64) -> u32 {
+        let second = now_ms / 1_000;
+        let before = if second == self.second { self.asked } else { 0 };
+        *self = Self { second, asked: before.saturating_add(1) };
+        self.asked
     }
 }
 
@@ -78,6 +126,11 @@ impl Room {
         human == Human::Passed || !self.turnstile.as_ref().is_some_and(|turnstile| strict(turnstile.action))
     }
 
+    /// What the widget says that its tokens are for.
+    fn turnstile_action_name(&self) -> &str {
+        self.name.get(..MAX_ACTION_LENGTH).unwrap_or(&self.name)
+    }
+
     /// The HTML of the widget for a visitor of whom this is known; nothing where there is nothing to find out. `service`
     /// is the URL of the service. The page's script, or a template's, defines `anteroomTurnstile`, which sends the token.
     pub fn turnstile_html(&self, human: Human, service: &str) -> String {
@@ -86,9 +139,9 @@ impl Room {
         };
         let appearance =
             if turnstile.mode == TurnstileMode::Invisible { "interaction-only" } else { "always" };
-        let (sitekey, room) = (&turnstile.sitekey, &self.name);
+        let (sitekey, action) = (&turnstile.sitekey, self.turnstile_action_name());
         format!(
-            "<div class=\"cf-turnstile\" data-sitekey=\"{sitekey}\" data-action=\"{room}\" \
+            "<div class=\"cf-turnstile\" data-sitekey=\"{sitekey}\" data-action=\"{action}\" \
              data-appearance=\"{appearance}\" data-callback=\"anteroomTurnstile\"></div>\
              <script src=\"{service}/api.js\" async defer></script>"
         )

@@ -228,13 +228,14 @@ async function checkIn() {
     return go();
   }
   failures = 0;
-  if (token === brought) token = "";
+  const isNew = token !== brought;
+  if (!isNew && !answer.bringAgain) token = "";
   write("trouble", "");
   lastCheckIn = Date.now();
   checkedInAt = answer.now;
   showTime();
   show(answer);
-  if (token) checkIn();
+  if (token && isNew) checkIn();
   else checkInAfter(refreshSeconds);
 }
 

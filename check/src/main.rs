@@ -1,5 +1,6 @@
 //! Validates the rooms, checks and webhooks of a wrangler.toml and says what each will do.
 
+mod deployment;
 mod fields;
 mod project;
 mod sentences;

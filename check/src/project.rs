@@ -2,14 +2,18 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anteroom::config::{
     ConfigError, FRONT_CONTROLLERS, FRONT_CONTROLLERS_FIX, Part, Rooms, Webhooks, is_webhook_secret,
 };
 use anteroom::health::check::{Check, Checks, Target};
+use anteroom::operator::MIN_TOKEN;
 use anteroom::room::{Room, Secure, SlotStrategy, Webhook, WebhookFormat};
 use serde_json::{Number, Value as Json};
 use toml::{Table, Value as Toml};
+
+use crate::deployment;
 
 /// The platform's limit of a var, in bytes of its text or JSON.
 const VAR_BYTES_MAX: usize = 5 * 1024;
@@ -175,11 +179,16 @@ impl Project {
         // wrangler passes migrations on to environments, unlike vars and bindings.
         let migrations = chosen.get("migrations").or_else(|| top.get("migrations"));
         self.judge_migrations(migrations);
-        for key in chosen.keys().filter(|key| looks_like(key).is_some()) {
-            self.warn(format!(
-                "{prefix}{key} is not among the vars and does nothing. Write [{prefix}vars.{key}]."
-            ));
+        for key in chosen.keys().filter(|key| looks_like(key)) {
+            let fix = format!("write [{prefix}vars.{key}]");
+            self.refuse(&format!("{prefix}{key}"), "{...}", "is not among the vars and does nothing", &fix);
         }
+        #[expect(clippy::disallowed_methods, reason = "a tool has a clock; the core has none")]
+        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
+        self.warnings.extend(deployment::warnings_of_routes(chosen, &top, &self.rooms));
+        self.warnings.extend(deployment::warnings_of_events(&self.rooms, time));
+        self.warnings.extend(deployment::warnings_of_health_checks(&self.rooms, &self.checks));
+        self.warnings.extend(deployment::warnings_of_crons(chosen, &top));
     }
 
     fn judge_vars(&mut self, chosen: &Table, prefix: &str) {
@@ -261,18 +270,21 @@ impl Project {
                 "{name} is a secret, and vars are not: anyone who reads this file has it. Remove it here and \
                  run `npx wrangler secret put {name}`."
             ));
-        } else if let Some(part) = looks_like(name)
-            && !name.starts_with(part.var_prefix())
-        {
-            let upper = name.to_ascii_uppercase().replace('-', "_");
-            let (word, prefix) = (part.word(), part.var_prefix());
-            self.warn(format!(
-                "{name} does nothing: {word}s are named {prefix} and so on. Rename it to {upper}."
-            ));
+            let is_short = |token: &str| token.trim().chars().count() < MIN_TOKEN;
+            if name == "ADMIN_TOKEN" && value.as_str().is_some_and(is_short) {
+                let message =
+                    format!("needs at least {MIN_TOKEN} characters, or it may be guessed: it opens nothing");
+                let fix = "run `openssl rand -base64 32 | npx wrangler secret put ADMIN_TOKEN`";
+                self.refuse(&format!("{prefix}vars.{name}"), "(not shown)", &message, fix);
+            }
+        } else if let Some((part, right)) = deployment::meant(name, value) {
+            let (word, start) = (part.word(), part.var_prefix());
+            let message = format!("does nothing: the name of a {word}'s table starts with {start}");
+            self.refuse(&format!("{prefix}vars.{name}"), "{...}", &message, &format!("rename it to {right}"));
         } else if name.eq_ignore_ascii_case("rooms") {
-            self.warn(format!(
-                "{name} does nothing: each room is a table of its own. Write [{prefix}vars.ROOM_SHOP]."
-            ));
+            let message = "does nothing: each room is a table of its own";
+            let fix = format!("write [{prefix}vars.ROOM_SHOP]");
+            self.refuse(&format!("{prefix}vars.{name}"), "{...}", message, &fix);
         }
     }
 
@@ -358,6 +370,16 @@ impl Project {
     fn judge_bindings(&mut self, chosen: &Table, prefix: &str) {
         let bindings = tables(chosen.get("durable_objects").and_then(|objects| objects.get("bindings")));
         let place = format!("{prefix}durable_objects.bindings");
+        if bindings.is_empty() {
+            let all =
+                OBJECTS.map(|(name, class)| format!("{{ name = \"{name}\", class_name = \"{class}\" }}"));
+            let below = match prefix.strip_suffix('.') {
+                Some(environment) => format!("below [{environment}]"),
+                None => "above the first [table]".to_owned(),
+            };
+            let fix = format!("paste `durable_objects.bindings = [{}]` {below}", all.join(", "));
+            return self.refuse(&place, "(not set)", "is required: no room works without its objects", &fix);
+        }
         for (name, class) in OBJECTS {
             let fix = format!("add [[{place}]] with name = \"{name}\" and class_name = \"{class}\"");
             let text = |table: &Table, key: &str| table.get(key).and_then(Toml::as_str).map(str::to_owned);
@@ -528,9 +550,9 @@ fn is_private(host: &str) -> bool {
     ["localhost", "local", "internal"].contains(&last)
 }
 
-/// What a name looks like the name of: `ROOM_SHOP`, `room_shop`, `Room-Shop`, `check_origin`.
-fn looks_like(name: &str) -> Option<Part> {
-    [Part::Room, Part::Check, Part::Event, Part::Webhook].into_iter().find(|part| {
+/// Whether a name looks like that of a part: `ROOM_SHOP`, `room_shop`, `Room-Shop`, `check_origin`.
+fn looks_like(name: &str) -> bool {
+    [Part::Room, Part::Check, Part::Event, Part::Webhook].into_iter().any(|part| {
         let prefix = part.var_prefix();
         name.get(..prefix.len()).is_some_and(|start| start.replace('-', "_").eq_ignore_ascii_case(prefix))
     })

@@ -42,6 +42,9 @@ total_active_users = 1000
 new_users_per_minute = 200
 "#;
 
+/// Brings all of that room to the Worker.
+const ROUTES: &str = "routes = [\"shop.example.com/*\"]\n";
+
 /// A file of its own for one run, removed afterwards.
 struct File(PathBuf);
 
@@ -103,7 +106,7 @@ fn the_projects_own_configuration_passes() {
 
 #[test]
 fn a_valid_room_is_told_in_sentences() {
-    let (status, out, errors) = check(&format!("{SHOP}{OBJECTS}"), &[]);
+    let (status, out, errors) = check(&format!("{ROUTES}{SHOP}{OBJECTS}"), &[]);
     assert_eq!((status, errors.as_str()), (0, ""));
     for sentence in [
         "Room shop covers /sale and everything below it on shop.example.com.",
@@ -289,6 +292,8 @@ fn the_deadline_of_objects_has_a_range_and_secrets_do_not_belong_here() {
     }
     warned(&with("COOKIE_KEYS = \"abc\""), "npx wrangler secret put COOKIE_KEYS");
     warned(&with("WEBHOOK_SECRET = \"abc\""), "npx wrangler secret put WEBHOOK_SECRET");
+    let parts = ["ADMIN_TOKEN = (not shown): needs at least 16 characters", "secret put ADMIN_TOKEN"];
+    refused(&with("ADMIN_TOKEN = \"fifteen-letters\""), &parts);
 }
 
 #[test]
@@ -309,11 +314,7 @@ fn the_settings_of_the_health_page_have_their_values() {
 fn bindings_and_migrations_must_be_there() {
     refused(
         SHOP,
-        &[
-            "durable_objects.bindings.COUNTER = (not set)",
-            "class_name = \"DataCenter\"",
-            "new_sqlite_classes = [",
-        ],
+        &["durable_objects.bindings = (not set)", "class_name = \"DataCenter\"", "new_sqlite_classes = ["],
     );
     refused(
         &format!("{SHOP}{}", OBJECTS.replace("class_name = \"Global\"", "class_name = \"Globe\"")),
@@ -327,6 +328,10 @@ fn bindings_and_migrations_must_be_there() {
     refused(
         "durable_objects = 5\nmigrations = \"x\"\nvars = []\n",
         &["vars = []", "must be a table", "COUNTER", "migrations"],
+    );
+    refused(
+        &format!("{SHOP}{}", OBJECTS.replace("name = \"COUNTER\"", "name = \"COUNT\"")),
+        &["durable_objects.bindings.COUNTER = (not set)"],
     );
 }
 
@@ -358,16 +363,75 @@ fn what_is_probably_not_meant_is_a_warning() {
     warned(&shop("suspended = true"), "is suspended");
     warned(&shop("queue_all = true"), "queues all");
     warned(&shop("curve_factor = 2"), "curve_factor");
-    warned(&shop("[vars.room_toys]\npath = \"/toys\""), "Rename it to ROOM_TOYS");
-    warned(&shop("[[vars.ROOMS]]\npath = \"/toys\""), "ROOMS does nothing");
-    warned(&shop("[ROOM_TOYS]\npath = \"/toys\""), "Write [vars.ROOM_TOYS]");
     refused(&shop("[[vars.ROOM_TOYS]]\npath = \"/toys\""), &["room toys: ROOM_TOYS = [", "single brackets"]);
+}
+
+#[test]
+fn a_table_whose_name_is_nearly_that_of_a_room_is_an_error() {
+    for (table, right) in [
+        ("[vars.room_toys]\npath = \"/toys\"", "rename it to ROOM_TOYS"),
+        ("[vars.ROMM_TOYS]\npath = \"/toys\"", "rename it to ROOM_TOYS"),
+        ("[vars.EVNT_DROP]\nroom = \"shop\"", "rename it to EVENT_DROP"),
+        ("[[vars.ROOMS]]\npath = \"/toys\"", "write [vars.ROOM_SHOP]"),
+        ("[ROOM_TOYS]\npath = \"/toys\"", "write [vars.ROOM_TOYS]"),
+    ] {
+        refused(&format!("{SHOP}{table}\n{OBJECTS}"), &["does nothing", right]);
+    }
+    let (_, out, errors) = check(&format!("{SHOP}[vars.ZOOM_LEVELS]\nfar = 2\n{OBJECTS}"), &[]);
+    assert_eq!(errors, "", "{out}");
+}
+
+#[test]
+fn rooms_that_no_request_reaches_are_pointed_out() {
+    let routed = |routes: &str| format!("routes = [{routes}]\n{SHOP}{OBJECTS}");
+    warned(
+        &format!("{SHOP}{OBJECTS}"),
+        "Write routes = [\"shop.example.com/sale*\"] above the first [table]",
+    );
+    for routes in [
+        r#""shop.example.com/*""#,
+        r#"{ pattern = "https://shop.example.com/sale*", zone_name = "example.com" }"#,
+        r#""*.example.com/*""#,
+        r#""shop.example.com/sale", "shop.example.com/sale/*""#,
+        r#"{ pattern = "shop.example.com", custom_domain = true }"#,
+    ] {
+        let (status, out, errors) = check(&routed(routes), &[]);
+        assert_eq!((status, errors.as_str()), (0, ""), "{out}");
+        assert!(!out.contains("Warning"), "{routes}:\n{out}");
+    }
+    for routes in [
+        r#""www.example.com/*""#,
+        r#""shop.example.com/sale/*""#,
+        r#""shop.example.com/sale""#,
+        r#""shop.example.com/sale/shoes*""#,
+        r#""*.shop.example.com/*""#,
+    ] {
+        warned(&routed(routes), "Add \"shop.example.com/sale*\" to routes");
+    }
+}
+
+#[test]
+fn what_is_over_unknown_or_no_cron_is_pointed_out() {
+    let shop = |more: &str| format!("{SHOP}{more}\n{OBJECTS}");
+    let event = "[vars.EVENT_DROP]\nroom = \"shop\"\nevent_start_time = \"2020-11-27T08:00:00Z\"\n\
+                 event_end_time = \"2020-11-27T10:00:00Z\"";
+    warned(&shop(event), "Event drop of room shop is over since 2020-11-27T10:00:00Z");
+    warned(&shop("health_checks = [\"origin\"]"), "Add [vars.CHECK_ORIGIN]");
+    let known = "health_checks = [\"Origin\"]\n[vars.CHECK_ORIGIN]\nurl = \"https://origin.example.com/\"";
+    assert!(!check(&shop(known), &[]).1.contains("none of this file"));
+    for cron in ["*/5 * * *", "61 * * * *", "* * * FOO *", "*/0 * * * *", "every minute"] {
+        warned(&shop(&format!("[triggers]\ncrons = [\"{cron}\"]")), "is no cron");
+    }
+    let crons = "[triggers]\ncrons = [\"*/5 * * * *\", \"0 9-17,20 1 JAN-MAR MON\", \"59 23 LW * 6L\", \"0 0 * * fri#2\"]";
+    assert!(!check(&shop(crons), &[]).1.contains("is no cron"));
 }
 
 #[test]
 fn a_valid_check_is_told_in_sentences() {
     let text = |more: &str| {
-        format!("{SHOP}[vars.CHECK_ORIGIN]\nurl = \"https://origin.example.com/health\"\n{more}\n{OBJECTS}")
+        format!(
+            "{ROUTES}{SHOP}[vars.CHECK_ORIGIN]\nurl = \"https://origin.example.com/health\"\n{more}\n{OBJECTS}"
+        )
     };
     let more =
         "interval = 10\nexpected_body = \"Welcome\"\nregions = [\"WNAM\", \"SEAS\"]\nconsecutive_fails = 2";
@@ -400,8 +464,8 @@ fn a_valid_check_is_told_in_sentences() {
     warned(&host("localhost:8788"), "looks at localhost");
     warned(&host("192.168.1.1"), "in a private network");
     warned(&host("shop.example.com"), "which room shop covers");
-    warned(&text("[vars.check_db]\ntcp = \"a:1\""), "Rename it to CHECK_DB");
-    warned(&text("[CHECK_DB]\ntcp = \"a:1\""), "Write [vars.CHECK_DB]");
+    refused(&text("[vars.check_db]\ntcp = \"a:1\""), &["rename it to CHECK_DB"]);
+    refused(&text("[CHECK_DB]\ntcp = \"a:1\""), &["write [vars.CHECK_DB]"]);
 }
 
 #[test]
@@ -419,10 +483,12 @@ fn an_environment_has_vars_and_bindings_of_its_own() {
     let (status, out, errors) = check(&text, &["--env", "bare"]);
     assert_eq!(status, 1);
     assert!(out.contains("Write [env.bare.vars.ROOM_SHOP]"), "{out}");
-    assert!(
-        errors.contains("[[env.bare.durable_objects.bindings]]") && !errors.contains("migrations"),
-        "{errors}"
-    );
+    assert_eq!(errors.matches("Error: ").count(), 1, "{errors}");
+    let block = errors.split('`').nth(1).unwrap();
+    assert!(errors.contains("below [env.bare]") && !errors.contains("migrations"), "{errors}");
+    let (_, _, errors) =
+        check(&text.replace("[env.bare]\n", &format!("[env.bare]\n{block}\n")), &["--env", "bare"]);
+    assert_eq!(errors, "", "what it says to paste is right");
 
     let (status, _, errors) = check(&text, &["--env", "life"]);
     assert_eq!(status, 1);

@@ -67,6 +67,8 @@ pub struct WaitingView<'a> {
     pub infinite_queue: bool,
     /// HTML of a challenge to solve; may be empty.
     pub turnstile: &'a str,
+    /// What the challenge gave could not be judged: it is to be brought again.
+    pub bring_again: bool,
 }
 
 /// How far a waiting visitor has come, in percent: never less than `before`, and never all of the way.
@@ -130,6 +132,7 @@ pub fn facts(view: &WaitingView, headers: &[(&'static str, String)]) -> String {
         cookieless: view.cookieless,
         infinite_queue: view.infinite_queue,
         turnstile: view.turnstile,
+        bring_again: view.bring_again,
     };
     // Numbers and texts always serialise.
     serde_json::to_string(&facts).unwrap_or_default()
@@ -171,4 +174,5 @@ struct Facts<'a> {
     cookieless: bool,
     infinite_queue: bool,
     turnstile: &'a str,
+    bring_again: bool,
 }

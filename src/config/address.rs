@@ -14,6 +14,8 @@ const HOST_LABEL_MAX: usize = 63;
 const PATH_MAX: usize = 1024;
 /// Nothing else may be served below this path: it holds Anteroom's own pages on every covered host.
 const OWN_PATH: &[u8] = b"/__anteroom";
+/// What origins disagree about when it is encoded in a path.
+const ENCODED: [&str; 7] = ["%2f", "%5c", "%3b", "%3f", "%23", "%25", "%00"];
 
 impl Table<'_> {
     pub(super) fn host(&mut self) -> Option<String> {
@@ -57,33 +59,28 @@ impl Table<'_> {
     pub(super) fn path(&mut self) -> String {
         const ROOT: &str = "/";
         let Some(given) = self.text("path", "/sale") else { return ROOT.to_owned() };
-        let before = |ends: &[char]| {
-            let kept = given.split(ends).next().unwrap_or_default().trim_end_matches('/');
-            format!("write path = \"{}\"", shown_text(if kept.is_empty() { ROOT } else { kept }))
-        };
-        let encoded = ["%2f", "%5c", "%3b", "%3f", "%23", "%25", "%00"];
         let lower = given.to_ascii_lowercase();
+        let encoded = || ENCODED.iter().filter_map(|escape| lower.find(escape)).min();
+        let right = || format!("write path = \"{}\"", shown_text(&valid_path(given, encoded())));
         let (message, fix) = if given.contains("://") {
             let fix = "write what follows the host, and the host as host";
             ("must be a path without scheme and host".to_owned(), fix.to_owned())
         } else if !given.starts_with('/') {
-            let fix = format!("write path = \"/{}\"", shown_text(given));
-            ("must start with \"/\"".to_owned(), fix)
+            ("must start with \"/\"".to_owned(), right())
         } else if given.len() > PATH_MAX {
             let message = format!("must be at most {PATH_MAX} bytes long, it has {}", given.len());
             (message, "cover a shorter path: a room covers everything below its path".to_owned())
         } else if given.contains('*') {
-            ("must not have a wildcard: a room covers everything below its path".to_owned(), before(&['*']))
+            ("must not have a wildcard: a room covers everything below its path".to_owned(), right())
         } else if given.contains('?') {
-            ("must not have a query: a room covers its path with every query".to_owned(), before(&['?']))
+            ("must not have a query: a room covers its path with every query".to_owned(), right())
         } else if given.contains('#') {
-            ("must not have a fragment: browsers do not send it".to_owned(), before(&['#']))
+            ("must not have a fragment: browsers do not send it".to_owned(), right())
         } else if given.contains(';') {
-            ("must not have parameters: a room covers its path with all of them".to_owned(), before(&[';']))
+            ("must not have parameters: a room covers its path with all of them".to_owned(), right())
         } else if given.contains('\\') {
-            let fix = format!("write path = \"{}\"", shown_text(&given.replace('\\', ROOT)));
-            ("must part its segments by \"/\"".to_owned(), fix)
-        } else if encoded.iter().any(|escape| lower.contains(escape)) {
+            ("must part its segments by \"/\"".to_owned(), right())
+        } else if encoded().is_some() {
             let message =
                 "must not have an encoded / \\ ; ? # % or NUL: origins disagree about them".to_owned();
             (message, "cover the path above it".to_owned())
@@ -106,5 +103,21 @@ impl Table<'_> {
         };
         self.refuse("path", &Value::from(given), message, &fix);
         ROOT.to_owned()
+    }
+}
+
+/// The longest path that begins as this one and may be a room's. `encoded`: where the first of [`ENCODED`] is.
+fn valid_path(given: &str, encoded: Option<usize>) -> String {
+    let end = given.find(['*', '?', '#', ';']).unwrap_or(given.len());
+    let above =
+        |at: usize| given.get(..at).and_then(|start| start.rsplit_once('/')).map_or("", |(above, _)| above);
+    let kept = match encoded.filter(|at| *at < end) {
+        Some(at) => above(at),
+        None => given.get(..end).unwrap_or_default(),
+    };
+    let slashed = format!("/{}", kept.replace('\\', "/"));
+    match String::from_utf8(path::normalise(slashed.as_bytes()).into_owned()) {
+        Ok(path) if !path::is_below(path.as_bytes(), OWN_PATH) && !path.contains(char::is_control) => path,
+        _ => "/".to_owned(),
     }
 }

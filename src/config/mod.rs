@@ -34,3 +34,5 @@ pub use webhook::{WEBHOOK_FIELDS, Webhooks};
 pub use webhook::{is_address as is_webhook_address, is_secret as is_webhook_secret};
 
 pub use crate::room::Room;
+#[cfg(not(target_arch = "wasm32"))]
+pub use crate::text::nearest;

@@ -21,7 +21,7 @@ use crate::answer::{self, DrawFacts, Estimate, EventView, WaitingView};
 use crate::concern::Concern;
 use crate::config::Coverage;
 use crate::counts::{CheckIn, Seen};
-use crate::machines::worker::{Outcome, Verification, Visitor, Waiting, best, is_counted};
+use crate::machines::worker::{Outcome, Verification, Visitor, Waiting, best};
 use crate::origin::Turn;
 use crate::room::{BindTicket, Room};
 use crate::ticket::{Human, KeyRing, Scope, Standing, Ticket, address_key, binding, find_cookie, set_cookie};
@@ -279,7 +279,6 @@ impl Gate {
         if let Standing::Waiting(ticket) = standing
             // Of an older page of the same ticket nothing is given up: a newer one waits on.
             && ticket.last_check_in == checked_in
-            && is_counted(room, self.verification(room), ticket)
             && !ticket.uncounted
         {
             let (id, bucket, at) = (ticket.id, self.bucket(ticket), self.place.time());
@@ -325,6 +324,7 @@ impl Gate {
             cookieless: false,
             infinite_queue: false,
             turnstile: "",
+            bring_again: false,
         };
         answer::facts(&view, &[]).into()
     }
@@ -358,6 +358,7 @@ impl Gate {
             cookieless: !waiting.known && self.comes_from_itself(),
             infinite_queue: ticket.human == Human::Failed && !room.trusts(ticket.human),
             turnstile: &turnstile,
+            bring_again: waiting.bring_again,
             draw: draw.as_ref(),
         };
         let line = self.ticket_line(room, ticket)?;

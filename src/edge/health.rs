@@ -1,14 +1,14 @@
 //! The origin's health on our own paths: the webhook of the platform's health checks, the status page, the same as
 //! JSON, and the page's script.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use js_sys::{JsString, Reflect};
 use wasm_bindgen::{JsCast, JsValue};
 use worker::{Context, Env, Result};
 
 use super::calls::{HEALTH, call};
-use super::clock::now;
+use super::clock::{now, pause};
 use super::platform::log_error;
 use super::request::{body, header, query};
 use super::settings::{HealthPage, Settings};
@@ -18,6 +18,7 @@ use crate::health::analytics::Range;
 use crate::health::messages::{Ask, COORDINATOR, NOTIFY, Notify, Stored, Told, VERSION, VIEW};
 use crate::health::observer::TEND;
 use crate::health::page;
+use crate::health::shown::{Next, Shown};
 use crate::health::webhook::{self, LONGEST_BODY, Notice};
 use crate::ticket::same_secret;
 
@@ -28,6 +29,9 @@ const WEBHOOK: &str = "/__anteroom/health/webhook";
 
 /// Neither the platform nor whoever looks at the page is in such a hurry as a visitor, in milliseconds.
 const DEADLINE_MS: u64 = 5_000;
+/// Whoever waits for what another one asks for looks so often, in milliseconds, and so many times.
+const LOOK_MS: u64 = 100;
+const LOOKS: u32 = 30;
 /// The length of the version after the first two characters of the script's text, as tools/build.mjs puts it there.
 const VERSION_LENGTH: u32 = 16;
 
@@ -49,6 +53,7 @@ pub async fn handle(
 
 thread_local! {
     static TENDED: Cell<bool> = const { Cell::new(false) };
+    static SHOWN: RefCell<Shown> = RefCell::default();
 }
 
 /// Asks the coordinator to see to the observers of all checks, once in the life of an isolate: a deploy
@@ -100,9 +105,10 @@ async fn receive(request: &web_sys::Request, env: &Env, settings: &Settings) -> 
 
 /// The page, or the same as JSON.
 async fn show(request: &web_sys::Request, json: bool, env: &Env, settings: &Settings) -> Answer {
+    let is_operator = operator::knows(request, settings);
     match settings.health_page {
         HealthPage::Off => return answer::not_found(),
-        HealthPage::Token if !operator::knows(request, settings) => {
+        HealthPage::Token if !is_operator => {
             let mut answer = page::sentence(
                 401,
                 "Send the ADMIN_TOKEN of this deployment, or one of its OPERATOR_TOKENS, as a bearer token, or as the password of \
@@ -129,11 +135,38 @@ async fn show(request: &web_sys::Request, json: bool, env: &Env, settings: &Sett
     let wants_json = json || (accept.contains("application/json") && !accept.contains("text/html"));
     let script = if wants_json { String::new() } else { format!("{SCRIPT}?v={}", script_version()) };
     let ask = Ask { v: VERSION, range, check, script };
-    match call::<_, Told>(env, HEALTH, COORDINATOR, VIEW, &ask, DEADLINE_MS).await {
-        Ok(Told { body: Some(body), .. }) => page::answer(body, wants_json),
-        Ok(Told { body: None, .. }) => page::sentence(404, "There is no such check"),
+    let body = if is_operator {
+        told(env, &ask).await.map(|told| told.body)
+    } else {
+        told_anybody(env, settings, &ask).await
+    };
+    match body {
+        Ok(Some(body)) => page::answer(body, wants_json),
+        Ok(None) => page::sentence(404, "There is no such check"),
         Err(error) => unavailable(&error),
     }
+}
+
+async fn told(env: &Env, ask: &Ask) -> Result<Told> {
+    call(env, HEALTH, COORDINATOR, VIEW, ask, DEADLINE_MS).await
+}
+
+/// What anybody is told. Requests may be many, so most are answered from what the isolate keeps.
+async fn told_anybody(env: &Env, settings: &Settings, ask: &Ask) -> Result<Option<String>> {
+    for _ in 0..LOOKS {
+        match SHOWN.with_borrow_mut(|shown| shown.next(ask, &settings.checks, now())) {
+            Next::Show(body) => return Ok(Some(body)),
+            Next::Unknown => return Ok(None),
+            Next::Ask => {
+                let told = told(env, ask).await?;
+                SHOWN.with_borrow_mut(|shown| shown.learn(ask, &told, now()));
+                return Ok(told.body);
+            }
+            // No request may await another's call.
+            Next::Later => pause(LOOK_MS).await,
+        }
+    }
+    Err("too many ask for different parts of the health page at once".into())
 }
 
 /// The page's script. It is the same for everybody, so it needs no token; an address with its version never changes.

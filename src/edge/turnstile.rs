@@ -1,6 +1,6 @@
 //! Asking Turnstile's service.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use js_sys::futures::JsFuture;
 use js_sys::{Object, Promise};
@@ -8,10 +8,11 @@ use wasm_bindgen::prelude::wasm_bindgen;
 use worker::Context;
 
 use super::clock::now;
+use super::gate::parts;
 use super::platform::log_error;
 use super::settings::Settings;
 use crate::room::Room;
-use crate::turnstile::{MAX_TOKEN_LENGTH, TOKEN_HEADER, Verdict};
+use crate::turnstile::{Budget, CALLS_PER_SECOND, MAX_TOKEN_LENGTH, TOKEN_HEADER, Verdict};
 
 /// A visitor who waits for the service's word waits no longer than this, in milliseconds.
 const DEADLINE_MS: u32 = 3_000;
@@ -36,6 +37,7 @@ extern "C" {
 thread_local! {
     /// When it was last looked at, and whether the service was there.
     static SERVICE: Cell<(u64, bool)> = const { Cell::new((0, true)) };
+    static BUDGET: RefCell<Budget> = RefCell::default();
 }
 
 /// What the service says of the token that a request brings; `None`: there is none, or the room has no Turnstile.
@@ -46,9 +48,19 @@ pub async fn verdict(settings: &Settings, room: &Room, request: &web_sys::Reques
     let verdict = if token.len() > MAX_TOKEN_LENGTH {
         Verdict::Failed("the token is too long".to_owned())
     } else {
+        let number = BUDGET.with_borrow_mut(|budget| budget.number(now()));
+        if number > CALLS_PER_SECOND {
+            let why =
+                format!("more than {CALLS_PER_SECOND} tokens in a second: the others are not looked at");
+            // Once, and not for each of a flood.
+            if number == CALLS_PER_SECOND + 1 {
+                log_error(&format!("turnstile: {why}"));
+            }
+            return Some(Verdict::Silent(why));
+        }
         let asked = start_siteverify(&settings.turnstile_url, secret, &token, address, DEADLINE_MS);
         match JsFuture::from(asked).await.map(|body| body.as_string()) {
-            Ok(Some(body)) => Verdict::read(&body),
+            Ok(Some(body)) => Verdict::read(&body, room, parts(&request.url()).1),
             Ok(None) => Verdict::Silent("no answer".to_owned()),
             Err(error) => {
                 Verdict::Silent(format!("no answer: {}", String::from(&Object::from(error).to_string())))

@@ -15,6 +15,7 @@ pub mod observer;
 pub mod page;
 mod parse;
 pub mod probe;
+pub mod shown;
 mod tables;
 pub mod view;
 pub mod webhook;
@@ -229,5 +230,7 @@ pub mod messages {
         pub v: u8,
         /// The page, or the JSON; `None`: no such check is known.
         pub body: Option<String>,
+        /// The identities of all checks that there are; `None`: older code does not say it.
+        pub checks: Option<Vec<String>>,
     }
 }

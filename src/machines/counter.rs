@@ -172,6 +172,8 @@ impl Counter {
     /// Calls the pool if a call is due.
     fn call_pool(&mut self, context: &Context<'_>, effects: &mut Vec<Effect>) {
         let now = context.now;
+        let oldest = self.waiting.first_key_value().map_or(self.next_place, |(first, _)| *first);
+        self.permits.forget_before(oldest);
         if let Some(ask) = self.permits.call(now) {
             self.calls += 1;
             self.pool_call = Some(self.calls);

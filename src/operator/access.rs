@@ -207,7 +207,7 @@ fn find_operator<'a>(
 
 fn no_token(operators: &Operators) -> &'static str {
     if operators.is_empty() {
-        "This is closed, as no token is set. Fix: npx wrangler secret put ADMIN_TOKEN"
+        "This is closed, as no valid token is set. Fix: openssl rand -base64 32 | npx wrangler secret put ADMIN_TOKEN"
     } else {
         "Sign in, or send the ADMIN_TOKEN of this deployment, or one of its OPERATOR_TOKENS, as a bearer token"
     }

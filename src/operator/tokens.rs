@@ -8,7 +8,7 @@ use subtle::{ConditionallySelectable, ConstantTimeEq};
 
 /// The name of whoever has `ADMIN_TOKEN`.
 pub const ADMIN: &str = "admin";
-/// The shortest token of `OPERATOR_TOKENS`, in characters. Tokens of this length cannot be guessed one by one, so wrong
+/// The shortest token, in characters. Tokens of this length cannot be guessed one by one, so wrong
 /// ones are not counted.
 pub const MIN_TOKEN: usize = 16;
 /// The most operators: each is compared with every token that comes.
@@ -89,11 +89,12 @@ impl Operators {
         if let Some(token) = admin.map(str::trim).filter(|token| !token.is_empty()) {
             if token.chars().count() < MIN_TOKEN {
                 problems.push(format!(
-                    "ADMIN_TOKEN has fewer than {MIN_TOKEN} characters: it works, and may be guessed. Fix: make one with \
-                     `openssl rand -base64 32`"
+                    "ADMIN_TOKEN needs at least {MIN_TOKEN} characters, or it may be guessed; until then it opens nothing. \
+                     Fix: openssl rand -base64 32 | npx wrangler secret put ADMIN_TOKEN"
                 ));
+            } else {
+                all.0.push(Operator::new(ADMIN, Role::Steer, token));
             }
-            all.0.push(Operator::new(ADMIN, Role::Steer, token));
         }
         let entries = named.unwrap_or_default().split(',').map(str::trim).zip(1..);
         for (entry, number) in entries.filter(|(entry, _)| !entry.is_empty()) {

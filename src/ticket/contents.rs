@@ -50,7 +50,7 @@ pub struct Ticket {
     pub progress: u8,
     /// What is known of whether the visitor is a person.
     pub human: Human,
-    /// Waits, but is not counted before coming back: another newcomer of the same address is.
+    /// Waits, and was not counted at the last check-in: another newcomer of the same address was, or a test was not passed.
     pub uncounted: bool,
 }
 

@@ -140,8 +140,10 @@ describe("the status page", { concurrency: 2 }, () => {
   });
 
   test("asks a browser for the token as a password", async (t) => {
-    const room = await newRoom(t, { HEALTH_PAGE: "token", ADMIN_TOKEN: "a-long-token" });
-    const visitor = await newVisitor(t, { httpCredentials: { username: "me", password: "a-long-token" } });
+    const room = await newRoom(t, { HEALTH_PAGE: "token", ADMIN_TOKEN: "a-token-that-is-long" });
+    const visitor = await newVisitor(t, {
+      httpCredentials: { username: "me", password: "a-token-that-is-long" },
+    });
     const { page } = visitor;
     await page.goto(`${room.url}${PAGE}`);
     await page.getByText("Nothing has been reported yet").waitFor();

@@ -93,6 +93,30 @@ describe("states", { concurrency: 2 }, () => {
     visitor.expectQuiet(preview.url);
   });
 
+  test("what the challenge gave is brought until it is judged, and not again", async (t) => {
+    const visitor = await newVisitor(t);
+    const { page } = visitor;
+    const tokens = [];
+    await page.route("**/preview?*", async (route) => {
+      const headers = route.request().headers();
+      if (headers["anteroom-status"] !== "1") return route.continue();
+      const bringAgain = tokens.push(headers["anteroom-turnstile"] ?? "") < 3;
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...(await response.json()), bringAgain } });
+    });
+    await page.clock.install();
+    await page.goto(address({ state: "known" }));
+    const first = visitor.checksIn();
+    await page.evaluate(() => globalThis.anteroomTurnstile("token"));
+    await first;
+    for (let count = 2; count <= 4; count += 1) {
+      const next = visitor.checksIn();
+      while (tokens.length < count) await page.clock.runFor(1_000);
+      await next;
+    }
+    assert.deepEqual(tokens, ["token", "token", "token", ""]);
+  });
+
   test("without script the page says all it can", async (t) => {
     const { page } = await newVisitor(t, { javaScriptEnabled: false, locale: "ar-EG" });
     await page.goto(address({ state: "prequeue" }));

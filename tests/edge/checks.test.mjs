@@ -29,7 +29,7 @@ const untrusted = certificate("untrusted");
 process.env.NODE_EXTRA_CA_CERTS = trusted.path;
 const { Miniflare } = await import("miniflare");
 const { clock } = await import("./clock.mjs");
-const { eventually, room, startWorld } = await import("./world.mjs");
+const { ADMIN_TOKEN, eventually, room, startWorld } = await import("./world.mjs");
 
 /** In seconds: the shortest interval that there is, and the longest timeout in it. */
 const [INTERVAL, TIMEOUT] = [5, 4];
@@ -253,8 +253,9 @@ describe("checks of our own", () => {
     rmSync(CERTIFICATES, { recursive: true });
   });
 
+  const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
   const view = async (more = "") =>
-    JSON.parse((await world.send({ path: `/__anteroom/health.json?range=1h${more}` })).body);
+    JSON.parse((await world.send({ path: `/__anteroom/health.json?range=1h${more}`, headers })).body);
   const named = async (name) => (await view()).checks.find((check) => check.name === name);
   /** Waits until observers agree, and gives back the check. */
   const agreed = (name, status) =>
@@ -301,7 +302,7 @@ describe("checks of our own", () => {
     assert.equal(down.reason, "TCP connection failed");
     assert.equal(down.actual_code, null);
     await nobodyLookedTwice(gone, down.since);
-    assert.match((await world.send({ path: "/__anteroom/health" })).body, /TCP connection failed/);
+    assert.match((await world.send({ path: "/__anteroom/health", headers })).body, /TCP connection failed/);
 
     await plain.up();
     const back = Date.now();

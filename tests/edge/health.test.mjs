@@ -29,14 +29,17 @@ describe("the origin's health", () => {
       ...more,
     });
   const page = async (query = "", options = {}) => world.send({ path: `${PAGE}${query}`, ...options });
-  const view = async (query = "") => JSON.parse((await page(`.json${query}`, { worker: 1 })).body);
+  // Operators see what has happened just now.
+  const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
+  const fresh = async (query = "") => page(query, { headers });
+  const view = async (query = "") => JSON.parse((await page(`.json${query}`, { worker: 1, headers })).body);
   const check = async (name) => (await view()).checks.find((check) => check.name === name);
   const rows = (query) => world.rows("Health", "health", query);
   const stored = async () =>
     rows("SELECT (SELECT count(*) FROM checks) AS checks, (SELECT count(*) FROM events) AS events");
 
   test("nothing is known before the first notification", async () => {
-    const { status, headers, body } = await page();
+    const { status, headers, body } = await fresh();
     assert.equal(status, 200);
     assert.match(headers["content-type"], /^text\/html/);
     assert.match(body, /Nothing has been reported yet/);
@@ -58,7 +61,7 @@ describe("the origin's health", () => {
     assert.equal(unhealthy.status, "Unhealthy");
     assert.equal(unhealthy.reason, "TCP connection failed");
     assert.equal(unhealthy.since, down - (down % 1000));
-    let { body } = await page();
+    let { body } = await fresh();
     assert.match(body, /configuration-service is unhealthy/);
     assert.match(body, /TCP connection failed/);
 
@@ -66,7 +69,7 @@ describe("the origin's health", () => {
     assert.equal((await notify(up)).status, 200);
     const healthy = await check("configuration-service");
     assert.deepEqual([healthy.status, healthy.reason, healthy.actual_code], ["Healthy", "No failures", 200]);
-    ({ body } = await page());
+    ({ body } = await fresh());
     assert.match(body, /The check is healthy/);
     assert.match(body, /No failures/);
 
@@ -121,14 +124,14 @@ describe("the origin's health", () => {
       assert.match(answer.body, says);
     }
     assert.deepEqual(await stored(), before);
-    assert.ok(!(await page()).body.includes("forged"));
+    assert.ok(!(await fresh()).body.includes("forged"));
   });
 
   test("what a check is called stays text", async () => {
     const name = "<script>alert(1)</script><img src=x onerror=alert(1)>";
     const evil = notification({ name, reason: name, health_check_id: "evil" });
     assert.equal((await notify(evil)).status, 200);
-    const { body, headers } = await page();
+    const { body, headers } = await fresh();
     assert.ok(body.includes("&#60;script&#62;alert(1)"), body);
     assert.ok(!body.includes("<script>") && !body.includes("<img"), body);
     assert.match(
@@ -177,7 +180,7 @@ describe("the origin's health", () => {
     assert.deepEqual([wnam.region, percentiles(wnam)], ["wnam", [41, 80, 100, 120]]);
     const { results: log } = await view(`?check=${encodeURIComponent(staging.id)}`);
     assert.deepEqual([log.length, log[0].at], [50, now]);
-    const { body } = await page("?range=1h");
+    const { body } = await fresh("?range=1h");
     assert.match(
       body,
       /<th scope="row">staging<\/th><td>TCP connection failed<\/td><td class="number">12<\/td>/,
@@ -283,6 +286,20 @@ describe("the origin's health", () => {
     assert.equal(headers["content-type"], "application/json");
     assert.equal(JSON.parse(body).range, "24h");
     assert.equal((await page("", { method: "DELETE" })).status, 405);
+  });
+
+  test("however many look at it, and for whatever check, the object is asked about once a second", async () => {
+    assert.equal((await page()).status, 200);
+    const views = async () => (await world.calls("health")).filter(({ route }) => route === "/view").length;
+    const [before, begin] = [await views(), Date.now()];
+    const unknown = ["nobody", "check/nobody", "check/", "webhook/nobody"];
+    const asked = Array.from({ length: 60 }, (_, number) =>
+      number % 2 ? page() : page(`?check=${unknown[(number / 2) % unknown.length]}`),
+    );
+    const answers = await Promise.all(asked);
+    for (const [number, { status }] of answers.entries()) assert.equal(status, number % 2 ? 200 : 404);
+    const seconds = Math.ceil((Date.now() - begin) / 1_000);
+    assert.ok((await views()) - before <= 1 + seconds, `${(await views()) - before} calls in ${seconds} s`);
   });
 
   test("without its secret the webhook is closed, and the page is behind the token unless it is set otherwise", async () => {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, describe, test } from "node:test";
 
-import { eventually, letIn, openTicket, room, startWorld } from "./world.mjs";
+import { eventually, HOST, letIn, openTicket, room, startWorld } from "./world.mjs";
 
 /** The service: it judges by what a token is called. */
 async function startService() {
@@ -17,10 +17,16 @@ async function startService() {
     for await (const chunk of request) text += chunk;
     const form = Object.fromEntries(new URLSearchParams(text));
     asked.push({ ...form, method: request.method, type: request.headers["content-type"] });
+    if (form.response === "junk") {
+      response.statusCode = 429;
+      return response.end("Too Many Requests");
+    }
     const error = { robot: "invalid-input-response", old: "timeout-or-duplicate", trouble: "internal-error" };
-    const code = form.secret === "the-secret" ? error[form.response] : "invalid-input-secret";
+    const [, action] = form.secret.match(/^secret-of-(.*)$/) ?? [];
+    const code = action ? error[form.response] : "invalid-input-secret";
+    const hostname = form.response === "elsewhere" ? "elsewhere.test" : HOST;
     response.setHeader("content-type", "application/json");
-    response.end(JSON.stringify({ success: !code, "error-codes": code ? [code] : [] }));
+    response.end(JSON.stringify({ success: !code, "error-codes": code ? [code] : [], hostname, action }));
   });
   await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
   return {
@@ -47,15 +53,17 @@ describe("Turnstile", { concurrency: true }, () => {
         strict: room("/strict", strict),
         front: room("/front", strict),
         trouble: room("/trouble", strict),
+        junk: room("/junk", strict),
         nosecret: room("/nosecret", strict),
       },
       vars: {
         TURNSTILE_URL: `${service.url}/`,
-        TURNSTILE_SECRET_LOG: "the-secret",
-        TURNSTILE_SECRET_ROBOTS: "the-secret",
-        TURNSTILE_SECRET_STRICT: "the-secret",
-        TURNSTILE_SECRET_FRONT: "the-secret",
-        TURNSTILE_SECRET_TROUBLE: "the-secret",
+        ...Object.fromEntries(
+          ["log", "robots", "strict", "front", "trouble", "junk"].map((name) => [
+            `TURNSTILE_SECRET_${name.toUpperCase()}`,
+            `secret-of-${name}`,
+          ]),
+        ),
       },
     });
   });
@@ -83,7 +91,7 @@ describe("Turnstile", { concurrency: true }, () => {
     assert.equal(asked.response, "good");
     assert.equal(asked.method, "POST");
     assert.match(asked.type, /^application\/x-www-form-urlencoded/);
-    assert.equal(asked.secret, "the-secret");
+    assert.equal(asked.secret, "secret-of-log");
     assert.equal(openTicket("log", visitor.ticket()).human, "passed");
   });
 
@@ -135,14 +143,41 @@ describe("Turnstile", { concurrency: true }, () => {
     assert.equal(human(), "failed");
     await bring(visitor, "good");
     assert.equal(human(), "passed");
+    await bring(visitor, "robot");
+    assert.equal(human(), "passed", "who has passed is not tested again");
+    const other = world.visitor({ path: "/front" });
+    await other.get();
+    await bring(other, "elsewhere");
+    assert.equal(openTicket("front", other.ticket()).human, "failed", "a token from another site's widget");
   });
 
-  test("a service in trouble keeps nobody out", async () => {
+  test("a service in trouble keeps nobody out, and nobody counts as a person for longer than a request", async () => {
     await letIn(world, 1, { path: "/trouble" });
     const visitor = world.visitor({ path: "/trouble" });
     await visitor.get();
-    await bring(visitor, "trouble");
-    assert.equal(openTicket("trouble", visitor.ticket()).human, "passed");
+    const ticket = () => openTicket("trouble", visitor.ticket());
+    for (let round = 0; round < 3; round += 1) {
+      assert.equal((await bring(visitor, "trouble")).json.bringAgain, true);
+      assert.deepEqual([ticket().human, ticket().uncounted], ["unknown", false]);
+    }
+    await eventually("it is counted, once", async () => (await waiting("trouble")) === 1);
+    assert.equal((await visitor.ask()).json.bringAgain, false);
+    assert.deepEqual([ticket().human, ticket().uncounted], ["unknown", true]);
+    assert.equal((await bring(visitor, "good")).json.bringAgain, false);
+    assert.equal(ticket().human, "passed");
+  });
+
+  test("a flood of worthless tokens is no flood of questions, and makes nobody a person", async () => {
+    await letIn(world, 1, { path: "/junk" });
+    // In another isolate than the other tests, whose questions it would use up.
+    const visitor = world.visitor({ path: "/junk", worker: 1 });
+    await visitor.get();
+    const begin = Date.now();
+    await Promise.all(Array.from({ length: 100 }, () => bring(visitor, "junk")));
+    const seconds = 1 + Math.ceil((Date.now() - begin) / 1_000);
+    assert.equal(openTicket("junk", visitor.ticket()).human, "unknown");
+    const asked = service.asked.filter(({ response }) => response === "junk").length;
+    assert.ok(asked > 0 && asked <= 20 * seconds, `${asked} questions in ${seconds} s`);
   });
 
   test("a room whose secret is missing asks nobody for anything, and says so", async () => {

@@ -833,6 +833,7 @@ export function openTicket(room, value, key = KEY, binding = "") {
     aheadAtFirst: aheadAtFirst === NOT_TOLD ? undefined : aheadAtFirst,
     progress: body.readUInt8(35),
     human: Object.keys(HUMAN).find((name) => HUMAN[name] === (flags & 6)),
+    uncounted: (flags & 8) !== 0,
   };
 }
 

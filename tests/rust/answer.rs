@@ -42,6 +42,7 @@ fn view(room: &Room) -> WaitingView<'_> {
         infinite_queue: false,
         draw: None,
         turnstile: "",
+        bring_again: false,
     }
 }
 
@@ -107,6 +108,7 @@ fn everything_known_of_a_waiting_visitor_is_told() {
             "cookieless": false,
             "infiniteQueue": false,
             "turnstile": "",
+            "bringAgain": false,
         })
     );
 }

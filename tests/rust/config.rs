@@ -881,6 +881,15 @@ proptest! {
     }
 
     #[test]
+    fn what_is_proposed_for_a_path_is_valid(path in "(shop)?/?[ -~é]{0,20}([*?#;]|%2f)?[/a-z%;?*]{0,6}") {
+        if let Err(errors) = parse_room("ROOM_SHOP", &table(&json!({ "path": path })))
+            && let Some(right) = errors[0].fix.strip_prefix("write path = \"").and_then(|fix| fix.strip_suffix('"'))
+        {
+            prop_assert_eq!(parse_room("ROOM_SHOP", &table(&json!({ "path": right }))).map(|room| room.path), Ok(right.to_owned()));
+        }
+    }
+
+    #[test]
     fn a_room_path_is_a_fixed_point(path in "/[ -~é]{0,30}") {
         if let Ok(room) = parse_room("ROOM_SHOP", &table(&json!({ "path": path }))) {
             prop_assert_eq!(&*normalise(room.path.as_bytes()), room.path.as_bytes());

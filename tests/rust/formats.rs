@@ -518,7 +518,13 @@ fn telling_of_the_origins_health() {
         &Ask { v: 1, range: Range::Week, check: "webhook/1".to_owned(), script: "/s.js".to_owned() },
         "010209776562686f6f6b2f31052f732e6a73",
     );
-    pinned(&Told { v: 1, body: Some("{}".to_owned()) }, "0101027b7d");
+    let shown = Told { v: 1, body: Some("{}".to_owned()), checks: Some(vec!["check/a".to_owned()]) };
+    pinned(&shown, "0101027b7d010107636865636b2f61");
+    assert_eq!(
+        anteroom::wire::decode(&[1, 1, 2, b'{', b'}']),
+        Ok(Told { checks: None, ..shown }),
+        "of older code"
+    );
     // Kept in storage.
     let vars = serde_json::json!({ "url": "https://origin.example.com/", "regions": "WEU" });
     let check = parse_check("CHECK_ORIGIN", &vars).unwrap();

@@ -1,8 +1,11 @@
 //! The origin's health: notifications, the state they make, and what many results say together.
 
 use anteroom::health::analytics::{Range, SLOTS_MS, Sum, Tally, healthy_time, kept_ms, slot};
+use anteroom::health::check::Checks;
 use anteroom::health::history::Known;
+use anteroom::health::messages::{Ask, Told};
 use anteroom::health::page;
+use anteroom::health::shown::{ASKS_MS, Next, SHOWN_MS, STALE_MS, Shown};
 use anteroom::health::view::{ChangeView, CheckRow, CheckView, ResultView, Status, SumRow, View, time};
 use anteroom::health::webhook::{LONGEST_BODY, Notice, read};
 use anteroom::health::{ProbeResult, Reason, Source, StateChange, Waterfall};
@@ -475,4 +478,43 @@ fn nothing_that_a_check_says_becomes_part_of_the_page() {
     let json: Value = serde_json::from_str(&page::json(&view)).unwrap();
     assert_eq!(json["checks"][0]["name"], evil);
     assert_eq!((&json["status"], &json["range"]), (&json!("Unhealthy"), &json!("1h")));
+}
+
+#[test]
+fn however_many_look_and_whatever_they_ask_for_the_coordinator_is_asked_once_a_second() {
+    let vars =
+        [("CHECK_STAGING".to_owned(), json!({ "url": "https://origin.example.com/", "suspended": true }))];
+    let configured = Checks::from_vars(vars.into_iter()).0;
+    let ask = |check: &str| Ask { v: 1, range: Range::Day, check: check.to_owned(), script: String::new() };
+    let told = |checks: Option<&[&str]>| Told {
+        v: 1,
+        body: Some("{}".to_owned()),
+        checks: checks.map(|checks| checks.iter().map(|check| (*check).to_owned()).collect()),
+    };
+    let (begin, shows) = (1_000_000, Next::Show("{}".to_owned()));
+    let mut shown = Shown::default();
+    let next = |shown: &mut Shown, check: &str, at| shown.next(&ask(check), &configured, begin + at);
+    for unknown in ["nobody", "check/", "check/gone", "check/STAGING"] {
+        assert_eq!(next(&mut shown, unknown, 0), Next::Unknown, "{unknown}: nobody has to be asked");
+    }
+    assert_eq!(next(&mut shown, "", 0), Next::Ask);
+    for other in ["", "check/staging", "webhook/1"] {
+        assert_eq!(next(&mut shown, other, ASKS_MS - 1), Next::Later, "{other:?}");
+    }
+    shown.learn(&ask(""), &told(Some(&["webhook/1"])), begin);
+    assert_eq!(next(&mut shown, "", SHOWN_MS - 1), shows);
+    // The platform's checks are known by what was told.
+    assert_eq!(next(&mut shown, "webhook/2", SHOWN_MS - 1), Next::Unknown);
+    assert_eq!(next(&mut shown, "webhook/1", SHOWN_MS - 1), Next::Ask);
+    // What is old is shown while another one asks, and for half a minute.
+    assert_eq!(next(&mut shown, "", SHOWN_MS), shows);
+    assert_eq!(next(&mut shown, "webhook/2", SHOWN_MS), Next::Unknown);
+    assert_eq!(next(&mut shown, "", SHOWN_MS + ASKS_MS), Next::Ask);
+    assert_eq!(next(&mut shown, "", SHOWN_MS + ASKS_MS), shows);
+    assert_eq!(next(&mut shown, "check/staging", STALE_MS - 1), Next::Ask);
+    assert_eq!(next(&mut shown, "", STALE_MS), Next::Later);
+    // Older code does not say which checks there are: then each is asked for.
+    let mut shown = Shown::default();
+    shown.learn(&ask(""), &told(None), begin);
+    assert_eq!(next(&mut shown, "webhook/2", 0), Next::Ask);
 }

@@ -466,3 +466,54 @@ fn free(leases: &Leases) -> i64 {
     };
     pool.lease(&leases.room, "C9", &ask, leases.now).unwrap().given[0].0.into()
 }
+
+#[test]
+fn nobody_asks_the_pool_for_visitors_who_have_been_sent_away() {
+    use std::rc::Rc;
+
+    use anteroom::machines::{Context, Counter, Effect, Input, ObjectMachine, Stored};
+    use anteroom::protocol::Request;
+    use anteroom::protocol::messages::{Take, VERSION};
+    use anteroom::steering::Overrides;
+
+    let mut now = 28_000_000 * 60_000;
+    let leases = Rc::new(Room { slot_strategy: SlotStrategy::Leases, ..room(100, 50, 1) });
+    let mut counter = Counter::restore(&Stored::new(), 7, now);
+    let tell = |counter: &mut Counter, input, now| {
+        let mut effects = Vec::new();
+        let context = Context { room: &leases, colo: "AMS", deadline_ms: 300, now };
+        counter.handle(&context, input, &mut effects);
+        effects
+    };
+    let (mut replies, mut calls) = (0, Vec::new());
+    let mut carry_out = |effects: Vec<Effect>, calls: &mut Vec<u64>| {
+        for effect in effects {
+            match effect {
+                Effect::Reply { .. } => replies += 1,
+                Effect::Call(call) => calls.push(call.number),
+                _ => {}
+            }
+        }
+    };
+    for id in 1..=1_000 {
+        let ask =
+            NumberAsk { id, bucket: 28_000_000, waits: false, minute: 28_000_000, limit: 50, owned: 50 };
+        let (addresses, steering) = (Vec::new(), Overrides::default());
+        let take = Take { v: VERSION, asks: vec![ask], loan: None, addresses, steering };
+        let asked = Input::Asked { from: id, request: Request::CounterTake(Box::new(take)) };
+        carry_out(tell(&mut counter, asked, now), &mut calls);
+    }
+    // The pool says nothing, and their workers wait no longer.
+    while let Some(due) = counter.next_timer() {
+        now = due;
+        carry_out(tell(&mut counter, Input::Timer, now), &mut calls);
+    }
+    let [lost] = calls[..] else { panic!("{calls:?}") };
+    carry_out(tell(&mut counter, Input::Answered { call: lost, answer: None }, now), &mut calls);
+    while let Some(due) = counter.next_timer() {
+        now = due;
+        carry_out(tell(&mut counter, Input::Timer, now), &mut calls);
+    }
+    assert_eq!(replies, 1_000, "everybody was told something, once");
+    assert_eq!(calls, [lost], "a permit for them would lie unused");
+}

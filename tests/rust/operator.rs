@@ -95,9 +95,18 @@ fn a_wrong_entry_is_left_out_and_its_problem_shows_no_secret() {
     let (all, problems) = Operators::parse(None, Some(&many.join(",")));
     assert!(problems.len() == 1 && problems[0].contains("too many"), "{problems:?}");
     assert!(all.by_token("token-of-operator-0").is_some());
-    let (short, problems) = Operators::parse(Some("short"), None);
-    assert!(problems[0].contains("fewer than 16"), "{problems:?}");
-    assert!(short.by_token("short").is_some(), "it worked before, and does");
+}
+
+#[test]
+fn a_short_admin_token_opens_nothing_and_the_others_work() {
+    let (short, length) = ("fifteen-letters", &ADMIN_TOKEN[..16]);
+    let (all, problems) = Operators::parse(Some(short), Some(&format!("anna:steer:{STEER}")));
+    assert!(all.by_token(short).is_none() && all.by_token(STEER).is_some());
+    assert_eq!(problems.len(), 1);
+    assert!(problems[0].starts_with("ADMIN_TOKEN needs at least 16 characters"), "{problems:?}");
+    assert!(problems[0].contains("Fix: openssl rand") && !problems[0].contains(short), "{problems:?}");
+    assert!(Operators::parse(Some(short), None).0.is_empty(), "everything is closed");
+    assert!(Operators::parse(Some(length), None).0.by_token(length).is_some());
 }
 
 #[test]

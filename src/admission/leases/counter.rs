@@ -348,6 +348,13 @@ impl LeaseCounter {
         wanted.then_some(self.next_call.max(now))
     }
 
+    /// Whoever asked from a place before this one has been sent away: a permit for them would lie unused.
+    pub fn forget_before(&mut self, place: u64) {
+        if self.flight.is_none() {
+            self.waiting.retain(|asked| asked.place >= place);
+        }
+    }
+
     /// The call to make now, if one is due. Its answer, or its failure, goes to [`LeaseCounter::answered`].
     pub fn call(&mut self, now: u64) -> Option<LeaseAsk> {
         if self.flight.as_ref().is_some_and(|flight| now >= flight.sent_at + LOST_MS) {

@@ -40,6 +40,7 @@ import { words } from "./words.js";
  * @property {boolean} cookieless the visitor seems to refuse cookies
  * @property {boolean} infiniteQueue the visitor never enters
  * @property {string} turnstile HTML of the challenge; may be empty
+ * @property {boolean} [bringAgain] what the challenge gave could not be judged: it is to be brought again
  */
 
 /** A longer address is left out of the `Refresh` header. */
@@ -183,6 +184,7 @@ function statusOf(facts, said) {
     queueAll: facts.queueAll,
     door: said.door,
     cookieless: facts.cookieless,
+    bringAgain: facts.bringAgain,
     expectedIn: said.expectedIn,
     startsIn: said.startsIn,
     now: facts.now,

@@ -10,7 +10,7 @@ mod visit;
 use std::rc::Rc;
 
 pub use task::Task;
-pub use visit::{Outcome, Verification, Visit, Visitor, Waiting, best, is_counted};
+pub use visit::{Outcome, Verification, Visit, Visitor, Waiting, best};
 
 use super::{COLD_START_FACTOR, Call, CurrentRoom};
 use crate::admission::{

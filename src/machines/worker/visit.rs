@@ -97,6 +97,8 @@ pub struct Waiting {
     pub held: bool,
     /// The lot, where the order is random.
     pub draw: Option<Draw>,
+    /// The token that came along could not be judged: it is to be brought again.
+    pub bring_again: bool,
 }
 
 /// How a visitor was judged.
@@ -106,7 +108,7 @@ struct Judged {
     standing: Standing,
     /// The ticket was brought along.
     known: bool,
-    /// Is counted among those who wait.
+    /// Was counted among those who wait, at the last check-in.
     counted: bool,
     draw: Option<Draw>,
     step: Step,
@@ -160,11 +162,17 @@ pub struct Visit {
     lead: Option<(u64, Vec<u64>, u64)>,
     /// How often it has asked again, because a call failed.
     asked_again: u32,
+    /// A token came along, and nobody has judged it.
+    unjudged: bool,
 }
 
 impl Visit {
     /// A visit of a room, with its events as operators have it as far as is known.
     pub fn new(visitor: Visitor, room: Rc<Room>) -> Self {
+        let unjudged = matches!(
+            visitor.verification,
+            Verification::Required { brought: true } | Verification::Away { brought: true }
+        );
         Self {
             visitor,
             room,
@@ -176,6 +184,7 @@ impl Visit {
             calls: REFRESH_CALL,
             lead: None,
             asked_again: 0,
+            unjudged,
         }
     }
 
@@ -332,16 +341,13 @@ impl Visit {
         if let Some(draw) = draw.as_mut().filter(|_| known && before.is_none()) {
             draw.wins &= worker.chances.take(room, ticket.id, time);
         }
-        let counted = known && is_counted(room, self.visitor.verification, &ticket) && !ticket.uncounted;
+        let counted = known && !ticket.uncounted;
         let mut judged = Judged { ticket, standing, known, counted, draw, step: Step::Wait };
-        let brought = matches!(
-            self.visitor.verification,
-            Verification::Required { brought: true } | Verification::Away { brought: true }
-        );
         if let Some(before) = before {
             // Nobody is tested twice.
             judged.ticket.human = before.human;
-        } else if brought {
+        } else if self.unjudged && known && ticket.human != Human::Passed {
+            // Whoever has no ticket has not got the token from our page either, and may find room without it.
             self.judged = Some(judged);
             self.stage = Stage::Verification;
             effects.push(WorkerEffect::Verify);
@@ -358,6 +364,11 @@ impl Visit {
         verdict: &Verdict,
         effects: &mut Vec<WorkerEffect>,
     ) {
+        self.unjudged = matches!(verdict, Verdict::Silent(_));
+        if self.unjudged {
+            // As where the service is away: for this request, and nothing of it is in the ticket.
+            self.visitor.verification = Verification::Away { brought: true };
+        }
         if let Some(judged) = &mut self.judged {
             judged.ticket.human = verdict.human(judged.ticket.human);
         }
@@ -433,7 +444,6 @@ impl Visit {
         if let Some(judged) = &mut self.judged {
             judged.step = step;
             if claims {
-                // Whoever brings the ticket back is counted, whatever the address.
                 judged.ticket.uncounted = worker.addresses.holder(address, judged.ticket.id, time) != 0;
             }
         }
@@ -614,9 +624,12 @@ impl Visit {
             None => None,
         };
         let held = key.is_some_and(|key| key.held);
-        let told = Ticket { refresh_seconds: refresh_seconds as u16, ..ticket };
+        // Whoever brings the ticket back is counted, whatever the address.
+        let counts =
+            is_counted(room, self.visitor.verification, &ticket) && (judged.known || !ticket.uncounted);
+        let told = Ticket { refresh_seconds: refresh_seconds as u16, uncounted: !counts, ..ticket };
         let waiting = moved_on(told.checked_in(time), people_ahead);
-        if is_counted(room, self.visitor.verification, &ticket) && !ticket.uncounted {
+        if counts {
             let from = judged.counted.then(|| Seen::of(&ticket, room));
             let check_in = CheckIn::Wait { id: ticket.id, bucket, from, at: Seen::of(&waiting, room) };
             worker.note(room, check_in, self.visitor.rehearsal, now, effects);
@@ -629,13 +642,14 @@ impl Visit {
             refresh_seconds,
             held,
             draw: judged.draw,
+            bring_again: self.unjudged && ticket.human != Human::Passed,
         };
         self.done(Outcome::Waiting(told), effects);
     }
 }
 
 /// Whether somebody who waits is counted, and may enter in turn: Turnstile may have to say so first.
-pub fn is_counted(room: &Room, verification: Verification, ticket: &Ticket) -> bool {
+fn is_counted(room: &Room, verification: Verification, ticket: &Ticket) -> bool {
     room.trusts(ticket.human)
         || match verification {
             Verification::None => true,

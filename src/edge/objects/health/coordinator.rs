@@ -121,7 +121,7 @@ impl Coordinator {
             VIEW => {
                 let ask: Ask = message(&mut request).await?;
                 self.tend().await?;
-                answer(&Told { v: VERSION, body: self.show(ask)? })
+                answer(&Told { v: VERSION, body: self.show(ask)?, checks: Some(self.identities()?) })
             }
             TEND => {
                 self.tell_rooms().await?;
@@ -429,13 +429,9 @@ impl Coordinator {
             return Ok(None);
         }
         let settings = Settings::of(&self.env);
-        // A check of ours that is no longer configured is kept for a while, in case it comes back, but is not shown.
-        let is_configured = |row: &&Row| {
-            Source::of(row.text(0)) == Source::Webhook || settings.checks.get(row.text(1)).is_some()
-        };
         let checks = rows
             .iter()
-            .filter(is_configured)
+            .filter(|row| is_shown(&settings, row))
             .map(|row| {
                 let row = CheckRow {
                     id: row.text(0).to_owned(),
@@ -474,6 +470,13 @@ impl Coordinator {
             changes: self.changes_shown(&ask.check, from)?,
             results: self.results_shown(&ask.check, from)?,
         }))
+    }
+
+    /// The identities of all checks that are shown.
+    fn identities(&self) -> Result<Vec<String>> {
+        let settings = Settings::of(&self.env);
+        let rows = self.rows("SELECT id, name FROM checks", vec![])?;
+        Ok(rows.iter().filter(|row| is_shown(&settings, row)).map(|row| row.text(0).to_owned()).collect())
     }
 
     /// A check's changes from a time on, oldest first, and the one before them.
@@ -635,4 +638,10 @@ fn found<T: Record>(row: Option<&Row>, column: usize) -> Found<T> {
 /// A status code.
 fn code(row: &Row, column: usize) -> Option<u16> {
     row.maybe(column).and_then(|code| u16::try_from(code).ok())
+}
+
+/// Whether a check, by its identity and name, is shown. One of ours that is no longer configured is kept for a while, in case
+/// it comes back, but is not shown.
+fn is_shown(settings: &Settings, row: &Row) -> bool {
+    Source::of(row.text(0)) == Source::Webhook || settings.checks.get(row.text(1)).is_some()
 }
