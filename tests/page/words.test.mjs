@@ -44,7 +44,7 @@ test("people are counted in words fit to read", async () => {
 
 test("what the owner hides is not told, in no way", async () => {
   for (const state of ["known", "random", "full", "unknown"]) {
-    const hidden = { showWait: false, showPosition: false, showProgress: false };
+    const hidden = { showWait: false, showPosition: false, showProgress: false, keptSeconds: 50 };
     const { body } = await answerTo(state, { facts: hidden });
     assert.doesNotMatch(readable(body), /minute|hour|day<|ahead of you|not known yet/, state);
     assert.match(body, /<progress [^>]* hidden>/);

@@ -30,7 +30,7 @@ export function plainFacts() {
     progress: 42,
     event: null,
     draw: null,
-    keptSeconds: 50,
+    keptSeconds: 300,
     refreshSeconds: 20,
     now: Date.now(),
     cookieless: false,
