@@ -183,6 +183,8 @@ pub struct BucketView {
     pub bucket: u32,
     /// Its beginning.
     pub since: u64,
+    /// A lottery has put them there: they came in any minute of its prequeue.
+    pub drawn: bool,
     /// How many wait.
     pub users: u32,
     /// How many of them will probably check in again.
@@ -344,7 +346,7 @@ impl Global {
             next_event_start_time: next.map(|event| rfc3339(event.start)),
             next_event_prequeue_start_time: next.and_then(|event| event.prequeue).map(rfc3339),
             origin: OriginView::from(self.origin_status(room, now)),
-            buckets: buckets(room, &state, now),
+            buckets: buckets(&steered, room, &state, now),
             colos: self.colo_views(room, now),
             steering: SteeringSummary {
                 version: self.steering().version,
@@ -361,13 +363,15 @@ impl Global {
     }
 }
 
-fn buckets(room: &Room, state: &StateKey, now: u64) -> Vec<BucketView> {
+/// `whole` is the room with its events, `room` what it is now.
+fn buckets(whole: &Room, room: &Room, state: &StateKey, now: u64) -> Vec<BucketView> {
     let present = |index: usize, users: u32| state.present.get(index).copied().unwrap_or(users);
     let waiting = state.waiting.iter().enumerate();
     waiting
         .map(|(index, (bucket, users))| BucketView {
             bucket: *bucket,
             since: start_of(*bucket),
+            drawn: whole.lottery(*bucket).is_some(),
             users: *users,
             present: present(index, *users),
             wait_seconds: estimated_wait_seconds(room, state, *bucket, now),

@@ -39,7 +39,7 @@ function more(render) {
   };
 }
 
-/** Who waits, by the minute in which they came: oldest first. */
+/** Who waits, by the minute in which they came or that they drew: oldest first. */
 export function createBuckets() {
   let last = [];
   const body = h("tbody");
@@ -52,7 +52,7 @@ export function createBuckets() {
       h(
         "tr",
         {},
-        h("th", { scope: "col" }, "Came at"),
+        h("th", { scope: "col" }, "In line from"),
         h("th", { scope: "col", class: "number" }, "Waiting"),
         h("th", { scope: "col", class: "number" }, "Seen lately"),
         h("th", { scope: "col", class: "number" }, "Wait left"),
@@ -62,7 +62,7 @@ export function createBuckets() {
     body,
   );
   const empty = h("p", { class: "quiet" }, "Nobody waits.");
-  const scroller = wide("Waiting users by the minute in which they came", table);
+  const scroller = wide("Waiting users by their place in line: the minute in which they came, or their lot", table);
   const list = more(() => render());
   const element = section("buckets", "In line", empty, scroller, list.button);
   let most = 1;
@@ -89,7 +89,7 @@ export function createBuckets() {
       return {
         element: row,
         update(bucket) {
-          write(name, time(bucket.since));
+          write(name, bucket.drawn ? `${time(bucket.since)}, by lot` : time(bucket.since));
           write(users, number(bucket.users));
           write(present, number(bucket.present));
           write(

@@ -6,6 +6,7 @@ import { createServer } from "node:http";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
+import { roomText } from "../../tools/room/print.mjs";
 import { clock } from "./clock.mjs";
 import { letIn, MINUTE, room, startWorld } from "./world.mjs";
 
@@ -25,6 +26,24 @@ function run(args, { token = STEER } = {}) {
     );
   });
 }
+
+test("whoever stands in line by lot is not said to have waited since then", () => {
+  const bucket = { since: Date.UTC(2026, 10, 27, 7, 53), users: 12, wait_seconds: 90 };
+  const shown = (drawn) =>
+    roomText(
+      {
+        name: "shop",
+        limits: { total_active_users: 10, new_users_per_minute: 10 },
+        buckets: [{ ...bucket, drawn }],
+        colos: [],
+        events: [],
+      },
+      bucket.since,
+    );
+  assert.match(shown(true), /2026-11-27 07:53:00, by lot .* 12 /);
+  assert.doesNotMatch(shown(true), /waiting since/);
+  assert.doesNotMatch(shown(false), /by lot/);
+});
 
 describe("npm run room", () => {
   let world;

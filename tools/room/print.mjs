@@ -86,12 +86,13 @@ export function roomText(room, now) {
     ),
   ];
   if (buckets.length > 0) {
-    const rows = buckets.map(({ since, users, wait_seconds }) => [
-      time(since),
+    const rows = buckets.map(({ since, drawn, users, wait_seconds }) => [
+      // Whom a lottery has put there may have come at any time of the prequeue.
+      drawn ? `${time(since)}, by lot` : time(since),
       users,
       wait_seconds === null ? "unknown" : duration(1000 * wait_seconds),
     ]);
-    parts.push(table(["waiting since", "users", "wait"], rows));
+    parts.push(table(["in line from (UTC)", "users", "wait"], rows));
   }
   if (colos.length > 0) {
     const rows = colos.map((colo) => [
