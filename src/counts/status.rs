@@ -240,6 +240,8 @@ pub struct SteeringSummary {
 pub struct OriginView {
     /// The limits in force.
     pub limits: Limits,
+    /// How many health checks speak for it.
+    pub checks: usize,
     /// Whether new users wait because it is unhealthy.
     pub held: bool,
     /// The check that says so.
@@ -262,12 +264,13 @@ pub struct OriginView {
     pub in_flight: u64,
 }
 
-impl From<OriginStatus> for OriginView {
-    fn from(status: OriginStatus) -> Self {
+impl OriginView {
+    fn new(room: &Room, status: OriginStatus) -> Self {
         let counts = &status.last_minute;
         let (unhealthy_check, unhealthy_since) = status.unhealthy.unzip();
         Self {
             limits: status.limits,
+            checks: room.health_checks.len(),
             held: status.held,
             unhealthy_check,
             unhealthy_since,
@@ -345,7 +348,7 @@ impl Global {
             event_phase,
             next_event_start_time: next.map(|event| rfc3339(event.start)),
             next_event_prequeue_start_time: next.and_then(|event| event.prequeue).map(rfc3339),
-            origin: OriginView::from(self.origin_status(room, now)),
+            origin: OriginView::new(room, self.origin_status(room, now)),
             buckets: buckets(&steered, room, &state, now),
             colos: self.colo_views(room, now),
             steering: SteeringSummary {
