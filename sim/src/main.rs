@@ -138,6 +138,10 @@ struct PlanArguments {
     #[arg(long)]
     without_rehearsals: bool,
 
+    /// Leave the room's events out: the day is planned by the room's own limits
+    #[arg(long)]
+    without_events: bool,
+
     /// How many data centers they come to. Left out: as the scenario says, else 30
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_000))]
     colos: Option<u16>,
@@ -304,6 +308,9 @@ A CSV file says how many new visitors came from each row's minute until the next
   time,visitors          or    minute,visitors
   2026-11-27 19:55,120         0,120
   2026-11-27 19:56,2400        1,2400
+
+Times are UTC, unless they say their zone: 2026-11-27T20:55+01:00. The room's events are simulated at their times, so with events
+the file needs dates.
 
 The answer of GET /__anteroom/history?room=shop&resolution=minute&from=...&to=... serves as it comes, as CSV or as JSON: who
 came, how patient people were and how long they stayed are taken from it.
@@ -718,9 +725,12 @@ fn with_table(file: &Path, table: &str) -> Result<String, Failure> {
 }
 
 fn plan(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
-    let room = read_room(&arguments.config, arguments.env.as_deref(), &arguments.room)?;
+    let mut room = read_room(&arguments.config, arguments.env.as_deref(), &arguments.room)?;
+    if arguments.without_events {
+        room = room.without_events();
+    }
     let day =
-        Day::new(room, &arguments.arrivals, arguments.colos.map(usize::from), arguments.without_rehearsals)?;
+        Day::new(&room, &arguments.arrivals, arguments.colos.map(usize::from), arguments.without_rehearsals)?;
     let bar = progress();
     bar.set_length(1_000);
     bar.set_message(day.scenario.name.clone());
