@@ -115,7 +115,7 @@ struct RunArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(after_long_help = PLAN_HELP)]
+#[command(override_usage = "npm run plan -- --room <NAME> --arrivals <FILE> [OPTIONS]", after_long_help = PLAN_HELP)]
 struct PlanArguments {
     /// The configuration with the room
     #[arg(long, value_name = "FILE", default_value = "wrangler.toml")]
@@ -316,10 +316,10 @@ The answer of GET /__anteroom/history?room=shop&resolution=minute&from=...&to=..
 came, how patient people were and how long they stayed are taken from it.
 
 Examples:
-  anteroom-sim plan --room shop --arrivals friday.csv
-  anteroom-sim plan --config wrangler.toml --env production --room shop --arrivals friday.csv --html plan.html
-  anteroom-sim plan --room shop --arrivals last-friday.json --without-rehearsals
-  anteroom-sim plan --room shop --arrivals ticket_sale    what if that crowd came to my room?";
+  npm run plan -- --room shop --arrivals friday.csv
+  npm run plan -- --config wrangler.toml --env production --room shop --arrivals friday.csv --html plan.html
+  npm run plan -- --room shop --arrivals last-friday.json --without-rehearsals
+  npm run plan -- --room shop --arrivals ticket_sale    what if that crowd came to my room?";
 
 const GUARD_HELP: &str = "\
 Each test is a minute (x10_long: ten) of clients who come at random, wait a second for their answer and then leave; the origin does their

@@ -310,6 +310,13 @@ fn a_plan_says_when_people_wait_for_how_long_and_what_would_help() {
 }
 
 #[test]
+fn a_plan_is_asked_for_by_the_command_that_its_help_shows() {
+    let help = Place::new("plan_help").prints(&["plan", "--help"]);
+    assert_says(&help, &["Usage: npm run plan -- --room", "Times are UTC"]);
+    assert!(!help.contains("anteroom-sim"), "{help}");
+}
+
+#[test]
 fn a_plan_has_the_rooms_events_where_they_are_in_the_day() {
     let place = Place::new("plan_events");
     let event = "[vars.EVENT_DROP]\nroom = \"shop\"\nprequeue_start_time = \"2026-11-27T11:05:00+01:00\"\n\

@@ -165,8 +165,11 @@ export function auditTable({ entries }) {
 
 /** @param {{ fields: string[], rows: (number | null)[][] }} history */
 export function historyTable({ fields, rows }) {
+  const known = rows.filter(([, ...values]) => values.some((value) => value !== null));
+  if (known.length === 0)
+    return "Nothing is recorded of this time. A minute in which somebody was there is recorded a minute or two after its end.";
   const number = (/** @type {number | null} */ value) => (value === null ? "–" : Math.round(value * 10) / 10);
-  const cells = rows.map(([at, ...values]) => [time(at), ...values.map(number)]);
+  const cells = known.map(([at, ...values]) => [time(at), ...values.map(number)]);
   return table(["time (UTC)", ...fields], cells);
 }
 
