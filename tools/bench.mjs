@@ -81,7 +81,7 @@ async function readOptions(args) {
     if (/^[1-9]\d{0,6}$/.test(text)) return Number(text);
     throw new InvalidArgumentError("Give a whole number from 1.");
   };
-  const program = new Command("bench")
+  const program = new Command("npm run bench --")
     .description("Measures what a request costs, against a Worker that only passes it on.")
     .option("--quick", "a short run, for a first look: the figures vary more", false)
     .option("--rounds <count>", "how often each Worker is measured", whole)

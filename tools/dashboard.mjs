@@ -13,7 +13,7 @@ main(
     await underNode22();
     const { Command } = await import("commander");
     const { startDashboard, TOKENS } = await import("./dashboard/server.mjs");
-    const { port } = new Command("dashboard")
+    const { port } = new Command("npm run dashboard --")
       .description("Shows the operators' dashboard with rooms that are made up, one for each state.")
       .option("--port <number>", "where to listen", "8789")
       .parse()

@@ -11,7 +11,7 @@ import { setup } from "./setup.mjs";
 import { environment, Failure, main, NIGHTLY, ROOT, run } from "./toolchain.mjs";
 
 const USAGE = `
-What npm run plan adds to the simulator's command:
+A day that a deployed room has recorded:
 
   --history-url URL    take the day from the history of the room that is deployed there (instead of --arrivals)
   --day 2026-11-20     that day, midnight to midnight UTC

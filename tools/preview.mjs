@@ -11,7 +11,7 @@ main(
     await underNode22();
     const { Command } = await import("commander");
     const { startPreview } = await import("./preview/server.mjs");
-    const { port } = new Command("preview")
+    const { port } = new Command("npm run preview --")
       .description(
         "Shows every state of the waiting page, and your templates in static/pages/, in the browser.",
       )

@@ -18,7 +18,7 @@ use crate::project::Project;
 /// A room is one table of vars; its name is what follows ROOM_, in lower case. Run this before every deploy: a room
 /// with an error is switched off at run time, and its visitors go to the origin without waiting.
 #[derive(Debug, Parser)]
-#[command(name = "anteroom-check", version, after_long_help = help())]
+#[command(name = "anteroom-check", version, override_usage = "npm run check -- [OPTIONS]", after_long_help = help())]
 struct Arguments {
     /// The configuration to validate
     #[arg(long, value_name = "FILE", default_value = "wrangler.toml")]
@@ -101,9 +101,9 @@ Who is told what is new, docs/webhooks.md:
 Exit status: 0 when everything is valid (there may be warnings), 1 when there are errors, 2 for wrong arguments.
 
 Examples:
-  anteroom-check
-  anteroom-check --config wrangler.toml --env production
-  anteroom-check --json | jq '.errors[].fix'"#;
+  npm run check
+  npm run check -- --config wrangler.toml --env production
+  npm run -s check -- --json | jq '.errors[].fix'"#;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();

@@ -597,6 +597,7 @@ fn json_is_for_programs() {
 fn help_teaches_every_field() {
     let output = run(&["--help"]);
     let help = String::from_utf8(output.stdout).unwrap();
+    assert!(help.contains("Usage: npm run check -- ") && !help.contains("anteroom-check"), "{help}");
     assert!(output.status.success());
     let more = [
         "domain",

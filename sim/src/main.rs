@@ -115,7 +115,7 @@ struct RunArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(after_long_help = PLAN_HELP)]
+#[command(override_usage = "npm run plan -- --room <NAME> --arrivals <FILE> [OPTIONS]", after_long_help = PLAN_HELP)]
 struct PlanArguments {
     /// The configuration with the room
     #[arg(long, value_name = "FILE", default_value = "wrangler.toml")]
@@ -137,6 +137,10 @@ struct PlanArguments {
     /// Take those out of a history who were marked by a rehearsal
     #[arg(long)]
     without_rehearsals: bool,
+
+    /// Leave the room's events out: the day is planned by the room's own limits
+    #[arg(long)]
+    without_events: bool,
 
     /// How many data centers they come to. Left out: as the scenario says, else 30
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_000))]
@@ -305,14 +309,17 @@ A CSV file says how many new visitors came from each row's minute until the next
   2026-11-27 19:55,120         0,120
   2026-11-27 19:56,2400        1,2400
 
+Times are UTC, unless they say their zone: 2026-11-27T20:55+01:00. The room's events are simulated at their times, so with events
+the file needs dates.
+
 The answer of GET /__anteroom/history?room=shop&resolution=minute&from=...&to=... serves as it comes, as CSV or as JSON: who
 came, how patient people were and how long they stayed are taken from it.
 
 Examples:
-  anteroom-sim plan --room shop --arrivals friday.csv
-  anteroom-sim plan --config wrangler.toml --env production --room shop --arrivals friday.csv --html plan.html
-  anteroom-sim plan --room shop --arrivals last-friday.json --without-rehearsals
-  anteroom-sim plan --room shop --arrivals ticket_sale    what if that crowd came to my room?";
+  npm run plan -- --room shop --arrivals friday.csv
+  npm run plan -- --config wrangler.toml --env production --room shop --arrivals friday.csv --html plan.html
+  npm run plan -- --room shop --arrivals last-friday.json --without-rehearsals
+  npm run plan -- --room shop --arrivals ticket_sale    what if that crowd came to my room?";
 
 const GUARD_HELP: &str = "\
 Each test is a minute (x10_long: ten) of clients who come at random, wait a second for their answer and then leave; the origin does their
@@ -718,9 +725,12 @@ fn with_table(file: &Path, table: &str) -> Result<String, Failure> {
 }
 
 fn plan(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
-    let room = read_room(&arguments.config, arguments.env.as_deref(), &arguments.room)?;
+    let mut room = read_room(&arguments.config, arguments.env.as_deref(), &arguments.room)?;
+    if arguments.without_events {
+        room = room.without_events();
+    }
     let day =
-        Day::new(room, &arguments.arrivals, arguments.colos.map(usize::from), arguments.without_rehearsals)?;
+        Day::new(&room, &arguments.arrivals, arguments.colos.map(usize::from), arguments.without_rehearsals)?;
     let bar = progress();
     bar.set_length(1_000);
     bar.set_message(day.scenario.name.clone());

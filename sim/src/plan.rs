@@ -3,10 +3,13 @@
 //! The room is read from wrangler.toml by the parser of the Worker, the day is simulated, and so are larger limits until
 //! nobody waits any more.
 
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
-use anteroom::config::Rooms;
+use anteroom::config::{Part, Rooms};
 use anteroom::room::{Room, SlotStrategy};
+use anteroom::time::{MINUTE_MS, rfc3339};
 use jiff::civil::DateTime;
 
 use crate::history::History;
@@ -51,15 +54,77 @@ pub struct Plan {
     pub start: Option<DateTime>,
 }
 
-/// The room of a wrangler.toml and the table it is written in.
+/// A room as a wrangler.toml has it.
+#[derive(Debug, Clone)]
+pub struct Written {
+    /// As the Worker reads it.
+    pub room: Room,
+    /// Its table.
+    pub fields: toml::Table,
+    /// The tables of its events, by their names.
+    pub events: BTreeMap<String, toml::Table>,
+}
+
+impl Written {
+    /// The room as it is when none of its events is on.
+    #[must_use]
+    pub fn without_events(mut self) -> Self {
+        self.room.events = Arc::from([]);
+        self
+    }
+
+    /// The events of a day that begins at a time, in milliseconds since the epoch, and lasts so many minutes: as a scenario has
+    /// them, and each in a sentence.
+    fn events_of(
+        &self,
+        begin: Option<u64>,
+        minutes: u32,
+        arrivals: &Path,
+    ) -> Result<(Vec<toml::Table>, Vec<String>), ScenarioError> {
+        let (mut tables, mut notes) = (Vec::new(), Vec::new());
+        for event in self.room.events.iter().filter(|event| !event.suspended) {
+            let begin = begin.ok_or_else(|| {
+                ScenarioError(format!(
+                    "{}: nobody knows how far the event {} of room {} is from this: no day is written there; write times \
+                     such as 2026-11-27 19:55 (UTC), or plan without events: --without-events",
+                    arrivals.display(),
+                    event.name,
+                    self.room.name
+                ))
+            })?;
+            let times = format!("from {} to {}", rfc3339(event.start), rfc3339(event.end));
+            if event.end <= begin || event.begin() >= begin + u64::from(minutes) * MINUTE_MS {
+                notes.push(format!("The event {} is not in this day: it is {times}.", event.name));
+                continue;
+            }
+            let since_begin = |time: u64| (time as f64 - begin as f64) / MINUTE_MS as f64;
+            let mut table = self.events.get(&event.name).cloned().unwrap_or_default();
+            table.insert("event_start_time".to_owned(), since_begin(event.start).into());
+            table.insert("event_end_time".to_owned(), since_begin(event.end).into());
+            if let Some(prequeue) = event.prequeue {
+                table.insert("prequeue_start_time".to_owned(), since_begin(prequeue).into());
+            }
+            tables.push(table);
+            let prequeue = event.prequeue.map_or_else(String::new, |time| {
+                format!(", with a prequeue from {} on in which nobody new enters", rfc3339(time))
+            });
+            notes.push(format!(
+                "The event {} is {times}{prequeue}: {} active users, {} new users per minute.",
+                event.name,
+                thousands(event.active.total_active_users.into()),
+                thousands(event.active.new_users_per_minute.into())
+            ));
+        }
+        Ok((tables, notes))
+    }
+}
+
+/// A room of a wrangler.toml.
 ///
 /// # Errors
-/// When the file cannot be read, there is no such room, or the Worker's parser refuses it: file, field and fix.
-pub fn read_room(
-    config: &Path,
-    environment: Option<&str>,
-    name: &str,
-) -> Result<(Room, toml::Table), ScenarioError> {
+/// When the file cannot be read, there is no such room, or the Worker's parser refuses it or one of its events: file, field
+/// and fix.
+pub fn read_room(config: &Path, environment: Option<&str>, name: &str) -> Result<Written, ScenarioError> {
     let file = config.display();
     let wrong = |what: String| ScenarioError(format!("{file}: {what}"));
     let text = std::fs::read_to_string(config)
@@ -83,8 +148,24 @@ pub fn read_room(
     }
     let (rooms, errors) = Rooms::from_vars(values.into_iter());
     let name = name.to_ascii_lowercase();
-    let of_room: Vec<String> =
-        errors.iter().filter(|error| error.name == name).map(ToString::to_string).collect();
+    let table_of = |prefix: &str, value: &str| {
+        let found = vars
+            .iter()
+            .find(|(var, _)| var.strip_prefix(prefix).is_some_and(|of| of.eq_ignore_ascii_case(value)));
+        found.and_then(|(_, value)| value.as_table()).cloned()
+    };
+    let is_of_room = |table: &toml::Table| {
+        table.get("room").and_then(toml::Value::as_str).is_some_and(|room| room.eq_ignore_ascii_case(&name))
+    };
+    let event = |event: &str| table_of("EVENT_", event).filter(is_of_room);
+    let of_room: Vec<String> = errors
+        .iter()
+        .filter(|error| match error.part {
+            Part::Event => event(&error.name).is_some(),
+            _ => error.name == name,
+        })
+        .map(ToString::to_string)
+        .collect();
     if !of_room.is_empty() {
         return Err(wrong(of_room.join("\n")));
     }
@@ -98,26 +179,29 @@ pub fn read_room(
         };
         wrong(format!("has no room {name}; {fix}"))
     })?;
-    let table = vars
-        .iter()
-        .find(|(var, _)| var.strip_prefix("ROOM_").is_some_and(|of| of.eq_ignore_ascii_case(&name)))
-        .and_then(|(_, value)| value.as_table());
-    Ok((room.clone(), table.cloned().unwrap_or_default()))
+    let events = room.events.iter().filter_map(|of| Some((of.name.clone(), event(&of.name)?)));
+    Ok(Written {
+        room: room.clone(),
+        fields: table_of("ROOM_", &name).unwrap_or_default(),
+        events: events.collect(),
+    })
 }
 
 impl Day {
     /// An owner's room on a day whose arrivals are in a CSV file, in the room's history (CSV or JSON), in a scenario's file
-    /// or in a shipped scenario. What the scenario says of visitors, planet and faults counts; its room does not.
+    /// or in a shipped scenario. What the scenario says of visitors, planet and faults counts; its room and events do not.
     /// `colos` replaces the number of colos; `without_rehearsals` takes marked visitors out of a history.
     ///
     /// # Errors
-    /// See [`read_room`] and [`Scenario::read`]; and when the room lets in everybody or nobody whatever comes.
+    /// See [`read_room`] and [`Scenario::read`]; when the room lets in everybody or nobody whatever comes; and when it has an
+    /// event, and the arrivals do not say on which day they are.
     pub fn new(
-        (room, table): (Room, toml::Table),
+        written: &Written,
         arrivals: &Path,
         colos: Option<usize>,
         without_rehearsals: bool,
     ) -> Result<Self, ScenarioError> {
+        let room = &written.room;
         let off = |field: &str, why: &str| {
             ScenarioError(format!("room {}: {field} = true: {why}; set it to false to plan", room.name))
         };
@@ -131,7 +215,7 @@ impl Day {
             extension.eq_ignore_ascii_case("csv") || extension.eq_ignore_ascii_case("json")
         });
         let (mut scenario, notes) = if is_series {
-            of_series(arrivals, &table, without_rehearsals)?
+            of_series(arrivals, &written.fields, without_rehearsals)?
         } else {
             (find(&arrivals.to_string_lossy())?, None)
         };
@@ -141,16 +225,24 @@ impl Day {
                 arrivals.display()
             )));
         }
-        scenario.room = table;
+        scenario.room = written.fields.clone();
         if let Some(colos) = colos {
             scenario.planet.colos = colos;
         }
-        scenario.check()?;
+        let before = |arrivals: &Arrivals| (arrivals.from * 60.0).round() as u64;
         let start = scenario.arrivals.iter().find_map(|arrivals| {
-            let after = jiff::SignedDuration::from_secs((arrivals.from * 60.0).round() as i64);
-            Some(arrivals.recorded.start?.saturating_sub(after))
+            let before = jiff::SignedDuration::from_secs(before(arrivals) as i64);
+            Some(arrivals.recorded.start?.saturating_sub(before))
         });
-        Ok(Self { scenario, strategy: room.slot_strategy, room, start, notes: notes.unwrap_or_default() })
+        let begin = scenario
+            .arrivals
+            .iter()
+            .find_map(|arrivals| arrivals.recorded.begin()?.checked_sub(before(arrivals) * 1_000));
+        let (events, of_events) = written.events_of(begin, scenario.minutes, arrivals)?;
+        scenario.events = events;
+        scenario.check()?;
+        let notes = of_events.into_iter().chain(notes.unwrap_or_default()).collect();
+        Ok(Self { scenario, strategy: room.slot_strategy, room: room.clone(), start, notes })
     }
 
     /// Simulates the day, and larger limits. `tick` is called with the part of all that is done, 0 to 1; `seed` is
@@ -162,7 +254,8 @@ impl Day {
         // The day, the day without limits, and the trials.
         let runs = f64::from(TRIALS) + 2.0;
         let measured = self.simulate(None, seed, &mut |part| tick(part / runs))?;
-        let avoiding = if measured.queued == 0 {
+        // Whoever comes in a prequeue waits, whatever the limits.
+        let avoiding = if measured.queued == 0 || !self.scenario.events.is_empty() {
             None
         } else {
             Some(self.avoid(&measured, seed, &mut |part| tick((1.0 + part) / runs))?)
@@ -286,6 +379,10 @@ impl Day {
             } else {
                 format!("Even {limits} would let some wait; no larger limits were tried.")
             });
+        } else if run.queued > 0 {
+            lines.push(
+                "Larger limits are not tried on a day with an event; --without-events tries them.".to_owned(),
+            );
         }
         lines.extend(cost_lines(run));
         lines
@@ -337,7 +434,9 @@ fn of_series(
         let recorded = Recorded::parse(&text).map_err(|error| wrong(error.to_string()))?;
         (recorded, Behaviour::default(), None)
     };
-    let minutes = recorded.minutes().ceil().max(1.0) as u32;
+    // The day begins with a whole minute: so the places that lots give, which are minutes, are those of the calendar.
+    let from = recorded.start.map_or(0.0, |start| f64::from(start.second()) / 60.0);
+    let minutes = (recorded.minutes() + from).ceil().max(1.0) as u32;
     let csv = Some(file.display().to_string());
     let scenario = Scenario {
         events: Vec::new(),
@@ -346,7 +445,7 @@ fn of_series(
         minutes,
         below_limits: false,
         room: room.clone(),
-        arrivals: vec![Arrivals { csv, recorded, ..Arrivals::default() }],
+        arrivals: vec![Arrivals { from, csv, recorded, ..Arrivals::default() }],
         planet: Setup::default(),
         visitors,
         faults: Vec::new(),

@@ -7,7 +7,9 @@ use anteroom::config::Rooms;
 use anteroom::room::{Room, SlotStrategy};
 use anteroom::steering::{Order, Steering};
 use anteroom::time::rfc3339;
-use jiff::civil::{DateTime, date};
+use jiff::Timestamp;
+use jiff::civil::{Date, DateTime, date};
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 use crate::history::History;
@@ -201,6 +203,12 @@ impl Recorded {
         Self { steps, start }
     }
 
+    /// When minute 0 was, in milliseconds since the epoch, if the file has dates.
+    pub fn begin(&self) -> Option<u64> {
+        let start = self.start.filter(|start| start.date() != SOME_DAY)?;
+        u64::try_from(TimeZone::UTC.to_timestamp(start).ok()?.as_millisecond()).ok()
+    }
+
     /// How many minutes the series lasts.
     pub fn minutes(&self) -> f64 {
         self.steps.last().map_or(0.0, |(end, _)| *end)
@@ -213,13 +221,16 @@ impl Recorded {
     }
 }
 
-/// A time of day, or a date and time with or without a zone, which is left aside.
+/// The day of a series that has times of day alone: nobody knows which it is.
+const SOME_DAY: Date = date(2000, 1, 1);
+
+/// A time of day, or a date and time; in UTC, unless it says its zone.
 fn time_of(text: &str) -> Option<DateTime> {
-    let day = || date(2000, 1, 1);
-    text.parse::<DateTime>()
+    let zoned = text.parse::<Timestamp>().map(|time| TimeZone::UTC.to_datetime(time));
+    zoned
+        .or_else(|_| text.parse::<DateTime>())
         .ok()
-        .or_else(|| text.strip_suffix(['Z', 'z'])?.parse().ok())
-        .or_else(|| Some(day().to_datetime(text.parse::<jiff::civil::Time>().ok()?)))
+        .or_else(|| Some(SOME_DAY.to_datetime(text.parse::<jiff::civil::Time>().ok()?)))
 }
 
 /// An event as wrangler.toml has it: minutes since the beginning become times.
@@ -229,10 +240,12 @@ fn event_table(event: &toml::Table) -> Result<serde_json::Value, ScenarioError> 
     for field in ["prequeue_start_time", "event_start_time", "event_end_time"] {
         let Some(value) = event.get(field) else { continue };
         let minutes = value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64));
-        let minutes = minutes.filter(|minutes| (0.0..=MINUTES_MAX).contains(minutes)).ok_or_else(|| {
-            ScenarioError(format!("events: {field} = {value}; it is in minutes since the beginning, from 0"))
+        let minutes = minutes.filter(|minutes| minutes.abs() <= MINUTES_MAX).ok_or_else(|| {
+            ScenarioError(format!(
+                "events: {field} = {value}; it is in minutes since the beginning, up to {MINUTES_MAX} before or after it"
+            ))
         })?;
-        event.insert(field.to_owned(), rfc3339(START + (minutes * 60_000.0) as u64).into());
+        event.insert(field.to_owned(), rfc3339((START as f64 + minutes * 60_000.0).round() as u64).into());
     }
     serde_json::to_value(&event).map_err(|error| ScenarioError(error.to_string()))
 }

@@ -310,6 +310,47 @@ fn a_plan_says_when_people_wait_for_how_long_and_what_would_help() {
 }
 
 #[test]
+fn a_plan_is_asked_for_by_the_command_that_its_help_shows() {
+    let help = Place::new("plan_help").prints(&["plan", "--help"]);
+    assert_says(&help, &["Usage: npm run plan -- --room", "Times are UTC"]);
+    assert!(!help.contains("anteroom-sim"), "{help}");
+}
+
+#[test]
+fn a_plan_has_the_rooms_events_where_they_are_in_the_day() {
+    let place = Place::new("plan_events");
+    let event = "[vars.EVENT_DROP]\nroom = \"shop\"\nprequeue_start_time = \"2026-11-27T11:05:00+01:00\"\n\
+                 event_start_time = \"2026-11-27T11:10:00+01:00\"\nevent_end_time = \"2026-11-27T12:00:00+01:00\"\n\
+                 shuffle_at_event_start = true\n";
+    let roomy = WRANGLER.replace("= 40", "= 4000").replace("= 30", "= 3000");
+    place.write("wrangler.toml", &format!("{roomy}{event}"));
+    let row = |minute: u32| format!("2026-11-27 10:{minute:02}:30,20\n");
+    let minutes: String = (0..20).map(row).collect();
+    place.write("day.csv", &format!("time,visitors\n{minutes}"));
+    let plan = ["plan", "--room", "shop", "--arrivals", "day.csv", "--colos", "2"];
+    assert_says(
+        &place.prints(&plan),
+        &[
+            "The event drop is from 2026-11-27T10:10:00Z to 2026-11-27T11:00:00Z, with a prequeue from 2026-11-27T10:05:00Z on",
+            "Queueing starts at 10:05 and ends at 10:10",
+            "--without-events tries them",
+        ],
+    );
+    let without = [&plan[..], &["--without-events"]].concat();
+    assert_says(&place.prints(&without), &["Nobody waits."]);
+    // The same hours where they are 9 o'clock in UTC.
+    place.write("day.csv", &format!("time,visitors\n{}", minutes.replace(":30,", ":30+01:00,")));
+    assert_says(&place.prints(&plan), &["The event drop is not in this day", "Nobody waits."]);
+    for no_day in ["time,visitors\n10:00,20\n", "minute,visitors\n0,20\n"] {
+        place.write("day.csv", no_day);
+        assert_says(&place.refuses(&plan), &["day.csv: ", "the event drop", "(UTC)", "--without-events"]);
+        assert_says(&place.prints(&without), &["Nobody waits."]);
+    }
+    place.write("wrangler.toml", &format!("{roomy}{}", event.replace("12:00:00", "11:00:00")));
+    assert_says(&place.refuses(&plan), &["wrangler.toml: event drop: event_end_time", "Fix: "]);
+}
+
+#[test]
 fn a_recorded_day_of_the_room_is_planned_as_it_was() {
     let place = Place::new("plan_history");
     place.write("wrangler.toml", WRANGLER);

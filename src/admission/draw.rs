@@ -151,8 +151,7 @@ fn hex(bytes: &[u8]) -> String {
 /// event's seed. It is dealt with the first visit and never changes; whoever waited before the prequeue stays ahead, and
 /// who comes after the start stands behind. `room` is the room with its events.
 pub fn queue_bucket(room: &Room, key: &DrawKey, bucket: u32, id: u64) -> u32 {
-    let lottery = room.events.iter().find_map(|event| Some((event, event.lottery_minutes(bucket)?)));
-    let Some((event, minutes)) = lottery else { return bucket };
+    let Some((event, minutes)) = room.lottery(bucket) else { return bucket };
     if event.started_before(bucket) {
         // An operator has started it early: whoever comes now stands behind those who were dealt.
         return minutes.end;

@@ -47,6 +47,8 @@ pub struct WaitingView<'a> {
     pub people_ahead: Option<u64>,
     /// How far they have come, 0 to 100 ([`progress`]); `None` when not known.
     pub progress: Option<u8>,
+    /// Their place in line was drawn by lot.
+    pub drawn: bool,
     /// Nobody new enters at present.
     pub queue_all: bool,
     /// Nobody new enters because the origin is unhealthy.
@@ -124,6 +126,7 @@ pub fn facts(view: &WaitingView, headers: &[(&'static str, String)]) -> String {
         wait_seconds_high: high,
         people_ahead: view.people_ahead,
         progress: view.progress,
+        drawn: view.drawn,
         event,
         draw: view.draw,
         kept_seconds: view.kept_seconds,
@@ -166,6 +169,7 @@ struct Facts<'a> {
     wait_seconds_high: Option<u64>,
     people_ahead: Option<u64>,
     progress: Option<u8>,
+    drawn: bool,
     event: Option<EventView<'a>>,
     draw: Option<&'a DrawFacts>,
     kept_seconds: u64,

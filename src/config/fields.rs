@@ -455,7 +455,7 @@ pub static FIELDS: &[Field] = &[
     .see("places.md")
     .example("60")
     .facts("whole number", "3 times as long as usual", "as long as usual to 300"),
-    Field::new("place_kept_seconds", whole!(10..=3_600, 50, place_kept_seconds))
+    Field::new("place_kept_seconds", whole!(10..=3_600, 300, place_kept_seconds))
         .help("how long a place is kept after the last refresh"),
     Field::new("one_place_per_address", flag!(false, one_place_per_address)).help(
         "of newcomers from one address, one a minute and data center enters at once; the others with their first refresh",

@@ -183,6 +183,8 @@ pub struct BucketView {
     pub bucket: u32,
     /// Its beginning.
     pub since: u64,
+    /// A lottery has put them there: they came in any minute of its prequeue.
+    pub drawn: bool,
     /// How many wait.
     pub users: u32,
     /// How many of them will probably check in again.
@@ -238,6 +240,8 @@ pub struct SteeringSummary {
 pub struct OriginView {
     /// The limits in force.
     pub limits: Limits,
+    /// How many health checks speak for it.
+    pub checks: usize,
     /// Whether new users wait because it is unhealthy.
     pub held: bool,
     /// The check that says so.
@@ -260,12 +264,13 @@ pub struct OriginView {
     pub in_flight: u64,
 }
 
-impl From<OriginStatus> for OriginView {
-    fn from(status: OriginStatus) -> Self {
+impl OriginView {
+    fn new(room: &Room, status: OriginStatus) -> Self {
         let counts = &status.last_minute;
         let (unhealthy_check, unhealthy_since) = status.unhealthy.unzip();
         Self {
             limits: status.limits,
+            checks: room.health_checks.len(),
             held: status.held,
             unhealthy_check,
             unhealthy_since,
@@ -343,8 +348,8 @@ impl Global {
             event_phase,
             next_event_start_time: next.map(|event| rfc3339(event.start)),
             next_event_prequeue_start_time: next.and_then(|event| event.prequeue).map(rfc3339),
-            origin: OriginView::from(self.origin_status(room, now)),
-            buckets: buckets(room, &state, now),
+            origin: OriginView::new(room, self.origin_status(room, now)),
+            buckets: buckets(&steered, room, &state, now),
             colos: self.colo_views(room, now),
             steering: SteeringSummary {
                 version: self.steering().version,
@@ -361,13 +366,15 @@ impl Global {
     }
 }
 
-fn buckets(room: &Room, state: &StateKey, now: u64) -> Vec<BucketView> {
+/// `whole` is the room with its events, `room` what it is now.
+fn buckets(whole: &Room, room: &Room, state: &StateKey, now: u64) -> Vec<BucketView> {
     let present = |index: usize, users: u32| state.present.get(index).copied().unwrap_or(users);
     let waiting = state.waiting.iter().enumerate();
     waiting
         .map(|(index, (bucket, users))| BucketView {
             bucket: *bucket,
             since: start_of(*bucket),
+            drawn: whole.lottery(*bucket).is_some(),
             users: *users,
             present: present(index, *users),
             wait_seconds: estimated_wait_seconds(room, state, *bucket, now),

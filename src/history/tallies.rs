@@ -277,6 +277,6 @@ fn is_waiting(room: &Room, from: Option<Seen>, at: u64) -> bool {
 fn arrival(room: &Room, since: u64, bucket: u32) -> u64 {
     let start = start_of(bucket);
     // A bucket that was drawn by lot says nothing.
-    let drawn = room.events.iter().any(|event| event.lottery_minutes(bucket).is_some());
+    let drawn = room.lottery(bucket).is_some();
     if drawn || since < start + MINUTE_MS + LATE_ARRIVAL_MS { since } else { start + MINUTE_MS / 2 }
 }

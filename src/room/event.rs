@@ -89,7 +89,7 @@ impl Event {
     }
 
     /// The minutes of the prequeue, if it has a lottery and somebody who came in this minute takes part.
-    pub fn lottery_minutes(&self, minute: u32) -> Option<Range<u32>> {
+    fn lottery_minutes(&self, minute: u32) -> Option<Range<u32>> {
         let minutes = minute_of(self.dealt.0?)..minute_of(self.dealt.1);
         (self.shuffle && !self.suspended && minutes.contains(&minute)).then_some(minutes)
     }
@@ -128,6 +128,12 @@ impl Event {
 }
 
 impl Room {
+    /// The event with a lottery in whose prequeue a minute is, and the minutes of that. Whoever stands there in line was
+    /// put there by lot.
+    pub fn lottery(&self, minute: u32) -> Option<(&Event, Range<u32>)> {
+        self.events.iter().find_map(|event| Some((event, event.lottery_minutes(minute)?)))
+    }
+
     /// The room as it is at a time, in milliseconds since the epoch, and where it is in its events. A suspended room
     /// ignores them.
     pub fn at(&self, time: u64) -> (&Self, Phase<'_>) {

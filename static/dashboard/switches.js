@@ -5,15 +5,21 @@ import { attribute, h, show, write } from "./dom.js";
 import { createOrigins } from "./fields.js";
 import { count } from "./words.js";
 
+/** A room that is off queues nobody, whatever else is set. */
+const isSuspended = (control) => control.field("suspended")?.value === true;
+const laterOf = (control) => (isSuspended(control) ? " when the room is on again" : "");
+
 /**
  * What the switches are called and ask, by field.
  * @param {import("./control.js").Control} control
  */
-const switchesOf = (control) => ({
+export const switchesOf = (control) => ({
   queue_all: {
     on: {
       label: "Queue everybody",
       question: () => {
+        if (isSuspended(control))
+          return `${control.name} is suspended and queues nobody. Queue everybody when it is on again?`;
         const inside = count(
           control.latest?.estimated_total_active_users ?? 0,
           "active user stays",
@@ -22,16 +28,27 @@ const switchesOf = (control) => ({
         return `From now on nobody new enters ${control.name}; ${inside} in, everybody else waits. Queue everybody?`;
       },
       yes: "Yes, queue everybody",
-      done: "Everybody is queued.",
+      get done() {
+        return `Everybody is queued${laterOf(control)}.`;
+      },
     },
     off: {
       label: "Let people in again",
       question: () =>
-        `${count(control.latest?.estimated_queued_users ?? 0, "person waits", "people wait")} and will enter by their turn, within the limits. Let them in?`,
+        isSuspended(control)
+          ? `${control.name} is suspended and queues nobody. Let people in when it is on again, too?`
+          : `${count(control.latest?.estimated_queued_users ?? 0, "person waits", "people wait")} and will enter by their turn, within the limits. Let them in?`,
       yes: "Yes, let them in",
-      done: "People enter again.",
+      get done() {
+        return `People enter again${laterOf(control)}.`;
+      },
     },
-    note: { on: "■ Everybody is queued", off: "○ New users may enter" },
+    note: {
+      get on() {
+        return `■ Everybody is queued${laterOf(control)}`;
+      },
+      off: "○ New users may enter",
+    },
   },
   suspended: {
     on: {
@@ -69,12 +86,10 @@ async function turn(field, content, done, control, outcome) {
 function createSwitch(field, { on, off, note }, control, { outcome, ofForm }) {
   const from = createOrigins(field, control, ofForm);
   const state = h("p", { class: "state" });
-  const asking = ({ label, question, yes, done }, content) =>
+  const asking = (words, content) =>
     createAsking(control.maySteer, {
-      label,
-      question,
-      yes,
-      act: () => turn(field, content, done, control, outcome),
+      ...words,
+      act: () => turn(field, content, words.done, control, outcome),
       danger: content,
     });
   const turnOn = asking(on, true);

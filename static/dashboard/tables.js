@@ -39,7 +39,7 @@ function more(render) {
   };
 }
 
-/** Who waits, by the minute in which they came: oldest first. */
+/** Who waits, by the minute in which they came or that they drew: oldest first. */
 export function createBuckets() {
   let last = [];
   const body = h("tbody");
@@ -52,7 +52,7 @@ export function createBuckets() {
       h(
         "tr",
         {},
-        h("th", { scope: "col" }, "Came at"),
+        h("th", { scope: "col" }, "In line from"),
         h("th", { scope: "col", class: "number" }, "Waiting"),
         h("th", { scope: "col", class: "number" }, "Seen lately"),
         h("th", { scope: "col", class: "number" }, "Wait left"),
@@ -62,7 +62,10 @@ export function createBuckets() {
     body,
   );
   const empty = h("p", { class: "quiet" }, "Nobody waits.");
-  const scroller = wide("Waiting users by the minute in which they came", table);
+  const scroller = wide(
+    "Waiting users by their place in line: the minute in which they came, or their lot",
+    table,
+  );
   const list = more(() => render());
   const element = section("buckets", "In line", empty, scroller, list.button);
   let most = 1;
@@ -89,7 +92,7 @@ export function createBuckets() {
       return {
         element: row,
         update(bucket) {
-          write(name, time(bucket.since));
+          write(name, bucket.drawn ? `${time(bucket.since)}, by lot` : time(bucket.since));
           write(users, number(bucket.users));
           write(present, number(bucket.present));
           write(
@@ -335,12 +338,14 @@ export function createOrigin() {
         return;
       }
       const isBad = Boolean(origin.unhealthy_check);
-      attribute(health, "data-tone", isBad ? "bad" : "open");
+      attribute(health, "data-tone", isBad ? "bad" : origin.checks > 0 ? "open" : "silent");
       write(
         health,
         isBad
           ? `▲ Unhealthy: check ${origin.unhealthy_check}${origin.unhealthy_since ? `, since ${moment(origin.unhealthy_since, now)} (${duration(now - origin.unhealthy_since)})` : ""}.${origin.held ? " New users are held back." : ""}`
-          : "○ No health check reports trouble.",
+          : origin.checks > 0
+            ? "○ No health check reports trouble."
+            : "– No health check speaks for it.",
       );
       for (const name of ["answered", "failed", "timed_out", "refused", "in_flight"])
         write(values[name], number(origin[name]));

@@ -67,6 +67,21 @@ describe("the dashboard", { concurrency: 2 }, () => {
     });
   }
 
+  test("says nothing of a queue that a suspension overrides, nor of health checks that there are not", async (t) => {
+    const { page } = await open(t, "closed");
+    await page.getByText("■ Everybody is queued", { exact: true }).waitFor();
+    await panel(page, "Origin, last minute").getByText("No health check reports trouble.").waitFor();
+    await page.getByRole("button", { name: "Suspend the room" }).click();
+    await page.getByRole("button", { name: "Yes, suspend it" }).click();
+    await page.getByText("■ Everybody is queued when the room is on again").waitFor();
+    await page.getByText("everybody goes past").waitFor();
+    assert.equal(await page.getByText("nobody new enters").count(), 0);
+    await page.getByRole("button", { name: "Let people in again" }).click();
+    await page.getByText("closed is suspended and queues nobody.").waitFor();
+    const { page: quiet } = await open(t, "quiet");
+    await panel(quiet, "Origin, last minute").getByText("No health check speaks for it.").waitFor();
+  });
+
   test("asks for a token, says when it was wrong, and lets in", async (t) => {
     const { page } = await open(t, "", { role: "" });
     await see(page, "dashboard-sign-in");

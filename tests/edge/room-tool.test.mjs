@@ -6,6 +6,8 @@ import { createServer } from "node:http";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
+import { readCommand } from "../../tools/room/options.mjs";
+import { historyTable, roomText } from "../../tools/room/print.mjs";
 import { clock } from "./clock.mjs";
 import { letIn, MINUTE, room, startWorld } from "./world.mjs";
 
@@ -25,6 +27,42 @@ function run(args, { token = STEER } = {}) {
     );
   });
 }
+
+test("whoever stands in line by lot is not said to have waited since then", () => {
+  const bucket = { since: Date.UTC(2026, 10, 27, 7, 53), users: 12, wait_seconds: 90 };
+  const shown = (drawn) =>
+    roomText(
+      {
+        name: "shop",
+        limits: { total_active_users: 10, new_users_per_minute: 10 },
+        buckets: [{ ...bucket, drawn }],
+        colos: [],
+        events: [],
+      },
+      bucket.since,
+    );
+  assert.match(shown(true), /2026-11-27 07:53:00, by lot .* 12 /);
+  assert.doesNotMatch(shown(true), /waiting since/);
+  assert.doesNotMatch(shown(false), /by lot/);
+});
+
+test("a past has no rows of which nothing is known", () => {
+  const table = historyTable({
+    fields: ["joins", "slots"],
+    rows: [
+      [0, null, null],
+      [MINUTE, 0, null],
+    ],
+  });
+  assert.doesNotMatch(table, /1970-01-01 00:00:00/);
+  assert.match(table, /1970-01-01 00:01:00 .* 0 .* – /);
+});
+
+test("help shows the command as it is called", () => {
+  let help = "";
+  assert.equal(readCommand(["history", "--help"], { out: (text) => (help += text) }), undefined);
+  assert.match(help, /^Usage: npm run room -- history /);
+});
 
 describe("npm run room", () => {
   let world;
@@ -209,6 +247,8 @@ describe("npm run room", () => {
 
   test("a room's past comes as a table, CSV and JSON", async () => {
     assert.match(await done(["history", "shop"]), /time \(UTC\).*active_users/);
+    const before = ["--from", "2020-01-01T00:00:00Z", "--to", "2020-01-01T01:00:00Z"];
+    assert.match(await done(["history", "shop", ...before]), /^Nothing is recorded of this time/);
     const csv = await done(["history", "shop", "--format", "csv", "--fields", "active_users,joins"]);
     assert.match(csv, /^time,active_users,joins\r?\n\d{4}-\d\d-\d\dT/);
     const { fields, rows } = await json([

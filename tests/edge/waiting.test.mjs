@@ -68,7 +68,7 @@ describe("waiting", { concurrency: true }, () => {
     assert.equal(ticket.acceptedAt, undefined);
     assert.match(
       page.setCookie.join(),
-      /^__anteroom=[\w-]{87}; Path=\/page; Max-Age=5\d; HttpOnly; SameSite=Lax$/,
+      /^__anteroom=[\w-]{87}; Path=\/page; Max-Age=300; HttpOnly; SameSite=Lax$/,
     );
 
     await sleep(20);

@@ -44,7 +44,7 @@ test("people are counted in words fit to read", async () => {
 
 test("what the owner hides is not told, in no way", async () => {
   for (const state of ["known", "random", "full", "unknown"]) {
-    const hidden = { showWait: false, showPosition: false, showProgress: false };
+    const hidden = { showWait: false, showPosition: false, showProgress: false, keptSeconds: 50 };
     const { body } = await answerTo(state, { facts: hidden });
     assert.doesNotMatch(readable(body), /minute|hour|day<|ahead of you|not known yet/, state);
     assert.match(body, /<progress [^>]* hidden>/);
@@ -71,6 +71,9 @@ test("whoever comes before an event learns when it starts and how the order is m
   assert.match(fifo, /whoever came first goes in first/);
   assert.match(fifo, /Start: July 1 at 2:15\sPM UTC/, "without script there is only one time zone");
   assert.match((await answerTo("lottery")).body, /drawn by lot at the start/);
+  const drawn = readable((await answerTo("drawn")).body);
+  assert.match(drawn, /The order was drawn by lot at the start\./);
+  assert.doesNotMatch(drawn, /came first/);
 });
 
 test("how long a place is kept is never told longer than it is", () => {

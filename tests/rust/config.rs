@@ -57,7 +57,7 @@ fn defaults() {
         (SameSite::Auto, Secure::Auto)
     );
     assert_eq!((room.queueing_status_code, room.refresh_interval_seconds), (200, 20));
-    assert_eq!((room.refresh_interval_max_seconds, room.place_kept_seconds), (60, 50));
+    assert_eq!((room.refresh_interval_max_seconds, room.place_kept_seconds), (60, 300));
     assert_eq!((room.disable_session_renewal, room.one_place_per_address), (false, false));
     assert_eq!(room.bind_ticket, BindTicket::None);
     let page = &room.page;

@@ -285,6 +285,7 @@ fn who_comes_in_the_prequeue_stands_where_the_lot_says_and_nobody_else_moves() {
         let dealt = place(bucket, id);
         // Whenever it was that somebody came.
         assert_eq!(dealt, place(first, id));
+        assert!(room.lottery(dealt).is_some(), "the page says that it was drawn");
         *stands.entry(dealt).or_default() += 1;
     }
     // All minutes of the prequeue alike: 1,000 each, give or take five deviations.
@@ -292,6 +293,7 @@ fn who_comes_in_the_prequeue_stands_where_the_lot_says_and_nobody_else_moves() {
     assert!(stands.values().all(|count| (850..=1_150).contains(count)), "{stands:?}");
     for bucket in [first - 1, start, start + 1] {
         assert_eq!(place(bucket, 7), bucket);
+        assert_eq!(room.lottery(bucket), None, "first come, first in");
     }
     let in_order = self::room(&json!({}));
     assert_eq!(queue_bucket(&in_order, &key(), first + 3, 7), first + 3);

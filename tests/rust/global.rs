@@ -656,6 +656,13 @@ fn status(platform: &mut Platform) -> Value {
 }
 
 #[test]
+fn operators_see_how_many_checks_speak_for_the_origin() {
+    let plain = json!({ "ROOM_SHOP": { "total_active_users": 100, "new_users_per_minute": 100 } });
+    let checks = |mut platform: Platform| status(&mut platform)["origin"]["checks"].clone();
+    assert_eq!([checks(Platform::new()), checks(Platform::of(plain))], [json!(3), json!(0)]);
+}
+
+#[test]
 fn what_newer_code_has_stored_is_left_alone_and_a_closed_room_stays_closed_and_says_so() {
     let mut platform = Platform::new();
     platform.order(&json!({ "set": { "queue_all": true } }));

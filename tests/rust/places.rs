@@ -2,8 +2,9 @@
 
 use anteroom::admission::{Remembered, StateKey, minute_of, next_check_in_seconds};
 use anteroom::config::{Room, parse_room};
-use anteroom::counts::{CheckIn, Counts, Global};
+use anteroom::counts::{CheckIn, Counts, Global, Seen};
 use anteroom::protocol::messages::ColoReport;
+use anteroom::ticket::{Standing, Ticket, standing};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -163,6 +164,26 @@ mod bound {
             "the first bytes"
         );
     }
+}
+
+#[test]
+fn a_phone_that_slept_for_minutes_keeps_its_place_and_nobody_waits_for_it_meanwhile() {
+    let room = room(60);
+    let ticket = Ticket::new(1, NOW);
+    let mut counts = Counts::new(&room);
+    let bucket = ticket.bucket;
+    let at = Seen::of(&ticket, &room);
+    counts.apply(&CheckIn::Wait { id: 1, bucket, from: None, at }, &mut Remembered::new(60_000, 100));
+    let slept = |seconds: u64| {
+        let now = NOW + seconds * 1_000;
+        let keeps = standing(Some(ticket), now, &room.terms()) == Standing::Waiting(ticket);
+        (keeps, counts.present_at(&room, &[(bucket, 1)], now)[0], counts.waiting_at(&room, now).len())
+    };
+    assert_eq!(slept(20), (true, 1, 1));
+    assert_eq!(slept(40), (true, 0, 1), "no slot is kept free for it");
+    assert_eq!(slept(78), (true, 0, 0), "nor is it ahead of anybody");
+    assert_eq!(slept(299), (true, 0, 0));
+    assert_eq!(slept(300), (false, 0, 0));
 }
 
 /// How many of a million are taken to give up in a second, 48 seconds after 100 visitors have checked in for the last

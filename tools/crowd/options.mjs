@@ -28,7 +28,7 @@ A limit is only checked when it is given. What counts as active, new and passed 
  */
 export function readOptions(args, { out }) {
   let complaint = "";
-  const program = new Command("crowd")
+  const program = new Command("npm run crowd --")
     .description(
       "Plays visitors of a waiting room over HTTP and checks whether it kept its limits and the order.",
     )

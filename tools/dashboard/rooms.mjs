@@ -40,6 +40,7 @@ function boundsOf(field) {
 }
 
 const HEALTHY = {
+  checks: 1,
   held: false,
   unhealthy_check: null,
   unhealthy_since: null,
@@ -72,7 +73,7 @@ const SCENARIOS = (begun) => ({
     overrides: { total_active_users: [1000, 800, begun - 11 * MINUTE] },
     deployed: { total_active_users: 800 },
   },
-  quiet: { crowd: CALM, path: "/quiet" },
+  quiet: { crowd: CALM, path: "/quiet", checks: 0 },
   closed: {
     crowd: { ...FULL, entering: 0, active: 0.64 },
     path: "/closed",
@@ -402,6 +403,7 @@ class Room {
         ? null
         : (scenario.origin ?? {
             ...HEALTHY,
+            checks: scenario.checks ?? HEALTHY.checks,
             limits: { total_active_users: limit, new_users_per_minute: rate },
           }),
       buckets,

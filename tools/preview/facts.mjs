@@ -28,9 +28,10 @@ export function plainFacts() {
     waitSecondsHigh: 840,
     peopleAhead: 1204,
     progress: 42,
+    drawn: false,
     event: null,
     draw: null,
-    keptSeconds: 50,
+    keptSeconds: 300,
     refreshSeconds: 20,
     now: Date.now(),
     cookieless: false,
@@ -71,6 +72,13 @@ export const STATES = {
   event: [
     "During an event",
     { event: { name: "drop", prequeueing: false, secondsToStart: 0, secondsToEnd: 5_400, shuffle: false } },
+  ],
+  drawn: [
+    "After a lottery",
+    {
+      drawn: true,
+      event: { name: "drop", prequeueing: false, secondsToStart: 0, secondsToEnd: 5_400, shuffle: true },
+    },
   ],
   random: [
     "Drawn by lot",

@@ -119,7 +119,7 @@ export function readCommand(args, { out }) {
   let complaint = "";
   /** @type {Call | undefined} */
   let call;
-  const program = new Command("room")
+  const program = new Command("npm run room --")
     .description("Shows and steers the rooms of a deployment.")
     // They may stand before the command or behind it.
     .option("--url <url>", "the site", readUrl, "http://localhost:8787")

@@ -86,12 +86,13 @@ export function roomText(room, now) {
     ),
   ];
   if (buckets.length > 0) {
-    const rows = buckets.map(({ since, users, wait_seconds }) => [
-      time(since),
+    const rows = buckets.map(({ since, drawn, users, wait_seconds }) => [
+      // Whom a lottery has put there may have come at any time of the prequeue.
+      drawn ? `${time(since)}, by lot` : time(since),
       users,
       wait_seconds === null ? "unknown" : duration(1000 * wait_seconds),
     ]);
-    parts.push(table(["waiting since", "users", "wait"], rows));
+    parts.push(table(["in line from (UTC)", "users", "wait"], rows));
   }
   if (colos.length > 0) {
     const rows = colos.map((colo) => [
@@ -164,8 +165,11 @@ export function auditTable({ entries }) {
 
 /** @param {{ fields: string[], rows: (number | null)[][] }} history */
 export function historyTable({ fields, rows }) {
+  const known = rows.filter(([, ...values]) => values.some((value) => value !== null));
+  if (known.length === 0)
+    return "Nothing is recorded of this time. A minute in which somebody was there is recorded a minute or two after its end.";
   const number = (/** @type {number | null} */ value) => (value === null ? "–" : Math.round(value * 10) / 10);
-  const cells = rows.map(([at, ...values]) => [time(at), ...values.map(number)]);
+  const cells = known.map(([at, ...values]) => [time(at), ...values.map(number)]);
   return table(["time (UTC)", ...fields], cells);
 }
 

@@ -32,6 +32,7 @@ import { words } from "./words.js";
  * @property {number | null} waitSecondsHigh for random order: a quarter of those who wait enter later
  * @property {number | null} peopleAhead
  * @property {number | null} progress 0 to 100, never less than before
+ * @property {boolean} drawn the place in line was drawn by lot
  * @property {{ name: string, prequeueing: boolean, secondsToStart: number, secondsToEnd: number, shuffle: boolean } | null} event
  * @property {{ id: string, round: number, number: number | null, threshold: number } | null} [draw] the visitor's lot
  * @property {number} keptSeconds how long the place is kept after the last check-in

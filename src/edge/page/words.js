@@ -133,7 +133,7 @@ export function words(facts, tag, texts) {
     unknown: () => [texts.waitLabel, texts.waitUnknown, texts.unknownNote],
     full: () => [texts.waitLabel, texts.waitOverDay, texts.fullNote],
     random: () => [texts.waitLabel, known(), texts.randomNote],
-    known: () => [texts.waitLabel, known(), texts.waitNote],
+    known: () => [texts.waitLabel, known(), facts.drawn ? texts.drawnNote : texts.waitNote],
   }[state]();
   // The owner may hide how long it takes, but not that nobody enters.
   const isHidden = !showWait && ["unknown", "full", "random", "known"].includes(state);

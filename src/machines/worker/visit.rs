@@ -91,6 +91,8 @@ pub struct Waiting {
     pub estimate: Estimate,
     /// People ahead, where that may be shown.
     pub people_ahead: Option<u64>,
+    /// The place in line was drawn by lot.
+    pub drawn: bool,
     /// In how many seconds to come again.
     pub refresh_seconds: u32,
     /// The origin is unhealthy, and nobody enters.
@@ -639,6 +641,7 @@ impl Visit {
             known: judged.known,
             estimate: estimate.unwrap_or(Estimate::Unknown),
             people_ahead,
+            drawn: whole.lottery(bucket).is_some(),
             refresh_seconds,
             held,
             draw: judged.draw,
