@@ -82,6 +82,7 @@ pub enum Outcome {
 
 /// What a waiting visitor sees.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is told to the visitor by itself")]
 pub struct Waiting {
     /// The ticket to give, with this check-in.
     pub ticket: Ticket,
