@@ -11,8 +11,8 @@ use crate::ticket::Standing;
 
 /// How far a worker's clock may be ahead of the state keys' time, in milliseconds; the rest is the way here.
 const CLOCK_AHEAD_MS: u64 = 500;
-/// By how much less the shortest way of a state key counts with each new one, in milliseconds: clocks drift.
-const FORGOTTEN_MS: i64 = 10;
+/// By how much a clock may drift from one state key to the next, in milliseconds.
+const DRIFT_MS: i64 = 10;
 
 /// A state key younger than this is not looked for anywhere else, in milliseconds.
 const FRESH_MS: u64 = 2_000;
@@ -92,7 +92,7 @@ impl AdmissionController {
         if self.state.as_ref().is_none_or(|mine| mine.key.taken_at <= state.key.taken_at) {
             let received_at = state.received_at;
             let ahead = state.global_time(received_at).cast_signed() - received_at.cast_signed();
-            let before = self.state.as_ref().map_or(i64::MIN, |_| self.clock_ahead - FORGOTTEN_MS);
+            let before = self.state.as_ref().map_or(i64::MIN, |_| self.clock_ahead - DRIFT_MS);
             self.clock_ahead = ahead.max(before);
             self.level = state.key.level;
             self.state = Some(state);

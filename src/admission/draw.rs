@@ -23,6 +23,11 @@ const FRESH_MS: u64 = 30_000;
 /// A check-in is up to half of this part of a round before or after the middle of the ticket's round.
 const MOVES: f64 = 0.1;
 
+/// For how long a chance is remembered, in milliseconds: longer than the longest round.
+const REMEMBERED_MS: u64 = 120_000;
+/// Tickets whose last chance is remembered, per generation: 100,000 in all, about 3 MB.
+const REMEMBERED_TICKETS: usize = 50_000;
+
 /// What the seeds come from. Secret.
 #[derive(Clone)]
 pub struct DrawKey([u8; 32]);
@@ -30,11 +35,6 @@ pub struct DrawKey([u8; 32]);
 /// What the lots of a round, or of an event, come from. Secret until the round is over, or the event has begun.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Seed([u8; 32]);
-
-/// For how long a chance is remembered, in milliseconds: longer than the longest round.
-const REMEMBERED_MS: u64 = 120_000;
-/// Tickets whose last chance is remembered, per generation: 100,000 in all, about 3 MB.
-const REMEMBERED_TICKETS: usize = 50_000;
 
 /// Who has had this round's chance, as far as one worker or object knows: a cookie may be older than the last check-in.
 #[derive(Debug)]

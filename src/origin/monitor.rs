@@ -73,6 +73,7 @@ impl OriginMonitor {
     pub fn arrive(&mut self, ticket: u64, now: u64) -> Arrival {
         let arrival = self.lets_pass(now);
         if let Arrival::Go(passage) | Arrival::InLine(passage) = arrival
+            && passage != Passage::UNCOUNTED
             && (self.is_followed || self.when_full.is_some())
         {
             self.tickets.insert(passage.number() as u64, ticket);
@@ -111,6 +112,7 @@ impl OriginMonitor {
         if turn != Turn::Dropped {
             return turn;
         }
+        self.tickets.remove(&(passage.number() as u64));
         if self.when_full == Some(WhenFull::Pass) {
             return Turn::Go;
         }

@@ -103,17 +103,7 @@ fn a_ticket_has_one_slot_reserved_whoever_asks_for_it() {
         pool.renew(global.state(&room, None, minute_of(NOW), NOW), NOW);
         ids.iter().for_each(|id| pool.reserve_session(Some(*id), NOW));
         let groups = vec![Group { bucket: minute_of(NOW), waits: false, visitors: 12 }];
-        let ask = LeaseAsk {
-            epoch: 1,
-            sequence: 1,
-            last_answered: 0,
-            groups,
-            permits: 0,
-            lent_ms: 0,
-            used: Vec::new(),
-            want: 0,
-            rate: 0,
-        };
+        let ask = LeaseAsk { epoch: 1, sequence: 1, groups, ..LeaseAsk::default() };
         pool.lease(&room, "AMS", &ask, NOW).unwrap().given[0].0
     };
     assert_eq!([given(&[1, 1, 1, 1]), given(&[1, 2])], [9, 8]);

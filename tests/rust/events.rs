@@ -319,10 +319,9 @@ fn lease(permits: u32, sequence: u64) -> LeaseAsk {
         last_answered: sequence - 1,
         groups: vec![Group { bucket: minute_of(START), waits: false, visitors: 1 }],
         permits,
-        lent_ms: 0,
-        used: Vec::new(),
         want: 20,
         rate: 600,
+        ..LeaseAsk::default()
     }
 }
 

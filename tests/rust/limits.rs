@@ -453,17 +453,7 @@ fn free(leases: &Leases) -> i64 {
     let mut pool = leases.pool.clone();
     pool.renew(StateKey { taken_at: leases.now, ..leases.state.clone() }, leases.now);
     let groups = vec![Group { bucket: minute_of(leases.now), waits: false, visitors: 1_000 }];
-    let ask = LeaseAsk {
-        epoch: 9,
-        sequence: 1,
-        last_answered: 0,
-        groups,
-        permits: 0,
-        lent_ms: 0,
-        used: Vec::new(),
-        want: 0,
-        rate: 0,
-    };
+    let ask = LeaseAsk { epoch: 9, sequence: 1, groups, ..LeaseAsk::default() };
     pool.lease(&leases.room, "C9", &ask, leases.now).unwrap().given[0].0.into()
 }
 

@@ -19,7 +19,7 @@ fn room(rate_window: RateWindow) -> Room {
 fn ask(sequence: u64, last_answered: u64, used: u64, visitors: u32) -> LeaseAsk {
     let groups = vec![Group { bucket: minute_of(NOW), waits: false, visitors }];
     let used = vec![(minute_of(NOW), used)];
-    LeaseAsk { epoch: 1, sequence, last_answered, groups, permits: 0, lent_ms: 0, used, want: 0, rate: 0 }
+    LeaseAsk { epoch: 1, sequence, last_answered, groups, used, ..LeaseAsk::default() }
 }
 
 /// How many visitors a pool lets in.

@@ -55,7 +55,7 @@ pub struct Group {
 }
 
 /// A Counter's call to the pool: who asks, and where its permits are.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LeaseAsk {
     /// Drawn at random when the Counter started. Another one: the stock of the earlier start is lost.
     pub epoch: u64,

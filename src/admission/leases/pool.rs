@@ -33,7 +33,7 @@ const ACTIVE_MS: u64 = 5_000;
 /// The mean time between calls of all colos together where they come fast, in microseconds.
 const PACE_MICROS: u64 = 2_000;
 /// No colo waits longer than this for its turn, in milliseconds: its visitors' calls have deadlines.
-const LONGEST_PACE_MS: u64 = 1_000;
+const LONGEST_TURN_MS: u64 = 1_000;
 /// From this many calls per second on, colos are asked to come slower; fully at twice as many.
 const PACED_FROM: u64 = 600;
 /// The shortest lease, in milliseconds. What is needed sooner is called back.
@@ -739,6 +739,6 @@ impl Pool {
 
     fn pace_ms(&self, now: u64) -> u32 {
         let too_many = self.calls.in_ms(1_000, now).saturating_sub(PACED_FROM).min(PACED_FROM);
-        (self.active_colos * PACE_MICROS * too_many / PACED_FROM / 1_000).min(LONGEST_PACE_MS) as u32
+        (self.active_colos * PACE_MICROS * too_many / PACED_FROM / 1_000).min(LONGEST_TURN_MS) as u32
     }
 }
