@@ -128,7 +128,9 @@ describe("states", { concurrency: 2 }, () => {
   test("the visitor's turn, and a check that fails", async (t) => {
     const visitor = await newVisitor(t);
     await visitor.page.goto(address({ state: "turn" }));
-    await visitor.page.getByText("it is your turn").waitFor();
+    // Not by its words: those who wait read some of them too, and the page would turn while it is looked at.
+    await visitor.page.getByRole("link", { name: "Go in now" }).waitFor();
+    await visitor.page.getByText("it is your turn", { exact: true }).waitFor();
     await look(visitor.page, "state-turn");
     await visitor.page.goto(address({ state: "trouble" }));
     await visitor.page.getByText("The last check did not get through.").waitFor();
