@@ -114,6 +114,17 @@ pub enum CheckIn {
 }
 
 impl CheckIn {
+    /// The ticket's id.
+    pub fn id(&self) -> u64 {
+        match self {
+            Self::Wait { id, .. }
+            | Self::Enter { id, .. }
+            | Self::Move { id, .. }
+            | Self::Leave { id, .. }
+            | Self::GiveUp { id, .. } => *id,
+        }
+    }
+
     /// Whether it renews a session so shortly before its end that the pool of `leases` must be told directly: it lets
     /// somebody else in as soon as a session has ended, and a report takes longer than that.
     pub fn is_last_moment(&self, room: &Room) -> bool {

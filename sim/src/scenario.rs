@@ -352,6 +352,8 @@ pub struct Behaviour {
     pub returning: f64,
     /// Share of visits that the origin ends (`revoke`): after a purchase, say.
     pub revoked: f64,
+    /// Share of the users whose session the origin ends who go on with a copy of the ticket, in another colo.
+    pub copying: f64,
     /// Share of those who give up waiting whose page says so when it is closed.
     pub closing: f64,
     /// Those who refuse cookies are bots that come from this many addresses, each to one colo, and do not count among those
@@ -380,6 +382,7 @@ impl Default for Behaviour {
             parallel: 0.0,
             returning: 0.0,
             revoked: 0.0,
+            copying: 0.0,
             closing: 0.0,
             bot_addresses: 0,
             reloading: 0.0,
@@ -619,6 +622,7 @@ impl Scenario {
             ("visitors: parallel", visitors.parallel),
             ("visitors: returning", visitors.returning),
             ("visitors: revoked", visitors.revoked),
+            ("visitors: copying", visitors.copying),
             ("visitors: closing", visitors.closing),
             ("visitors: reloading", visitors.reloading),
             ("visitors: replaying", visitors.replaying),

@@ -46,7 +46,7 @@ pub use leases::{
 pub use ledger::{Ledger, NumberAsk, Outcome, SavedLedger};
 pub use remembered::Remembered;
 pub use shares::{MinuteShares, Share, Shares};
-pub use state_key::{Clocked, StateKey};
+pub use state_key::{Clocked, EndedNews, StateKey};
 pub use strategies::{
     adapted_worker_count, adapted_worker_slots, eligible_slots, share_of_slots, split_slots, worker_slots,
 };

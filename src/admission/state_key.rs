@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Level, MinuteShares, share_of_slots, start_of};
+use crate::check_in::CheckIn;
 use crate::room::{Limits, QueueingMethod, Room};
 use crate::steering::{Overrides, travelling};
 
@@ -90,6 +91,22 @@ pub struct StateKey {
     /// The holder's colo has just woken up, and its users are not counted yet: nobody is told a wait by it.
     #[serde(default)]
     pub uncounted: bool,
+    /// For whoever is answered, and nobody else: a data center that has pushed, or a worker that has reported. (It stands
+    /// here because an answer ends with its state key, which
+    /// may grow at its end.)
+    #[serde(default)]
+    pub ended: EndedNews,
+}
+
+/// Sessions that were ended before their time: all colos refuse their tickets.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct EndedNews {
+    /// The [`CheckIn::Leave`] of each.
+    pub sessions: Vec<CheckIn>,
+    /// When Global has started, in milliseconds since the epoch; 0: a data center says it.
+    pub start: u64,
+    /// The number of the last one that the asker is told of: the next question says it.
+    pub heard: u64,
 }
 
 /// A state key and when it was received, by the holder's own clock.

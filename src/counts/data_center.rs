@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::ColoReport;
 use super::WorkerAnswer;
 use super::WorkerReport;
+use super::ended::Ended;
 use super::histogram::Counts;
 use super::{CALM_REPORT_MS, CheckIn, CheckInDedup, LATE_RENEWAL_MS, SlotCounts, TOLD_MS};
 use crate::admission::Given;
@@ -14,6 +15,7 @@ use crate::history::{Count, Tallies};
 use crate::origin::{OriginCounts, OriginReport};
 use crate::room::Room;
 use crate::steering::Overrides;
+use crate::ticket::is_made_in;
 use crate::time::minute_of;
 use crate::wire::VERSION;
 
@@ -73,9 +75,16 @@ pub struct SavedDataCenter {
     /// Per worker: what it has counted, as far as that is in the tallies.
     #[serde(default)]
     pub tallied: Vec<(u64, SlotCounts)>,
-    /// The last state key, and when it came: a data center that is asked seldom need not ask Global each time.
+    /// Sessions that were ended here or elsewhere, the newest of them.
     #[serde(default)]
-    pub state: Option<(StateKey, u64)>,
+    pub ended: Vec<CheckIn>,
+    /// Those of which Global has yet to be told.
+    #[serde(default)]
+    pub untold: Vec<CheckIn>,
+    /// When the last state key came, and the key: a data center that is asked seldom need not ask Global each time. It is the
+    /// last field of all, because the key may grow at its end.
+    #[serde(default)]
+    pub state: Option<(u64, StateKey)>,
 }
 
 /// How soon the next push must leave.
@@ -121,6 +130,9 @@ pub struct DataCenter {
     origin: OriginCounts,
     /// What operators have changed, as Global could read it last.
     last_known: Overrides,
+    ended: Ended,
+    /// Of how many ended sessions the last push told.
+    telling: usize,
 }
 
 impl DataCenter {
@@ -150,6 +162,8 @@ impl DataCenter {
             calm_until: now + CALM_REPORT_MS,
             origin: OriginCounts::default(),
             last_known: Overrides::default(),
+            ended: Ended::restore(room.session_ms(), Vec::new(), Vec::new(), now),
+            telling: 0,
         };
         if let Some(saved) = saved {
             data_center.counts = saved.counts;
@@ -157,10 +171,11 @@ impl DataCenter {
             data_center.counts.forget(room, now);
             data_center.sequence = saved.sequence;
             data_center.tallies = saved.tallies;
+            data_center.ended = Ended::restore(room.session_ms(), saved.ended, saved.untold, now);
             // Global still waits for the next push of the instance that has gone.
             data_center.dirty = true;
             // Where the pool judges, an old state does no harm; numbers of a minute need a fresh one.
-            if let Some((key, received_at)) = saved.state.filter(|_| room.slot_strategy.leases_permits()) {
+            if let Some((received_at, key)) = saved.state.filter(|_| room.slot_strategy.leases_permits()) {
                 if !key.steering.unreadable {
                     data_center.last_known.clone_from(&key.steering);
                 }
@@ -222,12 +237,22 @@ impl DataCenter {
         let check_ins = if gap { &[] } else { report.check_ins.as_slice() };
         for (sequence, check_in) in (report.first..).zip(check_ins) {
             if sequence > worker.applied {
-                let change = self.counts.apply(check_in, &mut self.dedups);
-                self.tallies.note(room, change);
                 worker.applied = sequence;
                 self.dirty = true;
-                if matches!(check_in, CheckIn::Leave { .. }) {
-                    self.haste = self.haste.max(Haste::Slots);
+                let is_own = is_made_in(check_in.id(), &self.colo);
+                // What does not count has counted already, or counts elsewhere.
+                let counts = match check_in {
+                    CheckIn::Leave { .. } => {
+                        self.haste = self.haste.max(Haste::Slots);
+                        self.ended.note(check_in, true, now) && is_own
+                    }
+                    CheckIn::GiveUp { .. } => is_own,
+                    CheckIn::Move { .. } => !self.ended.is_over(check_in, now),
+                    CheckIn::Wait { .. } | CheckIn::Enter { .. } => true,
+                };
+                if counts {
+                    let change = self.counts.apply(check_in, &mut self.dedups);
+                    self.tallies.note(room, change);
                 }
                 if let CheckIn::Move { from, .. } = check_in {
                     let by = from + room.session_ms() - LATE_RENEWAL_MS / 2;
@@ -243,7 +268,9 @@ impl DataCenter {
             instance: self.instance,
             applied: worker.applied,
             durable: worker.durable,
-            state: self.state(now),
+            state: self
+                .state(now)
+                .map(|state| StateKey { ended: self.ended.news(&report.check_ins, report.heard), ..state }),
         };
         self.counts.forget(room, now);
         answer
@@ -326,6 +353,7 @@ impl DataCenter {
         self.counts.forget(room, now);
         self.tallies.forget(room, self.failures == 0, now);
         self.sequence = (self.sequence + 1).max(now);
+        let (ended, untold) = self.ended.to_store();
         let tallied = self.workers.iter().filter(|(_, worker)| !worker.counts.is_empty());
         SavedDataCenter {
             v: VERSION,
@@ -334,7 +362,9 @@ impl DataCenter {
             workers: self.workers.iter().map(|(id, worker)| (*id, worker.applied)).collect(),
             tallies: self.tallies.clone(),
             tallied: tallied.map(|(id, worker)| (*id, worker.counts.clone())).collect(),
-            state: self.state.as_ref().map(|state| (state.key.clone(), state.received_at)),
+            ended,
+            untold,
+            state: self.state.as_ref().map(|state| (state.received_at, state.key.clone())),
         }
     }
 
@@ -370,6 +400,8 @@ impl DataCenter {
         self.dirty = false;
         self.pushed = std::mem::take(&mut self.haste);
         self.push_by = None;
+        let (ended, heard) = self.ended.to_tell();
+        self.telling = ended.len();
         ColoReport {
             v: VERSION,
             colo: self.colo.clone(),
@@ -383,6 +415,8 @@ impl DataCenter {
             steering: self.overrides().version,
             tallies: saved.tallies.clone(),
             overrides: self.last_known.clone(),
+            ended,
+            heard,
         }
     }
 
@@ -401,7 +435,18 @@ impl DataCenter {
     }
 
     /// Takes in Global's answer.
-    pub fn pushed(&mut self, state: Option<StateKey>, now: u64) {
+    pub fn pushed(&mut self, room: &Room, mut state: Option<StateKey>, now: u64) {
+        let news = state.as_mut().map(|key| std::mem::take(&mut key.ended)).unwrap_or_default();
+        for leave in &news.sessions {
+            if self.ended.note(leave, false, now) && is_made_in(leave.id(), &self.colo) {
+                let change = self.counts.apply(leave, &mut self.dedups);
+                self.tallies.note(room, change);
+                self.dirty = true;
+                self.haste = self.haste.max(Haste::Slots);
+            }
+        }
+        self.ended.told(std::mem::take(&mut self.telling), &news, now);
+        self.dirty |= self.ended.has_more();
         self.failures = 0;
         self.counted = true;
         self.told_until = self.pushed_at + TOLD_MS - TOLD_MARGIN_MS;

@@ -8,7 +8,7 @@ use super::flow::Flow;
 use super::status::ColoView;
 use super::{Counts, TOLD_MS};
 use crate::admission::Given;
-use crate::admission::{Level, Shares, StateKey};
+use crate::admission::{EndedNews, Level, Shares, StateKey};
 use crate::history::{Recorder, Sample, Tallies};
 use crate::notifications;
 use crate::origin::OriginHealth;
@@ -575,6 +575,7 @@ impl Global {
             steering: self.overrides.clone(),
             watched: self.watched,
             uncounted: false,
+            ended: EndedNews::default(),
         }
     }
 

@@ -11,6 +11,7 @@
 
 mod data_center;
 mod dedup;
+mod ended;
 mod flow;
 mod global;
 mod histogram;
@@ -21,6 +22,7 @@ mod status;
 
 pub use data_center::{DataCenter, SavedDataCenter};
 pub use dedup::CheckInDedup;
+pub use ended::EndedEverywhere;
 pub use global::{Global, GlobalMeta, MAX_COLOS, OriginMemory};
 pub use histogram::Counts;
 pub use outbox::Outbox;

@@ -169,7 +169,8 @@ impl Outbox {
     }
 
     /// The report to send now: all that the data center has not counted yet; nothing, where it is only asked whether
-    /// it still has what it had. What the worker has seen of the origin is for the caller to add.
+    /// it still has what it had. What the worker has seen of the origin, and heard of ended
+    /// sessions, is for the caller to add.
     pub fn report(&mut self, now: u64) -> WorkerReport {
         self.reported_at = now;
         self.announced = None;
@@ -185,6 +186,7 @@ impl Outbox {
             urgent: std::mem::take(&mut self.trouble) || self.urgent > self.applied,
             origin: None,
             counts: self.counts.clone(),
+            heard: 0,
         }
     }
 

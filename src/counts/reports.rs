@@ -32,6 +32,9 @@ pub struct WorkerReport {
     /// What the worker has counted since it started, by [`Count`](crate::history::Count). Each number only grows.
     #[serde(default)]
     pub counts: SlotCounts,
+    /// Up to which number the data center has told of ended sessions; see [`EndedNews`](crate::admission::EndedNews).
+    #[serde(default)]
+    pub heard: u64,
 }
 
 /// A data center's answer to a worker.
@@ -83,4 +86,10 @@ pub struct ColoReport {
     /// What operators have changed, as the colo last received it. Global goes by it where it cannot read what is stored.
     #[serde(default, with = "travelling")]
     pub overrides: Overrides,
+    /// Sessions that were ended here, each as [`CheckIn::Leave`]: all colos are to know.
+    #[serde(default)]
+    pub ended: Vec<CheckIn>,
+    /// Up to which number Global has told of those of others; see [`EndedNews`](crate::admission::EndedNews).
+    #[serde(default)]
+    pub heard: u64,
 }

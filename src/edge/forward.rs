@@ -2,27 +2,14 @@
 //!
 //! `entry.js` reads it as lines: the request's number, then one line for each thing to do, a letter and its value.
 
-use std::cell::RefCell;
-
 use wasm_bindgen::JsValue;
 
 use super::in_flight::Number;
-use crate::admission::Remembered;
 use crate::room::Room;
 use crate::ticket::Ticket;
 
 /// An answer's header.
 pub type HeaderLine = (&'static str, String);
-
-/// How long a user whose session was ended is refused by this isolate, in milliseconds: the longest session. By then an
-/// old ticket has run out.
-const REVOKED_MS: u64 = 30 * 60_000;
-/// The most of them that are remembered per generation, of two.
-const REVOKED_USERS: usize = 10_000;
-
-thread_local! {
-    static REVOKED: RefCell<Remembered<()>> = RefCell::new(Remembered::new(REVOKED_MS, REVOKED_USERS));
-}
 
 /// How a visitor's ticket travels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,14 +95,4 @@ impl<'a> Revocable<'a> {
         let carrier = if parts.next()? == "c" { Carrier::Cookie } else { Carrier::Header };
         Some(Self { room: parts.next()?, id, last_check_in, entered, carrier })
     }
-}
-
-/// A session was ended: its old ticket, of a request that was under way, opens nothing here any more.
-pub fn remember_revoked(id: u64, now: u64) {
-    REVOKED.with_borrow_mut(|revoked| revoked.put(id, (), now));
-}
-
-/// Whether the session of this ticket was ended.
-pub fn is_revoked(id: u64) -> bool {
-    REVOKED.with_borrow(|revoked| revoked.get(id).is_some())
 }

@@ -8,12 +8,10 @@ use wasm_bindgen::JsValue;
 use worker::{Context, Env, Result};
 
 use super::clock::{now, pause, random, random_id};
-use super::forward::{
-    Carrier, HeaderLine, Passport, Revocable, TICKET_HEADER, is_revoked, remember_revoked, uncounted,
-};
+use super::forward::{Carrier, HeaderLine, Passport, Revocable, TICKET_HEADER, uncounted};
 use super::in_flight::{self, Way};
 use super::platform::{colo, likely_colo};
-use super::room_worker::{Place, is_refresh_due, note_bypassed, steered, time_in};
+use super::room_worker::{Place, is_ended, is_refresh_due, note_bypassed, steered, time_in};
 use super::settings::Settings;
 use super::{bypass, health, operator, rehearsal, response, turnstile};
 use crate::admission::queue_bucket;
@@ -147,7 +145,6 @@ pub fn end_session(
         entered: session.entered,
     };
     place.note(room, left, context);
-    remember_revoked(session.id, now());
     Some(match session.carrier {
         Carrier::Cookie => ("set-cookie", set_cookie(room, path, "", 0, https)),
         Carrier::Header => (TICKET_HEADER, String::new()),
@@ -193,7 +190,7 @@ fn tickets(keys: &KeyRing, room: &Room, bound_to: &str, request: &Request) -> (V
         // Tickets from before the owner wanted them bound, and our own probes', hold until they are sealed anew.
         let ticket =
             keys.open(scope, value).or_else(|| keys.open(unbound, value).filter(|_| scope != unbound));
-        ticket.filter(|ticket| !(room.revoke && is_revoked(ticket.id)))
+        ticket.filter(|ticket| !(room.revoke && is_ended(&room.name, ticket.id)))
     };
     let name = room.cookie_name();
     let mut values = find_cookie(&request.cookies, &name).peekable();

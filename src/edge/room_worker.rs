@@ -91,6 +91,12 @@ pub fn time_in(room: &str) -> u64 {
     })
 }
 
+/// Whether the session of a room's ticket was ended, as far as is known in any colo.
+pub fn is_ended(room: &str, id: u64) -> bool {
+    WORKERS
+        .with_borrow(|workers| workers.iter().any(|((name, _), worker)| name == room && worker.is_ended(id)))
+}
+
 /// Which room in which colo, and how to call its objects.
 #[derive(Clone)]
 pub struct Place {

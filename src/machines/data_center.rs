@@ -177,7 +177,10 @@ impl DataCenter {
     fn pushed(&mut self, context: &Context<'_>, answer: Option<Answer>, effects: &mut Vec<Effect>) {
         self.push = None;
         match answer {
-            Some(Answer::GlobalPush(answer)) => self.counts.pushed(answer.state, context.now),
+            Some(Answer::GlobalPush(answer)) => {
+                let whole = self.rooms.with(context.room, self.counts.overrides());
+                self.counts.pushed(whole.at(context.now).0, answer.state, context.now);
+            }
             _ => self.counts.push_failed(),
         }
         if self.alarm_waits {

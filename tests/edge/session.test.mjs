@@ -18,6 +18,7 @@ describe("a session", { concurrency: true }, () => {
         revoke: room("/revoke", revoke),
         other: room("/other", revoke),
         full: room("/full", { ...revoke, total_active_users: 2 }),
+        copied: room("/copied", { ...revoke, total_active_users: 3 }),
         deaf: room("/deaf"),
         header: room("/header"),
         line: room("/line", { total_active_users: 1 }),
@@ -75,6 +76,42 @@ describe("a session", { concurrency: true }, () => {
     const status = await world.status("full");
     assert.ok(status.state.active <= 2);
     assert.ok((await first.get()).waiting, "whoever bought stands in line again");
+  });
+
+  test("a session that is ended in two colos by three copies at once gives one slot back, and no copy goes on", async () => {
+    const [first] = await letIn(world, 3, { path: "/copied" });
+    const ticket = first.ticket();
+    const copyIn = (colo, worker = 0) => {
+      const visitor = world.visitor({ path: "/copied", colo, worker });
+      visitor.setTicket(ticket, { path: "/copied" });
+      return visitor;
+    };
+    const ended = await Promise.all(
+      [copyIn("AMS"), copyIn("SIN"), copyIn("SIN", 1)].map((copy) => copy.get("/copied/bought")),
+    );
+    assert.ok(ended.every(({ fromOrigin }) => fromOrigin));
+    const newcomers = ["GRU", "SIN", "AMS"].map((colo) => world.visitor({ path: "/copied", colo }));
+    const within = { within: 20_000, every: 1_000 };
+    const answers = async () => Promise.all(newcomers.map((visitor) => visitor.get()));
+    await eventually(
+      "somebody has the slot",
+      async () => (await answers()).some(({ fromOrigin }) => fromOrigin),
+      within,
+    );
+    const copy = copyIn("GRU");
+    await eventually(
+      "a copy is refused where nobody has ended it",
+      async () => {
+        copy.setTicket(ticket, { path: "/copied" });
+        return (await copy.get()).waiting;
+      },
+      within,
+    );
+    assert.deepEqual(
+      (await answers()).map(({ fromOrigin }) => fromOrigin).sort(),
+      [false, false, true],
+      "the others wait on",
+    );
   });
 
   test("a room that has not enabled the command passes it on and keeps the session", async () => {

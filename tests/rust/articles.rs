@@ -116,6 +116,8 @@ pub fn report(colo: &str, counts: Counts) -> ColoReport {
         steering: 0,
         tallies: Default::default(),
         overrides: Default::default(),
+        ended: Vec::new(),
+        heard: 0,
     }
 }
 

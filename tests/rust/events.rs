@@ -418,6 +418,7 @@ fn everybody_is_counted_on_when_an_event_changes_the_session_duration() {
         urgent: false,
         origin: None,
         counts: anteroom::counts::SlotCounts::default(),
+        heard: 0,
     };
     data_center.receive(room.at(before).0, &report, before);
     assert_eq!(push(&mut data_center, &mut global, before).active, 10);

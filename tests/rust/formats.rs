@@ -119,6 +119,8 @@ fn report() -> ColoReport {
         steering: 0,
         tallies: Tallies::default(),
         overrides: Overrides::default(),
+        ended: Vec::new(),
+        heard: 0,
     }
 }
 
@@ -290,8 +292,9 @@ fn reports_of_workers() {
             urgent: true,
             origin: None,
             counts: SlotCounts::default(),
+            heard: 0,
         },
-        "0109080303000180feac0d00b0aab8bef2300000010180feac0db0aab8bef230b1aab8bef23080feac0d01020100b1aab8bef230b2aab8bef230000001000000",
+        "0109080303000180feac0d00b0aab8bef2300000010180feac0db0aab8bef230b1aab8bef23080feac0d01020100b1aab8bef230b2aab8bef23000000100000000",
     );
     let (before, later) = (Seen { at: NOW, later: 3 }, Seen { at: NOW + 1, later: 8 });
     pinned(
@@ -312,7 +315,7 @@ fn reports_of_workers() {
             ],
             ..WorkerReport::default()
         },
-        "0100000004000180feac0db0aab8bef230b1aab8bef230880600010180feac0db1aab8bef230b2aab8bef23080feac0d11030100b2aab8bef230b3aab8bef2300000040280feac0db0aab8bef230b3aab8bef23080060000000000",
+        "0100000004000180feac0db0aab8bef230b1aab8bef230880600010180feac0db1aab8bef230b2aab8bef23080feac0d11030100b2aab8bef230b3aab8bef2300000040280feac0db0aab8bef230b3aab8bef2308006000000000000",
     );
     pinned(&WorkerAnswer { v: 1, instance: 8, applied: 5, durable: 3, state: None }, "0108050300");
 }
@@ -321,7 +324,7 @@ fn reports_of_workers() {
 fn reports_of_data_centers_and_what_they_store() {
     pinned(
         &report(),
-        "0103414d530cfa01f8a0ac8419020002020280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d0100060002d00fac1b00000000000000",
+        "0103414d530cfa01f8a0ac8419020002020280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d0100060002d00fac1b000000000000000000",
     );
     pinned(
         &SavedDataCenter {
@@ -332,8 +335,10 @@ fn reports_of_data_centers_and_what_they_store() {
             tallies: tallies(),
             tallied: vec![(9, slot_counts())],
             state: None,
+            ended: vec![CheckIn::Leave { id: 1, from: NOW, at: NOW + 1, entered: None }],
+            untold: vec![CheckIn::Leave { id: 1, from: NOW, at: NOW + 1, entered: None }],
         },
-        "01fa01f8a0ac8419020002020280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d0100060c0109058080fcd91a0a0002010201020102013c010203024b02b30102910102000001090002000607d80400",
+        "01fa01f8a0ac8419020002020280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d0100060c0109058080fcd91a0a0002010201020102013c010203024b02b30102910102000001090002000607d80401030100b0aab8bef230b1aab8bef230000001030100b0aab8bef230b1aab8bef230000000",
     );
 }
 
@@ -349,11 +354,11 @@ fn what_becomes_history() {
             counts: slot_counts(),
             ..WorkerReport::default()
         },
-        "01000000020201e907b0aab8bef230b1aab8bef2300000030101b0aab8bef230b1aab8bef230000000000002000607d804",
+        "01000000020201e907b0aab8bef230b1aab8bef2300000030101b0aab8bef230b1aab8bef230000000000002000607d80400",
     );
     pinned(
         &ColoReport { tallies: tallies(), ..report() },
-        "0103414d530cfa01f8a0ac8419020002020280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d0100060002d00fac1b00008080fcd91a0a0002010201020102013c010203024b02b30102910102000000",
+        "0103414d530cfa01f8a0ac8419020002020280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d0100060002d00fac1b00008080fcd91a0a0002010201020102013c010203024b02b301029101020000000000",
     );
     let record = history::Record {
         v: 1,
@@ -430,7 +435,7 @@ fn the_state_key() {
     let state: StateKey = global.state(&room, Some("AMS"), 28_000_000, NOW);
     pinned(
         &StateAnswer { v: 1, state: Some(state) },
-        "010101b0aab8bef23080feac0d0004fa0101000000020002640d0180feac0d010280feac0d010002415181feac0d0202416702415100c0843d010202848fb8bef2300000820d01010000000000",
+        "010101b0aab8bef23080feac0d0004fa0101000000020002640d0180feac0d010280feac0d010002415181feac0d0202416702415100c0843d010202848fb8bef2300000820d01010000000000000000",
     );
     pinned(
         &StateRequest { v: 1, minute: 28_000_000, given: None, colo: String::new(), leases: 300 },
@@ -467,6 +472,8 @@ fn a_data_center_starts_from_what_it_stored() {
         tallies: Tallies::default(),
         tallied: Vec::new(),
         state: None,
+        ended: Vec::new(),
+        untold: Vec::new(),
     };
     let saved: SavedDataCenter = decode(&encode(&saved).unwrap()).unwrap();
     let mut data_center = DataCenter::restore(&room, "AMS", 7, Some(saved), NOW + 1_000);

@@ -101,7 +101,7 @@ impl Small {
         self.stored.0 = vec![pushed.clone()];
         self.global.receive(&self.room, pushed, now);
         let state = self.global.state(&self.room, Some("AMS"), minute_of(now), now);
-        self.data_center.pushed(Some(state), now);
+        self.data_center.pushed(&self.room, Some(state), now);
     }
 
     fn record(&mut self, now: u64) -> Vec<Recorded> {

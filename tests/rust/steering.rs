@@ -218,7 +218,7 @@ fn asleep(at: u64) -> (bool, bool) {
     let mut global = Global::restore(&room, None, Vec::new(), NOW);
     global.receive(&room, report, NOW + 100);
     let key = global.state(&room, Some("AMS"), minute_of(NOW), NOW + 100);
-    data_center.pushed(Some(key), NOW + 200);
+    data_center.pushed(&room, Some(key), NOW + 200);
     let close = order(json!({ "set": { "queue_all": true } }));
     global.obey(&room, &close, "anna", at).unwrap();
     let told = global.colos_to_tell(&room.steered(global.overrides()), at);

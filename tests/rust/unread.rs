@@ -149,7 +149,7 @@ fn pushed(data_center: &mut DataCenter, global: &mut Global, room: &Room, now: u
     assert!(global.receive(room, report.clone(), now));
     let key = global.state(room, Some("AMS"), minute_of(now), now);
     let answer: StateAnswer = decode(&encode(&StateAnswer { v: 1, state: Some(key) }).unwrap()).unwrap();
-    data_center.pushed(answer.state, now);
+    data_center.pushed(room, answer.state, now);
     report
 }
 

@@ -4,7 +4,7 @@ use anteroom::admission::{minute_of, queue_bucket};
 use anteroom::answer::Estimate;
 use anteroom::check_in::{CheckIn, Seen};
 use anteroom::machines::worker::{self as machine, Outcome, Visit, Waiting, Worker};
-use anteroom::ticket::{Standing, Ticket, standing};
+use anteroom::ticket::{Standing, Ticket, standing, ticket_id};
 
 use super::{Event, Planet, START};
 
@@ -27,6 +27,8 @@ pub(super) struct Visitor {
     pub(super) reloads: bool,
     /// Does so with an old cookie.
     pub(super) replays: bool,
+    /// Goes on with a copy of the ticket of a session that the origin has ended.
+    pub(super) copies: bool,
     /// Counts as active until this time, if no other request comes.
     pub(super) active_until: u64,
     pub(super) counted_active: bool,
@@ -140,6 +142,7 @@ impl Planet {
             ticket: None,
             reloads,
             replays,
+            copies: false,
             colo,
             place: Place::Outside,
             cookieless,
@@ -247,6 +250,15 @@ impl Planet {
         let at = (colo, self.isolate(colo));
         let (id, from, entered) = (ticket.id, ticket.last_check_in, ticket.accepted_at);
         self.note(at, |_, at| CheckIn::Leave { id, from, at, entered });
+        if self.behaviour.copying > 0.0 && self.rng.f64() < self.behaviour.copying {
+            let (now, colo) = (self.now(), self.pick_colo(0));
+            let gap = self.exponential(self.behaviour.gap_seconds * 1_000.0) as u64;
+            let length = self.exponential(self.behaviour.visit_seconds * 1_000.0) as u64;
+            let here = &mut self.visitors[visitor as usize];
+            (here.ticket, here.place, here.copies) = (Some(ticket), Place::Inside, true);
+            (here.colo, here.visit_until, here.active_until) = (colo, now + length, 0);
+            self.visit_at(visitor, now + gap.max(1));
+        }
     }
 
     /// One request, to any worker of a colo. A twin is the second of two at once with one cookie.
@@ -254,7 +266,8 @@ impl Planet {
         let own = self.local(colo);
         let came_at = self.now();
         let worker = self.isolate(colo);
-        let (id, random) = (self.rng.u64(1..), self.rng.f64());
+        let (random_id, random) = (self.rng.u64(1..), self.rng.f64());
+        let id = ticket_id(random_id, &self.colos[usize::from(colo)].name);
         self.measure.requests += 1;
         let request = Request { visitor, colo, worker, came_at, twin };
         let machine = &mut self.worker(colo, worker).machine;
@@ -265,6 +278,7 @@ impl Planet {
         }
         let time = machine.time(own);
         let room = whole.at(time).0;
+        let ticket = ticket.filter(|ticket| !machine.is_ended(ticket.id));
         let standing = standing(ticket, time, &room.terms());
         match standing {
             Standing::Active(ticket) => {
@@ -293,6 +307,12 @@ impl Planet {
             pages.lost_places += u64::from(here.place == Place::Queue && !here.cookieless);
             pages.thrown_out += u64::from(now < here.active_until && !here.cookieless);
         }
+        if here.copies && here.counted_active {
+            // The copy is refused.
+            here.counted_active = false;
+            self.measure.expired(now);
+        }
+        here.copies = false;
         if here.place == Place::Inside {
             // The session was over: a new visit, and a new visitor for the room.
             here.place = Place::Outside;
@@ -364,6 +384,12 @@ impl Planet {
         }
         let from = if begins { now } else { here.active_until.saturating_sub(session) };
         here.active_until = here.active_until.max(from + session);
+        if here.copies && !here.counted_active {
+            here.counted_active = true;
+            here.pending += 1;
+            self.clockwork.at(here.active_until, Event::Expiry(request.visitor));
+            self.measure.activated(now);
+        }
         if here.place != Place::Inside {
             // Let in by a twin's answer that came later than this one's cookie.
             here.place = Place::Inside;

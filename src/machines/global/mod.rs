@@ -21,7 +21,7 @@ pub use rows::{Kept, NotificationRow, PendingRow, ReceiverRow, Rows, RowsError, 
 use super::{Context, CurrentRoom, Effect, Input, NO_ROUTE, ObjectMachine, Stored};
 use crate::admission::minute_of;
 use crate::config::Webhooks;
-use crate::counts::{self, GlobalMeta, OriginMemory};
+use crate::counts::{self, EndedEverywhere, GlobalMeta, OriginMemory};
 use crate::notifications::Detector;
 use crate::protocol::messages::{ColoReport, OperatorAnswer, OriginHealth, StateAnswer, UNWATCHED, VERSION};
 use crate::protocol::records::{self, Found};
@@ -136,6 +136,8 @@ pub struct Global {
     records_history: bool,
     /// Keys that are not written to, because newer code has.
     kept: Vec<String>,
+    /// Sessions that were ended, for all colos to know.
+    ended: EndedEverywhere,
 }
 
 /// Why a message is not answered.
@@ -205,6 +207,7 @@ impl Global {
             summed_up: 0,
             records_history,
             kept,
+            ended: EndedEverywhere::new(at.session_ms(), now),
         })
     }
 
@@ -266,12 +269,14 @@ impl Global {
     fn push(
         &mut self,
         context: &Context<'_>,
-        report: ColoReport,
+        mut report: ColoReport,
         effects: &mut Vec<Effect>,
     ) -> Result<Box<StateAnswer>, Refused> {
         let now = context.now;
         let whole = self.rooms.with(context.room, self.counts.overrides());
         let (colo, version) = (report.colo.clone(), self.counts.overrides().version);
+        self.ended.learn(&std::mem::take(&mut report.ended), now);
+        let news = self.ended.after(report.heard);
         if !self.counts.receive(whole.at(now).0, report, now) {
             return Err(Refused { status: 507, reason: "there is no room for another colo" });
         }
@@ -283,7 +288,11 @@ impl Global {
             self.plans.plan(Job::Tell, now);
         }
         self.changed(now, effects);
-        Ok(self.state(context, Some(&colo), minute_of(now), 0, effects)?)
+        let mut answer = self.state(context, Some(&colo), minute_of(now), 0, effects)?;
+        if let Some(key) = &mut answer.state {
+            key.ended = news;
+        }
+        Ok(answer)
     }
 
     /// The state key for a colo, or for Anywhere. `leases`: how often Anywhere was called.

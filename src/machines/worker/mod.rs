@@ -126,6 +126,9 @@ pub struct Worker {
     chances: Chances,
     /// When this worker last moved a ticket on: a cookie may be older than that, and says nothing new then.
     moved: Remembered<u64>,
+    /// Tickets whose sessions were ended, and up to which number the data center has told of them.
+    ended: Remembered<()>,
+    heard: u64,
     /// Tickets whose sessions were renewed in their last moment, and for which the pool is to reserve slots.
     reservations: Vec<u64>,
     /// Until when a task sees to them, if it is not gone before.
@@ -138,7 +141,7 @@ impl Worker {
     /// timeout of calls on the visitor's path.
     pub fn new(id: u64, room: Rc<Room>, colo: String, deadline_ms: u64) -> Self {
         let replace_after = COLD_START_FACTOR * deadline_ms + 100;
-        let moved = Remembered::new(room.session_ms(), REMEMBERED_TICKETS);
+        let session_ms = room.session_ms();
         Self {
             deployed: room,
             colo,
@@ -151,7 +154,9 @@ impl Worker {
             round_trip: RoundTrip::default(),
             addresses: Addresses::default(),
             chances: Chances::default(),
-            moved,
+            moved: Remembered::new(session_ms, REMEMBERED_TICKETS),
+            ended: Remembered::new(session_ms, REMEMBERED_TICKETS),
+            heard: 0,
             reservations: Vec::new(),
             reserving_until: 0,
             rooms: CurrentRoom::default(),
@@ -239,8 +244,7 @@ impl Worker {
         self.outbox.note(room, check_in, level, self.time(now));
         self.announce(now, effects);
         match check_in {
-            // Whoever comes back is counted again.
-            CheckIn::Leave { id, at, .. } => self.moved.put(id, 0, at),
+            CheckIn::Leave { .. } => self.refuse(&[check_in], now),
             CheckIn::Move { id, .. } if check_in.is_last_moment(room) => {
                 if self.reservations.len() < MOST_RESERVATIONS {
                     self.reservations.push(id);
@@ -252,6 +256,18 @@ impl Worker {
             }
             _ => {}
         }
+    }
+
+    /// Remembers that the sessions of tickets were ended.
+    fn refuse(&mut self, sessions: &[CheckIn], now: u64) {
+        for session in sessions {
+            self.ended.put(session.id(), (), now);
+        }
+    }
+
+    /// Whether the session of a ticket was ended, as far as this worker knows: the ticket opens nothing any more.
+    pub fn is_ended(&self, id: u64) -> bool {
+        self.ended.get(id).is_some()
     }
 
     /// The origin is in trouble: sees to a report soon, though nobody checks in.

@@ -63,7 +63,10 @@ impl Task {
             (Work::Report { .. }, WorkerInput::Answered { answer, .. }) => {
                 if let Some(Answer::DataCenterReport(answer)) = answer {
                     worker.outbox.answered(&answer);
-                    if let Some(key) = answer.state {
+                    if let Some(mut key) = answer.state {
+                        let news = std::mem::take(&mut key.ended);
+                        worker.refuse(&news.sessions, now);
+                        worker.heard = news.heard;
                         worker.learn(Clocked { key: key.clone(), received_at: now }, now);
                         effects.push(WorkerEffect::WriteCache(Box::new(key)));
                     }
@@ -103,7 +106,8 @@ impl Task {
             return;
         }
         self.tries += 1;
-        let report = WorkerReport { origin: context.origin.report(), ..worker.outbox.report(time) };
+        let (origin, heard) = (context.origin.report(), worker.heard);
+        let report = WorkerReport { origin, heard, ..worker.outbox.report(time) };
         effects.push(WorkerEffect::Call(Call {
             number: 0,
             name: colo_object(&worker.deployed.name, &worker.colo),

@@ -16,7 +16,7 @@ use crate::check_in::{CheckIn, Seen};
 use crate::machines::COLD_START_FACTOR;
 use crate::protocol::Answer;
 use crate::room::{Phase, QueueingMethod, Room};
-use crate::ticket::{Human, Standing, Ticket, standing};
+use crate::ticket::{Human, Standing, Ticket, standing, ticket_id};
 use crate::turnstile::Verdict;
 
 /// What the question for updates is called among a visit's calls.
@@ -283,6 +283,7 @@ impl Visit {
         effects: &mut Vec<WorkerEffect>,
     ) {
         let now = context.now;
+        self.visitor.id = ticket_id(self.visitor.id, &worker.colo);
         self.renew(worker);
         if self.room.suspended {
             return self.done(Outcome::Suspended, effects);
