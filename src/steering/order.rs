@@ -17,6 +17,8 @@ pub struct Order {
     pub events: Map<String, Value>,
     /// The version that the operator has seen: when another one is in force, nothing is done.
     pub if_version: Option<u32>,
+    /// Nothing is done: the answer is what would be in force.
+    pub dry_run: bool,
 }
 
 /// What is wrong with one value, as the check before a deploy says it.
@@ -57,8 +59,8 @@ impl Order {
         order.map_err(|error| Refusal {
             status: 400,
             error: format!(
-                "The body must be JSON such as {{\"set\":{{\"queue_all\":true}}}}, with set, clear, keep, events and \
-                 if_version: {error}"
+                "The body must be JSON such as {{\"set\":{{\"queue_all\":true}}}}, with set, clear, keep, events, \
+                 if_version and dry_run: {error}"
             ),
             errors: Vec::new(),
         })

@@ -197,7 +197,12 @@ describe("the dashboard", { concurrency: 2 }, () => {
     await drop.getByRole("button", { name: "Yes, start it" }).click();
     await drop.getByText("active", { exact: true }).waitFor();
     await drop.getByText(/Steered by anna/).waitFor();
+    await drop.getByRole("button", { name: "End now" }).click();
+    await drop.getByRole("button", { name: "Yes, end it" }).click();
+    await drop.getByText("over", { exact: true }).waitFor();
     await drop.getByRole("button", { name: "Back to the schedule" }).click();
+    await drop.getByText(/drop was ended. Let it go on as planned, with its own limits, until/).waitFor();
+    await drop.getByRole("button", { name: "Yes, back to the schedule" }).click();
     await drop.getByText("prequeueing", { exact: true }).waitFor();
     for (const text of ["anna started event drop", "anna put event drop back on its schedule"])
       await page.locator(".marks li", { hasText: text }).waitFor();

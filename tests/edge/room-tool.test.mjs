@@ -142,7 +142,16 @@ describe("npm run room", () => {
     await done(["clear", "shop", "queue_all"]);
     const { queue_all, total_active_users } = await fields();
     assert.deepEqual([queue_all.value, queue_all.override, total_active_users.value], [false, null, 500]);
-    await done(["clear", "shop", "--all"]);
+    const unasked = await call(["clear", "shop", "--all"]);
+    assert.deepEqual(
+      [unasked.code, unasked.out],
+      [2, 'message: "" → ""\ntotal_active_users: 500 → 20\n'],
+      unasked.err,
+    );
+    assert.match(unasked.err, /Nothing was changed. Say --yes/);
+    assert.equal((await fields()).total_active_users.value, 500);
+    await done(["clear", "shop", "--all", "--yes"]);
+    assert.match(await done(["clear", "shop", "--all"]), /Nothing is overridden/);
     assert.deepEqual(
       Object.values(await fields()).filter(({ override }) => override),
       [],
@@ -186,6 +195,17 @@ describe("npm run room", () => {
       await done(["event", "shop", "sale", what]);
       assert.equal(await phase(), is, what);
     }
+    // Called off, though it is planned.
+    await done(["event", "shop", "sale", "start"]);
+    await done(["event", "shop", "sale", "end"]);
+    await done(["set", "shop", "total_active_users=500"]);
+    assert.match(
+      await done(["clear", "shop", "--all", "--yes"]),
+      /total_active_users: 500 → \d+\nevent sale: was called off/,
+    );
+    assert.equal(await phase(), "over", "clearing all does not let it go on");
+    await done(["clear", "shop", "--all", "--resume", "sale", "--yes"]);
+    assert.equal(await phase(), "upcoming");
     const status = await call(["status"]);
     assert.equal(status.code, 1, "the deployment has a problem");
     assert.match(status.out, /HEALTH_DAYS must be/);
@@ -211,6 +231,7 @@ describe("npm run room", () => {
       [["watch", "nothing"], {}, 1, /no room of this name/],
       [["set", "shop"], {}, 2, /missing required argument/],
       [["clear", "shop"], {}, 2, /say --all/],
+      [["clear", "shop", "queue_all", "--yes"], {}, 2, /go only with --all/],
     ]) {
       const { code: left, out, err } = await call(args, more);
       assert.deepEqual([left, out], [code, ""], `${args.join(" ")}: ${err}`);

@@ -286,6 +286,21 @@ fn an_order_is_told_to_all_colos_and_answered_when_they_have_heard() {
 }
 
 #[test]
+fn a_dry_run_says_what_an_order_would_put_in_force_and_changes_nothing() {
+    let mut shop = Platform::new();
+    shop.push("AMS", 1);
+    shop.order(&json!({ "set": { "total_active_users": 50 } }));
+    let before = shop.stored.clone();
+    let tried = shop.order(&json!({ "clear": ["total_active_users"], "dry_run": true, "if_version": 1 }));
+    let (status, view) = json_of(&replies(&tried)[0].1);
+    assert_eq!((status, &view["fields"]["total_active_users"]["value"]), (200, &json!(100)));
+    assert_eq!((shop.stored.clone(), calls(&tried)), (before, Vec::new()), "nobody is told");
+    assert_eq!(shop.steering()["fields"]["total_active_users"]["value"], 50);
+    let refused = shop.order(&json!({ "set": { "total_active_users": 0 }, "dry_run": true }));
+    assert_eq!(json_of(&replies(&refused)[0].1).0, 400);
+}
+
+#[test]
 fn an_operator_waits_800_ms_for_a_colo_that_is_told_again_until_it_has_heard() {
     let mut shop = Platform::new();
     shop.push("AMS", 1);

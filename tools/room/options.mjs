@@ -75,7 +75,9 @@ function addCommands(add) {
   add("clear", "fields are as deployed again")
     .argument("<room>", room)
     .argument("[field...]", "which fields")
-    .option("--all", "all fields and events", false)
+    .option("--all", "all fields and events; says first what that changes", false)
+    .option("--yes", "with --all: do it without a question", false)
+    .option("--resume <event...>", "with --all: an event that was called off may go on", [])
     .addOption(seen());
   add("keep", "overrides stay, though a deploy has changed what they override")
     .argument("<room>", room)
@@ -165,6 +167,9 @@ export function readCommand(args, { out }) {
   }
   if (call?.name === "clear" && call.all === call.field?.length > 0) {
     throw new UsageError("error: clear: name the fields, or say --all.");
+  }
+  if (call?.name === "clear" && !call.all && (call.yes || call.resume.length > 0)) {
+    throw new UsageError("error: clear: --yes and --resume go only with --all.");
   }
   return call;
 }

@@ -125,9 +125,11 @@ export function roomText(room, now) {
   return parts.join("\n");
 }
 
+/** A field's value. @param {unknown} value */
+export const shown = (value) => (value === "" ? '""' : `${value}`);
+
 /** What is steered in a room. @param {any} steering */
 export function steeringTable({ room, version, fields, events, colos, colos_in_force }) {
-  const shown = (/** @type {unknown} */ value) => (value === "" ? '""' : `${value}`);
   const rows = Object.entries(fields).map(([field, { deployed, value, override }]) => [
     field,
     shown(value),
