@@ -72,7 +72,7 @@ function createEvent(name, control, outcome) {
       write(
         steered,
         event.steered
-          ? `Steered${event.by ? ` by ${event.by}, ${relative(event.at, now)}` : ""}. Planned: ${moment(event.deployed_start, now)} to ${moment(event.deployed_end, now)}.`
+          ? `Steered${event.by ? ` by ${event.by}, ${relative(event.at, now)}${event.reason ? ` (${event.reason})` : ""}` : ""}. Planned: ${moment(event.deployed_start, now)} to ${moment(event.deployed_end, now)}.`
           : "",
       );
       show(start, ["upcoming", "prequeueing"].includes(event.phase));

@@ -127,7 +127,8 @@ describe("npm run room", () => {
       ["queue_all", "total_active_users", "message"].map((field) => set[field].value),
       [true, 500, "Back at 9: = soon"],
     );
-    await done(["set", "shop", "message="]);
+    await done(["set", "shop", "message=", "--until", "30m", "--reason", "Until we know more"]);
+    assert.match(await done(["show", "shop"]), /message .* anna.* \d\d:\d\d:\d\d .* Until we know more/);
     assert.equal((await fields()).message.value, "");
     // After a deploy that changes what is overridden.
     await world.deploy({
@@ -166,6 +167,7 @@ describe("npm run room", () => {
       ["clear message", "clear queue_all", "clear total_active_users"],
     );
     assert.ok(entries.every(({ by }) => by === "anna"));
+    assert.ok(entries.some(({ until, reason }) => until > Date.now() && reason === "Until we know more"));
     assert.match(await done(["audit", "shop", "--limit", "2"]), /clear .*\n.*clear/);
     const older = await json(["audit", "shop", "--before", `${entries[1].id}`, "--limit", "1"]);
     assert.deepEqual(older.entries, [entries[2]]);
@@ -231,6 +233,8 @@ describe("npm run room", () => {
       [["watch", "nothing"], {}, 1, /no room of this name/],
       [["set", "shop"], {}, 2, /missing required argument/],
       [["clear", "shop"], {}, 2, /say --all/],
+      [["set", "shop", "queue_all=true", "--until", "soon"], {}, 2, /or how long: 30m/],
+      [["set", "shop", "queue_all=true", "--until", "2021-11-20T18:00Z"], {}, 1, /until = .* a time to come/],
       [["clear", "shop", "queue_all", "--yes"], {}, 2, /go only with --all/],
     ]) {
       const { code: left, out, err } = await call(args, more);

@@ -14,8 +14,9 @@ export async function act(call, { out }) {
   /** Prints an answer: as it is, or in words. */
   const show = (answer, words) => out(json ? JSON.stringify(answer, null, 2) : words(answer));
   const steer = async (order) => {
-    const seen = ifVersion === undefined ? {} : { if_version: ifVersion };
-    show(await api.json("steering", { room }, { ...order, ...seen }), steeringTable);
+    // What is not given is left out.
+    const more = { until: call.until, reason: call.reason, ...(ifVersion && { if_version: ifVersion }) };
+    show(await api.json("steering", { room }, { ...order, ...more }), steeringTable);
     return 0;
   };
   switch (name) {

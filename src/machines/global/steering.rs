@@ -64,6 +64,30 @@ impl Global {
             Ok(log) => log,
             Err(refusal) => return Ok(Some(refused(&refusal))),
         };
+        let calls = self.put_in_force(context, &log, effects)?;
+        if calls.is_empty() {
+            return Ok(Some(self.steering_answer(context)));
+        }
+        self.waiting.push(Waiting { from, calls, until: context.now + PATIENCE_MS });
+        Ok(None)
+    }
+
+    /// Ends what is to end by itself.
+    pub(super) fn end_overrides(&mut self, context: &Context<'_>, effects: &mut Vec<Effect>) {
+        if self.counts.steering().next_end().is_some_and(|end| end <= context.now) {
+            let log = self.counts.end_overrides(context.room, context.now);
+            // Whatever becomes of the log, it has ended.
+            let _ = self.put_in_force(context, &log, effects);
+        }
+    }
+
+    /// Stores what has changed, tells the colos, and writes the log. Returns the calls.
+    fn put_in_force(
+        &mut self,
+        context: &Context<'_>,
+        log: &[AuditEntry],
+        effects: &mut Vec<Effect>,
+    ) -> Kept<Vec<u64>> {
         let set_aside = self.counts.steering_set_aside().map(|bytes| (STEERING_SET_ASIDE, bytes));
         let stored = self.counts.steering().write().ok().map(|bytes| (STEERING, bytes));
         for (key, bytes) in set_aside.into_iter().chain(stored) {
@@ -73,15 +97,14 @@ impl Global {
         // Whatever becomes of the log, the order is in force.
         let calls = self.tell_colos(context, effects);
         self.changed(context.now, effects);
-        for entry in &log {
+        if let Some(end) = self.counts.steering().next_end() {
+            self.plans.plan(Job::End, end);
+        }
+        for entry in log {
             self.rows.add_audit(entry.at, &serde_json::to_string(entry).unwrap_or_default(), LOGGED)?;
         }
-        self.notify_steered(context, &log, effects)?;
-        if calls.is_empty() {
-            return Ok(Some(self.steering_answer(context)));
-        }
-        self.waiting.push(Waiting { from, calls, until: context.now + PATIENCE_MS });
-        Ok(None)
+        self.notify_steered(context, log, effects)?;
+        Ok(calls)
     }
 
     fn notify_steered(

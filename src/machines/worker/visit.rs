@@ -284,7 +284,7 @@ impl Visit {
     ) {
         let now = context.now;
         self.renew(worker);
-        if self.room.suspended {
+        if self.room.at(worker.time(now)).0.suspended {
             return self.done(Outcome::Suspended, effects);
         }
         if worker.controller.begin_refresh(now) {
@@ -538,7 +538,7 @@ impl Visit {
         }
         if !self.again && self.renew(worker) {
             self.again = true;
-            if self.room.suspended {
+            if self.room.at(worker.time(context.now)).0.suspended {
                 return self.done(Outcome::Suspended, effects);
             }
             // Once more, by what an operator has changed just now.
