@@ -183,9 +183,10 @@ impl Steering {
     /// Forgets the overrides that have ended by themselves, at `now` in milliseconds since the epoch. Returns what has
     /// changed.
     pub fn end_overrides(&mut self, deployed: &Room, now: u64) -> Vec<AuditEntry> {
-        let has_ended = |change: &Change| change.until.is_some_and(|until| until <= now);
+        let has_ended = |(_, change): &(&String, &Change)| change.until.is_some_and(|until| until <= now);
+        let names: Vec<String> = self.fields.iter().filter(has_ended).map(|(name, _)| name.clone()).collect();
         let ended: Vec<(String, Change)> =
-            self.fields.extract_if(.., |_, change| has_ended(change)).collect();
+            names.iter().filter_map(|name| self.fields.remove_entry(name)).collect();
         self.version += u32::from(!ended.is_empty());
         let after = deployed.steered(&self.overrides());
         let entry = |(name, change): (String, Change)| AuditEntry {

@@ -1,6 +1,5 @@
 //! What is in force, as it travels.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -27,7 +26,7 @@ pub struct Overrides {
     /// By the field's name.
     settings: LiteMap<&'static str, Setting>,
     /// By the field's name: when its setting ends by itself, in milliseconds since the epoch. Not there: it does not.
-    ends: BTreeMap<&'static str, u64>,
+    ends: LiteMap<&'static str, u64>,
     /// Events that start or end at another time.
     pub events: Vec<EventTimes>,
     /// Something of it cannot be read, so nobody new enters: neither by Global, which could not read what is stored, nor
@@ -58,7 +57,7 @@ pub struct EventTimes {
 static NONE: Overrides = Overrides {
     version: 0,
     settings: LiteMap::new_vec(),
-    ends: BTreeMap::new(),
+    ends: LiteMap::new_vec(),
     events: Vec::new(),
     unreadable: false,
 };
@@ -230,7 +229,7 @@ impl Serialize for Overrides {
         }
         written.serialize_field("events", &self.events)?;
         written.serialize_field("unreadable", &self.unreadable)?;
-        written.serialize_field("ends", &self.ends)?;
+        written.serialize_field("ends", &self.ends.iter().collect::<Vec<_>>())?;
         for field in steered_fields().skip(BEFORE_EVENTS) {
             written.serialize_field(field.name, &self.settings.get(field.name))?;
         }
@@ -247,9 +246,9 @@ impl<'de> Deserialize<'de> for Overrides {
         let mut overrides = Self { version: part(&fields, "version")?, ..Self::default() };
         overrides.events = part(&fields, "events")?;
         overrides.unreadable = part(&fields, "unreadable")?;
-        let ends: Map<String, Value> = part(&fields, "ends")?;
+        let ends: Vec<(String, u64)> = part(&fields, "ends")?;
         for field in steered_fields() {
-            let end = ends.get(field.name).and_then(Value::as_u64);
+            let end = ends.iter().find(|(name, _)| name == field.name).map(|(_, end)| *end);
             overrides.set(field, fields.get(field.name).unwrap_or(&Value::Null), end);
         }
         Ok(overrides)

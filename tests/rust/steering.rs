@@ -400,7 +400,7 @@ fn overrides_have_the_bytes_and_the_json_that_older_versions_know() {
     );
     assert_eq!(decode::<Overrides>(&encode(&overrides).unwrap()).unwrap(), overrides);
     let mut ending = serde_json::to_value(&overrides).unwrap();
-    ending["ends"] = json!({ "queue_all": NOW });
+    ending["ends"] = json!([["queue_all", NOW]]);
     let ending: Overrides = serde_json::from_value(ending).unwrap();
     assert_eq!(ending.end("queue_all"), Some(NOW));
     let ending_bytes = encode(&ending).unwrap();
