@@ -38,11 +38,18 @@ function duration(seconds) {
   return new Intl.NumberFormat(language, style).format(inMinutes ? Math.floor(seconds / 60) : seconds);
 }
 
+// A time of day, and of which zone: the visitor's clock may not be where the visitor is.
+const CLOCK = { hour: "numeric", minute: "2-digit", timeZoneName: "short" };
+
 function showTime() {
   const time = element("checked");
   const at = new Date(lastCheckIn);
   time.dateTime = at.toISOString();
-  time.textContent = fill(times.lastCheck, "time", at.toLocaleTimeString(language, { timeStyle: "medium" }));
+  time.textContent = fill(
+    times.lastCheck,
+    "time",
+    at.toLocaleTimeString(language, { ...CLOCK, second: "2-digit" }),
+  );
 }
 
 function showInterval() {
@@ -54,7 +61,7 @@ function showExpected(range) {
   if (!range) return write("expected", "");
   const [from, to] = range.map((seconds) => new Date(Date.now() + seconds * 1000));
   const isToday = to.toDateString() === new Date().toDateString();
-  const style = { hour: "numeric", minute: "2-digit", ...(!isToday && { month: "long", day: "numeric" }) };
+  const style = { ...CLOCK, ...(!isToday && { month: "long", day: "numeric" }) };
   const format = new Intl.DateTimeFormat(language, style);
   const time = format.formatRange ? format.formatRange(from, to) : format.format(to);
   write("expected", fill(times.expected, "time", time));
@@ -77,7 +84,7 @@ function showCountdown(seconds) {
   element("begin").hidden = seconds === null;
   if (seconds === null) return;
   startsAt = Date.now() + seconds * 1000;
-  const style = { month: "long", day: "numeric", hour: "numeric", minute: "2-digit" };
+  const style = { ...CLOCK, month: "long", day: "numeric" };
   // To the minute: what comes of each answer differs by what it took to come.
   const start = new Date(Math.round(startsAt / 60000) * 60000);
   write("start", fill(times.prequeueStart, "time", start.toLocaleString(language, style)));

@@ -131,4 +131,8 @@ async function compile() {
   );
 }
 
-main(import.meta.url, build);
+main(import.meta.url, build, {
+  help: `Usage: npm run build
+
+Builds the Worker into build/, unless nothing it is made of has changed.`,
+});

@@ -4,10 +4,11 @@ import { connect } from "node:net";
 // the order. `npm run crowd -- --help` lists the options, crowd/measure.mjs defines the figures.
 import { setTimeout as pause } from "node:timers/promises";
 
+import { askForLimits } from "./crowd/ask.mjs";
 import { Measure } from "./crowd/measure.mjs";
 import { readOptions, UsageError } from "./crowd/options.mjs";
 import { hints, progressLine, table, whatBroke } from "./crowd/print.mjs";
-import { HEADER, prepare } from "./crowd/rehearsal.mjs";
+import { findToken, HEADER, prepare } from "./crowd/rehearsal.mjs";
 import { runCrowd } from "./crowd/run.mjs";
 import { Clock, newJar, openHttp } from "./crowd/world.mjs";
 
@@ -53,14 +54,17 @@ async function main() {
     () => stop("duration"),
     () => {},
   );
+  const token = findToken(settings.url, process.env, devVars)?.token;
+  const asking = { url: settings.url, token, now: clock.now, signal: ended.signal };
+  void askForLimits(measure.limits, asking);
   const progress = settings.quiet
     ? undefined
-    : showProgress(() => {
+    : showProgress(settings.progressSeconds, () => {
         const seconds = (clock.now() - start) / 1000;
         return progressLine(measure.live(), {
           seconds,
           visitors: settings.visitors,
-          limitActive: settings.limitActive,
+          limitActive: measure.limits.now.active,
         });
       });
 
@@ -119,11 +123,14 @@ function report(settings, figures, { seconds, stoppedBy, rehearsal, note }) {
   return broken.length === 0;
 }
 
-/** Shows a line about once a second: over the last one on a terminal, else below it. @param {() => string} line */
-function showProgress(line) {
+/**
+ * Shows a line: over the last one on a terminal, else below it, and there rarely: it may be a file.
+ * @param {number | undefined} seconds between two lines @param {() => string} line
+ */
+function showProgress(seconds, line) {
   const terminal = process.stderr.isTTY;
   const show = () => err(terminal ? `\r\x1b[K${line()}` : `${line()}\n`);
-  const timer = setInterval(show, 1000);
+  const timer = setInterval(show, 1000 * (seconds ?? (terminal ? 1 : 10)));
   return {
     end() {
       clearInterval(timer);

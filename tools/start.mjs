@@ -102,5 +102,10 @@ main(
     const origin = await startDemoOrigin();
     await serve(port, origin.url);
   },
-  { stoppable: true },
+  {
+    stoppable: true,
+    help: `Usage: [PORT=8787] npm start -- [options of wrangler dev]
+
+Serves the demo room in front of a demo shop, on this machine.`,
+  },
 );

@@ -124,6 +124,8 @@ const STEPS = [
   },
 ];
 
+const PARTS = [...new Set(STEPS.flatMap(({ parts }) => parts))];
+
 /** @param {string[]} wanted parts; none: all but the quick one, which is a choice from them */
 async function testOnce(wanted) {
   const begin = performance.now();
@@ -148,7 +150,6 @@ async function testOnce(wanted) {
 
 /** @returns {{ wanted: string[], repeat: number, busy: number }} */
 function readOptions() {
-  const known = [...new Set(STEPS.flatMap(({ parts }) => parts))];
   let read;
   try {
     const options = { repeat: { type: "string", default: "1" }, busy: { type: "string", default: "0" } };
@@ -157,29 +158,38 @@ function readOptions() {
     throw new Failure(error.message);
   }
   const { values, positionals: wanted } = read;
-  const unknown = wanted.find((part) => !known.includes(part));
+  const unknown = wanted.find((part) => !PARTS.includes(part));
   if (unknown)
-    throw new Failure(`There is no part ${unknown}: choose from ${known.join(", ")}, or none for all`);
+    throw new Failure(`There is no part ${unknown}: choose from ${PARTS.join(", ")}, or none for all`);
   const [repeat, busy] = [values.repeat, values.busy].map(Number);
   if (!(Number.isInteger(repeat) && repeat >= 1 && Number.isInteger(busy) && busy >= 0))
     throw new Failure("--repeat takes a whole number from 1, --busy one from 0");
   return { wanted, repeat, busy };
 }
 
-main(import.meta.url, async () => {
-  const { wanted, repeat, busy } = readOptions();
-  await setup({ tests: true });
-  for (let loop = 0; loop < busy; loop += 1) start(process.execPath, ["--eval", "for (;;);"]);
-  const times = [];
-  const list = () => times.map((time, index) => `\n  run ${index + 1}: ${time}`).join("");
-  for (let number = 1; number <= repeat; number += 1) {
-    try {
-      times.push(await testOnce(wanted));
-    } catch (error) {
-      if (error instanceof Failure && repeat > 1)
-        error.message = `Run ${number} of ${repeat}: ${error.message}${list()}`;
-      throw error;
+main(
+  import.meta.url,
+  async () => {
+    const { wanted, repeat, busy } = readOptions();
+    await setup({ tests: true });
+    for (let loop = 0; loop < busy; loop += 1) start(process.execPath, ["--eval", "for (;;);"]);
+    const times = [];
+    const list = () => times.map((time, index) => `\n  run ${index + 1}: ${time}`).join("");
+    for (let number = 1; number <= repeat; number += 1) {
+      try {
+        times.push(await testOnce(wanted));
+      } catch (error) {
+        if (error instanceof Failure && repeat > 1)
+          error.message = `Run ${number} of ${repeat}: ${error.message}${list()}`;
+        throw error;
+      }
     }
-  }
-  if (repeat > 1) console.log(`\n${repeat} runs, all green:${list()}`);
-});
+    if (repeat > 1) console.log(`\n${repeat} runs, all green:${list()}`);
+  },
+  {
+    help: `Usage: npm test -- [parts] [--repeat <times>] [--busy <loops>]
+
+Runs the tests: ${PARTS.join(", ")}; without a part all but quick, which is a choice from them.
+--busy runs them beside so many loops that take the processor's time.`,
+  },
+);

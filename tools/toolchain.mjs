@@ -198,10 +198,12 @@ const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"];
  * the tools by `exec`, since npm passes a signal to its shell, and a shell that waits does not pass it on.)
  * @param {string} url the tool's `import.meta.url`: nothing happens when it is only imported
  * @param {() => Promise<void>} work
- * @param {{ stoppable?: boolean }} [options] `stoppable`: being stopped is how it should end, hence exit code 0
+ * @param {{ stoppable?: boolean, help?: string }} [options] `stoppable`: being stopped is how it should end, hence exit code
+ *   0. `help`: what `--help` prints, of a tool that does not read it itself
  */
-export async function main(url, work, { stoppable = false } = {}) {
+export async function main(url, work, { stoppable = false, help } = {}) {
   if (!process.argv[1] || realpathSync(process.argv[1]) !== fileURLToPath(url)) return;
+  if (help && process.argv.includes("--help")) return console.log(help);
   const end = async (code) => {
     ending = true;
     await endAll();

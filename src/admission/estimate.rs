@@ -27,7 +27,8 @@ pub fn estimated_minutes(ahead: i64, entering_per_minute: f64) -> Option<f64> {
 /// Seconds that a visitor of a bucket will wait from `time` (Global's clock) on. The article's estimate, with four
 /// corrections: half of the visitor's own bucket is ahead too; slots that are free already need no user to leave; the
 /// rate is that at which users leave, not the burst that filled the room; and some of those ahead give up. `None` when
-/// it cannot be known, or not yet: of the first visitors of a queue nobody can tell how many will come with them.
+/// it cannot be known, or not yet: of the first visitors of a queue, with nobody ahead of them, nobody can tell how many will
+/// come with them.
 pub fn estimated_wait_seconds(room: &Room, key: &StateKey, bucket: u32, time: u64) -> Option<u64> {
     if room.queueing_method == QueueingMethod::Random {
         return random_wait_seconds(room, key, time).map(|[_, median, _]| median);
@@ -62,9 +63,11 @@ fn whole_bucket(key: &StateKey, bucket: u32) -> Option<i64> {
         return Some(own);
     }
     // Before anybody older waits, whoever was let in came in this minute too; who is to come will wait.
-    let let_in = if key.ahead_of(bucket) == 0 { key.admitted_in(bucket) } else { 0 };
+    let is_first = key.ahead_of(bucket) == 0;
+    let let_in = if is_first { key.admitted_in(bucket) } else { 0 };
     let (like_last, last) = match bucket.checked_sub(1).map_or(0, |last| key.waiting_in(last)) {
-        0 if own == 0 || known_ms < LEAST_OF_MINUTE_MS => return None,
+        // Behind a queue that nobody joined a minute ago, those ahead are known and few come now.
+        0 if own == 0 || known_ms < LEAST_OF_MINUTE_MS => return (!is_first).then_some(own),
         0 => (0, 0),
         last => (LIKE_THE_LAST_MS as i64, last * LIKE_THE_LAST_MS as i64 / MINUTE_MS as i64),
     };

@@ -256,6 +256,17 @@ impl Global {
         Ok(log)
     }
 
+    /// Ends what is to end by itself; see [`Steering::end_overrides`]. What has changed must be in storage before anybody is
+    /// told.
+    pub fn end_overrides(&mut self, deployed: &Room, now: u64) -> Vec<AuditEntry> {
+        let log = self.steering.end_overrides(deployed, now);
+        if !log.is_empty() {
+            self.meta_stored = false;
+            self.overrides = self.steering.overrides();
+        }
+        log
+    }
+
     /// What could not be read of what was stored and an operator has cleared: to be stored elsewhere.
     pub fn steering_set_aside(&mut self) -> Option<Vec<u8>> {
         self.steering.take_set_aside()

@@ -353,7 +353,7 @@ impl Global {
             colos: self.colo_views(room, now),
             steering: SteeringSummary {
                 version: self.steering().version,
-                overrides: self.steering().override_views(deployed),
+                overrides: self.steering().override_views(deployed, now),
                 events: events.iter().filter(|event| event.steered).cloned().collect(),
                 colos_in_force: in_force,
                 colos,

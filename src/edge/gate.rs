@@ -63,7 +63,8 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     let Some(keys) = settings.keys.as_ref() else { return past(&request, word(&settings, room, NOBODY)) };
     let (deployed, steered) = (room, steered(room));
     let room = steered.as_deref().unwrap_or(room);
-    if room.suspended {
+    let time = time_in(&room.name);
+    if room.at(time).0.suspended {
         // An operator may have switched it on.
         if is_refresh_due(&room.name) {
             let colo = likely_colo(&request.inner);
@@ -80,7 +81,6 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     }
     let bound_to = bound_to(room, &request.inner);
     let (tickets, carrier) = tickets(keys, room, &bound_to, &request);
-    let time = time_in(&room.name);
     // An event may have made it another room for a while.
     let room = room.at(time).0;
     let context = Rc::new(context);

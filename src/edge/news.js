@@ -64,7 +64,11 @@ const WORDS = {
     `the limits in force changed to ${inForce(data)} ` +
     `(${data.by === "deploy" ? "by a deploy" : "they follow the origin"}); before: ` +
     `${limits(data.total_active_users_before, data.new_users_per_minute_before)}.`,
-  steered: (data) => `${data.by} ${data.changes.map(changed).join(", ")}.`,
+  steered: ({ by, changes }) => {
+    const [{ kind, reason }] = changes;
+    const said = kind === "end" ? changes.map(ended).join(", ") : `${by} ${changes.map(changed).join(", ")}`;
+    return `${said}.${reason ? ` Why: ${reason}` : ""}`;
+  },
   fallback_in_use: () =>
     "objects do not answer in time. New users enter by what was known last, and the limits are kept approximately.",
   fallback_ended: (data) => `objects answer in time again, after ${duration(data.lasted_seconds)}.`,
@@ -76,12 +80,16 @@ const WORDS = {
     (data.passthrough ? ' The room lets everybody in (queueing_method = "passthrough").' : ""),
 };
 
-function changed({ kind, field, before, after }) {
+const ended = ({ by, field, before, after }) =>
+  `${field} = ${value(before)}, set by ${by}, has ended: it is ${value(after)} again`;
+
+function changed({ kind, field, before, after, until }) {
   const was = value(before) === value(after) ? "" : ` (before: ${value(before)})`;
   if (kind === "keep") return `kept ${field} at ${value(after)}${was}`;
   if (kind === "clear" && after === null) return `cleared ${field}, which could not be read`;
   if (kind === "clear") return `set ${field} back to what is deployed, ${value(after)}${was}`;
-  return `set ${field} to ${value(after)}${was}`;
+  const end = until ? ` until ${new Date(until).toISOString().replace(/\.\d+/, "")}` : "";
+  return `set ${field} to ${value(after)}${end}${was}`;
 }
 
 /**

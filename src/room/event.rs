@@ -137,6 +137,9 @@ impl Room {
     /// The room as it is at a time, in milliseconds since the epoch, and where it is in its events. A suspended room
     /// ignores them.
     pub fn at(&self, time: u64) -> (&Self, Phase<'_>) {
+        if let Some((_, later)) = self.later.as_deref().filter(|(end, _)| time >= *end) {
+            return later.at(time);
+        }
         if self.suspended {
             return (self, Phase::None);
         }
@@ -150,14 +153,23 @@ impl Room {
         (self, Phase::None)
     }
 
-    /// When the room will be another one than at a time: a prequeue or an event begins, or an event is over.
+    /// When the room will be another one than at a time: a prequeue or an event begins, an event is over, or something that
+    /// operators have changed ends.
     pub fn next_change(&self, time: u64) -> Option<u64> {
+        let end = match self.later.as_deref() {
+            Some((end, later)) if time >= *end => return later.next_change(time),
+            later => later.map(|(end, _)| *end),
+        };
         let events = self.events.iter().filter(|event| !event.suspended && !self.suspended);
-        events.flat_map(|event| [event.begin(), event.start, event.end]).filter(|change| *change > time).min()
+        let changes = events.flat_map(|event| [event.begin(), event.start, event.end]);
+        changes.chain(end).filter(|change| *change > time).min()
     }
 
     /// The next event that has not begun yet.
     pub fn next_event(&self, time: u64) -> Option<&Event> {
+        if let Some((_, later)) = self.later.as_deref().filter(|(end, _)| time >= *end) {
+            return later.next_event(time);
+        }
         self.events.iter().find(|event| !event.suspended && !self.suspended && event.begin() > time)
     }
 }

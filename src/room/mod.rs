@@ -121,6 +121,9 @@ pub struct Room {
     pub prequeue: bool,
     /// The room's events, by their beginnings. What [`Room::at`] gives has none.
     pub events: Arc<[Event]>,
+    /// Something that operators have changed ends by itself at this time, in milliseconds since the epoch; from then on it
+    /// is this room. See [`Room::at`].
+    pub later: Option<Arc<(u64, Room)>>,
 }
 
 impl Room {

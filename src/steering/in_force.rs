@@ -44,6 +44,12 @@ pub struct Change {
     /// Whether code that does not know the field may ignore it, as that lets nobody in.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub optional: bool,
+    /// When it ends by itself, in milliseconds since the epoch; `None`: it holds until it is cleared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<u64>,
+    /// Why, as the operator says; may be empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
 }
 
 /// One event's other times, in milliseconds since the epoch.
@@ -57,6 +63,9 @@ pub struct EventChange {
     pub by: String,
     /// When.
     pub at: u64,
+    /// Why, as the operator says; may be empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
 }
 
 /// A line of the audit log.
@@ -66,7 +75,7 @@ pub struct AuditEntry {
     pub at: u64,
     /// Whose token ordered it.
     pub by: String,
-    /// `set`, `clear`, `keep` or `event`.
+    /// `set`, `clear`, `keep` or `event`; `end`: it has ended by itself.
     pub kind: String,
     /// The field, or `events.sale`.
     pub field: String,
@@ -76,6 +85,12 @@ pub struct AuditEntry {
     pub after: Value,
     /// What is deployed.
     pub deployed: Value,
+    /// When what was set ends by itself, in milliseconds since the epoch; `None`: it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<u64>,
+    /// Why, as the operator says; may be empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
 }
 
 impl Steering {
@@ -85,7 +100,7 @@ impl Steering {
         overrides.version = self.version;
         for field in steered_fields() {
             if let Some(change) = self.fields.get(field.name) {
-                overrides.set(field, &change.value);
+                overrides.set(field, &change.value, change.until);
             }
         }
         overrides.events = self
@@ -135,12 +150,19 @@ impl Steering {
                 errors: Vec::new(),
             });
         }
-        let mut draft = Draft { next: self.clone(), deployed, by, now, log: Vec::new(), errors: Vec::new() };
+        let (before, mut errors) = (deployed.steered(&self.overrides()), Vec::new());
+        let until = order.ends(now).unwrap_or_else(|error| {
+            errors.push(error);
+            None
+        });
+        errors.extend(order.wrong_reason());
+        let (reason, next) = (order.reason.clone(), self.clone());
+        let mut draft = Draft { next, before, deployed, by, now, until, reason, log: Vec::new(), errors };
         draft.errors.extend(check_steered(&deployed.name, &order.set).into_iter().map(FieldError::from));
         draft.set(&order.set);
         draft.clear(order);
         draft.keep(order);
-        draft.events(&order.events);
+        draft.events(order);
         let Draft { mut next, log, errors, .. } = draft;
         if !errors.is_empty() {
             let error = "Nothing was changed: see errors".to_owned();
@@ -153,6 +175,34 @@ impl Steering {
         Ok(log)
     }
 
+    /// When the next override ends by itself, in milliseconds since the epoch.
+    pub fn next_end(&self) -> Option<u64> {
+        self.fields.values().filter_map(|change| change.until).min()
+    }
+
+    /// Forgets the overrides that have ended by themselves, at `now` in milliseconds since the epoch. Returns what has
+    /// changed.
+    pub fn end_overrides(&mut self, deployed: &Room, now: u64) -> Vec<AuditEntry> {
+        let has_ended = |(_, change): &(&String, &Change)| change.until.is_some_and(|until| until <= now);
+        let names: Vec<String> = self.fields.iter().filter(has_ended).map(|(name, _)| name.clone()).collect();
+        let ended: Vec<(String, Change)> =
+            names.iter().filter_map(|name| self.fields.remove_entry(name)).collect();
+        self.version += u32::from(!ended.is_empty());
+        let after = deployed.steered(&self.overrides());
+        let entry = |(name, change): (String, Change)| AuditEntry {
+            at: now,
+            by: change.by,
+            kind: "end".to_owned(),
+            before: change.value,
+            after: in_force(&name, &after, now),
+            deployed: steered(&name).and_then(|field| field.value(deployed)).unwrap_or_default(),
+            field: name,
+            until: change.until,
+            reason: change.reason,
+        };
+        ended.into_iter().map(entry).collect()
+    }
+
     /// Forgets a part that could not be read. Returns it, if there is one of this name.
     fn forget(&mut self, name: &str) -> Option<Value> {
         if name != EVERYTHING {
@@ -163,14 +213,14 @@ impl Steering {
         Some(Value::Null)
     }
 
-    /// Starts or ends an event now, or lets it be as deployed. Returns its times before, after, and as deployed.
+    /// Starts or ends an event now, or lets it be as deployed. `ordered` says by whom, when and why. Returns its times
+    /// before, after, and as deployed.
     fn order_event(
         &mut self,
         deployed: &Room,
         name: &str,
         what: &Value,
-        by: &str,
-        now: u64,
+        ordered: EventChange,
     ) -> Result<Option<[Value; 3]>, (String, String)> {
         let room = deployed.steered(&self.overrides());
         let find = |room: &Room| room.events.iter().find(|event| event.name == name).cloned();
@@ -182,7 +232,7 @@ impl Steering {
             return refuse("is no event of this room", "name one of [vars.EVENT_<NAME>] that is deployed");
         };
         let change = self.events.get(name).cloned().unwrap_or_default();
-        let change = EventChange { by: by.to_owned(), at: now, ..change };
+        let change = EventChange { start: change.start, end: change.end, ..ordered };
         let change = match what.as_str() {
             Some("start") => start_now(&room, &event, change)?,
             Some("end") => end_now(&event, change)?,
@@ -252,9 +302,13 @@ fn refuse<T>(message: &str, fix: &str) -> Result<T, (String, String)> {
 /// What an order would make of the steering.
 struct Draft<'a> {
     next: Steering,
+    /// The room with what was in force before.
+    before: Room,
     deployed: &'a Room,
     by: &'a str,
     now: u64,
+    until: Option<u64>,
+    reason: String,
     log: Vec<AuditEntry>,
     errors: Vec<FieldError>,
 }
@@ -262,16 +316,17 @@ struct Draft<'a> {
 impl Draft<'_> {
     /// Writes the log: the values before and after, and what is deployed.
     fn note(&mut self, kind: &str, field: String, [before, after, deployed]: [Value; 3]) {
-        let (kind, by) = (kind.to_owned(), self.by.to_owned());
-        self.log.push(AuditEntry { at: self.now, by, kind, field, before, after, deployed });
+        let until = self.until.filter(|_| kind == "set");
+        let (kind, by, reason) = (kind.to_owned(), self.by.to_owned(), self.reason.clone());
+        self.log.push(AuditEntry { at: self.now, by, kind, field, before, after, deployed, until, reason });
     }
 
     fn set(&mut self, set: &Map<String, Value>) {
         for (name, value) in set {
             let Some(field) = steered(name) else { continue };
             let Some(of_room) = field.value(self.deployed) else { continue };
-            let before = self.next.fields.get(name).map(|change| change.value.clone());
-            if before.as_ref() == Some(value) {
+            let is_known = |change: &Change| change.value == *value && change.until == self.until;
+            if self.next.fields.get(name).is_some_and(is_known) {
                 continue;
             }
             let change = Change {
@@ -280,10 +335,12 @@ impl Draft<'_> {
                 by: self.by.to_owned(),
                 at: self.now,
                 optional: matches!(field.kind, Kind::Line { .. }),
+                until: self.until,
+                reason: self.reason.clone(),
             };
             self.next.fields.insert(name.clone(), change);
             self.next.unread.take(name);
-            let before = before.unwrap_or_else(|| of_room.clone());
+            let before = in_force(name, &self.before, self.now);
             self.note("set", name.clone(), [before, value.clone(), of_room]);
         }
     }
@@ -295,8 +352,10 @@ impl Draft<'_> {
                 continue;
             }
             let Some(of_room) = self.of_room(name, order.set.contains_key(name)) else { continue };
-            if let Some(change) = self.next.fields.remove(name) {
-                self.note("clear", name.clone(), [change.value, of_room.clone(), of_room]);
+            if self.next.fields.remove(name).is_some() {
+                let before = in_force(name, &self.before, self.now);
+                let room = self.deployed.steered(&self.next.overrides());
+                self.note("clear", name.clone(), [before, in_force(name, &room, self.now), of_room]);
             }
         }
     }
@@ -333,10 +392,12 @@ impl Draft<'_> {
         Some(of_room)
     }
 
-    fn events(&mut self, events: &Map<String, Value>) {
-        for (name, what) in events {
+    fn events(&mut self, order: &Order) {
+        for (name, what) in &order.events {
             let field = format!("events.{name}");
-            match self.next.order_event(self.deployed, name, what, self.by, self.now) {
+            let (by, reason) = (self.by.to_owned(), self.reason.clone());
+            let ordered = EventChange { by, at: self.now, reason, ..EventChange::default() };
+            match self.next.order_event(self.deployed, name, what, ordered) {
                 Ok(Some(values)) => self.note("event", field, values),
                 Ok(None) => {}
                 Err((message, fix)) => {
@@ -350,6 +411,11 @@ impl Draft<'_> {
 /// The steered field of a name.
 pub(super) fn steered(name: &str) -> Option<&'static Field> {
     steered_fields().find(|field| field.name == name)
+}
+
+/// What is in force of a field at a time, in an event too. `room` is the room as operators have it.
+fn in_force(name: &str, room: &Room, now: u64) -> Value {
+    steered(name).and_then(|field| field.value(room.at(now).0)).unwrap_or_default()
 }
 
 fn times(event: &Event) -> Value {

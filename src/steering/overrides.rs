@@ -1,6 +1,7 @@
 //! What is in force, as it travels.
 
 use std::fmt;
+use std::sync::Arc;
 
 use litemap::LiteMap;
 use serde::de::{DeserializeOwned, Error as _, SeqAccess, Visitor};
@@ -11,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::config::{Field, Kind, steered_fields};
 use crate::room::{AdaptiveRange, Room};
 
-/// How many steered fields stand before the events and `unreadable` on the wire. Those that were added later follow: what
+/// How many steered fields stand before the events, `unreadable` and the ends on the wire. Those that were added later follow: what
 /// travels grows at its end only.
 const BEFORE_EVENTS: usize = 7;
 
@@ -24,6 +25,8 @@ pub struct Overrides {
     pub version: u32,
     /// By the field's name.
     settings: LiteMap<&'static str, Setting>,
+    /// By the field's name: when its setting ends by itself, in milliseconds since the epoch. Not there: it does not.
+    ends: LiteMap<&'static str, u64>,
     /// Events that start or end at another time.
     pub events: Vec<EventTimes>,
     /// Something of it cannot be read, so nobody new enters: neither by Global, which could not read what is stored, nor
@@ -51,8 +54,13 @@ pub struct EventTimes {
     pub end: Option<u64>,
 }
 
-static NONE: Overrides =
-    Overrides { version: 0, settings: LiteMap::new_vec(), events: Vec::new(), unreadable: false };
+static NONE: Overrides = Overrides {
+    version: 0,
+    settings: LiteMap::new_vec(),
+    ends: LiteMap::new_vec(),
+    events: Vec::new(),
+    unreadable: false,
+};
 
 /// Overrides inside a message: bytes of their own, so that they can grow at their end by themselves. What newer code has
 /// added there makes them unreadable.
@@ -123,10 +131,28 @@ impl Overrides {
         &NONE
     }
 
-    /// Puts a value in; one of another type is passed over. Returns whether it was put in.
-    pub(super) fn set(&mut self, field: &Field, value: &Value) -> bool {
-        let setting = Setting::of(field, value);
-        setting.map(|setting| self.settings.insert(field.name, setting)).is_some()
+    /// Puts a value in; one of another type is passed over. `until`: when it ends by itself. Returns whether it was put in.
+    pub(super) fn set(&mut self, field: &Field, value: &Value, until: Option<u64>) -> bool {
+        let Some(setting) = Setting::of(field, value) else { return false };
+        self.settings.insert(field.name, setting);
+        match until {
+            Some(until) => self.ends.insert(field.name, until),
+            None => self.ends.remove(field.name),
+        };
+        true
+    }
+
+    /// When what is said of a field ends by itself, in milliseconds since the epoch; `None`: it does not.
+    pub fn end(&self, name: &str) -> Option<u64> {
+        self.ends.get(name).copied()
+    }
+
+    /// What is left at a time.
+    fn after(&self, time: u64) -> Self {
+        let mut left = self.clone();
+        left.settings.retain(|name, _| self.end(name).is_none_or(|end| end > time));
+        left.ends.retain(|_, end| *end > time);
+        left
     }
 
     /// What is said of a field.
@@ -165,7 +191,8 @@ impl Overrides {
 }
 
 impl Room {
-    /// The room as operators have it, events and all. What an operator says holds in events too.
+    /// The room as operators have it, events and all. What an operator says holds in events too. What ends by itself ends
+    /// in [`Room::at`].
     #[must_use]
     pub fn steered(&self, overrides: &Overrides) -> Self {
         let mut room = self.clone();
@@ -187,19 +214,22 @@ impl Room {
                 )
             })
             .collect();
+        let end = overrides.ends.values().min();
+        room.later = end.map(|end| Arc::new((*end, self.steered(&overrides.after(*end)))));
         room
     }
 }
 
 impl Serialize for Overrides {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut written = serializer.serialize_struct("Overrides", steered_fields().count() + 3)?;
+        let mut written = serializer.serialize_struct("Overrides", steered_fields().count() + 4)?;
         written.serialize_field("version", &self.version)?;
         for field in steered_fields().take(BEFORE_EVENTS) {
             written.serialize_field(field.name, &self.settings.get(field.name))?;
         }
         written.serialize_field("events", &self.events)?;
         written.serialize_field("unreadable", &self.unreadable)?;
+        written.serialize_field("ends", &self.ends.iter().collect::<Vec<_>>())?;
         for field in steered_fields().skip(BEFORE_EVENTS) {
             written.serialize_field(field.name, &self.settings.get(field.name))?;
         }
@@ -210,14 +240,16 @@ impl Serialize for Overrides {
 impl<'de> Deserialize<'de> for Overrides {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         if !deserializer.is_human_readable() {
-            return deserializer.deserialize_tuple(steered_fields().count() + 3, InPlaces);
+            return deserializer.deserialize_tuple(steered_fields().count() + 4, InPlaces);
         }
         let fields: Map<String, Value> = Map::deserialize(deserializer)?;
         let mut overrides = Self { version: part(&fields, "version")?, ..Self::default() };
         overrides.events = part(&fields, "events")?;
         overrides.unreadable = part(&fields, "unreadable")?;
+        let ends: Vec<(String, u64)> = part(&fields, "ends")?;
         for field in steered_fields() {
-            overrides.set(field, fields.get(field.name).unwrap_or(&Value::Null));
+            let end = ends.iter().find(|(name, _)| name == field.name).map(|(_, end)| *end);
+            overrides.set(field, fields.get(field.name).unwrap_or(&Value::Null), end);
         }
         Ok(overrides)
     }
@@ -248,8 +280,13 @@ impl<'de> Visitor<'de> for InPlaces {
         }
         overrides.events = next(&mut places)?;
         overrides.unreadable = next(&mut places)?;
+        let ends: Vec<(String, u64)> = next(&mut places)?;
         for field in steered_fields().skip(BEFORE_EVENTS) {
             overrides.settings.extend(next_setting(field, &mut places)?);
+        }
+        for field in steered_fields() {
+            let end = ends.iter().find(|(name, _)| name == field.name);
+            overrides.ends.extend(end.map(|(_, end)| (field.name, *end)));
         }
         Ok(overrides)
     }

@@ -134,7 +134,7 @@ impl Steering {
         for (name, stored) in fields {
             let change = Change::deserialize(&stored).ok();
             match (steered(&name), change) {
-                (Some(field), Some(change)) if Overrides::default().set(field, &change.value) => {
+                (Some(field), Some(change)) if Overrides::default().set(field, &change.value, None) => {
                     steering.fields.insert(name, change);
                 }
                 _ => {
@@ -220,7 +220,7 @@ impl Steering {
             }
             for name in self.unread.fields.keys() {
                 if let (Some(field), Some(value)) = (steered(name), known.setting(name)) {
-                    overrides.set(field, &value);
+                    overrides.set(field, &value, known.end(name));
                 }
             }
             let events = known.events.iter().filter(|event| self.unread.events.contains_key(&event.name));
@@ -233,7 +233,7 @@ impl Steering {
                 // Whether an operator has switched the room on may not be known.
                 let is_unknown = self.unread.is_everything() || self.unread.fields.contains_key(name);
                 if let Some(field) = steered(name).filter(|_| is_unknown || name == QUEUE_ALL) {
-                    overrides.set(field, &value.into());
+                    overrides.set(field, &value.into(), None);
                 }
             }
         }

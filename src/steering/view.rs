@@ -24,6 +24,10 @@ pub struct OverrideView {
     pub by: String,
     /// When, in milliseconds since the epoch.
     pub at: u64,
+    /// When it ends by itself, in milliseconds since the epoch; `None`: it holds until it is cleared.
+    pub until: Option<u64>,
+    /// Why, as the operator says; may be empty.
+    pub reason: String,
 }
 
 /// A field that can be steered.
@@ -70,6 +74,8 @@ pub struct EventView {
     pub by: Option<String>,
     /// When.
     pub at: Option<u64>,
+    /// Why, as the operator says; may be empty.
+    pub reason: String,
 }
 
 /// All of a room's steering.
@@ -92,10 +98,13 @@ pub struct SteeringView {
 }
 
 impl Steering {
-    /// The overrides, beside what is deployed.
-    pub fn override_views(&self, deployed: &Room) -> Vec<OverrideView> {
+    /// The overrides that are in force at a time, in milliseconds since the epoch, beside what is deployed.
+    pub fn override_views(&self, deployed: &Room, time: u64) -> Vec<OverrideView> {
         let of = |field: &'static Field| {
             let (change, deployed) = (self.fields.get(field.name)?, field.value(deployed)?);
+            if change.until.is_some_and(|until| until <= time) {
+                return None;
+            }
             Some(OverrideView {
                 field: field.name,
                 value: change.value.clone(),
@@ -104,6 +113,8 @@ impl Steering {
                 deployed_then: change.deployed_then.clone(),
                 by: change.by.clone(),
                 at: change.at,
+                until: change.until,
+                reason: change.reason.clone(),
             })
         };
         steered_fields().filter_map(of).collect()
@@ -129,6 +140,7 @@ impl Steering {
                     steered: change.is_some(),
                     by: change.map(|change| change.by.clone()),
                     at: change.map(|change| change.at),
+                    reason: change.map(|change| change.reason.clone()).unwrap_or_default(),
                 }
             })
             .collect();
@@ -145,13 +157,14 @@ impl Steering {
             steered: true,
             by: Some(change.by.clone()),
             at: Some(change.at),
+            reason: change.reason.clone(),
         }));
         views
     }
 
     /// All of it. `in_force` and `colos`: in how many of the awake colos this version is in force.
     pub fn view(&self, deployed: &Room, time: u64, (in_force, colos): (usize, usize)) -> SteeringView {
-        let overrides = self.override_views(deployed);
+        let overrides = self.override_views(deployed, time);
         let steered = deployed.steered(&self.overrides());
         let now = steered.at(time).0;
         let fields = steered_fields().map(|field| {

@@ -2,7 +2,7 @@
 import { h, show, write } from "./dom.js";
 
 /** A button that asks once more, in place. The question takes the focus; Escape takes it back. */
-export function createAsking(maySteer, { label, question, yes, act, danger = false, describe }) {
+export function createAsking(maySteer, { label, question, yes, act, danger = false, describe, more }) {
   const button = h(
     "button",
     {
@@ -20,6 +20,7 @@ export function createAsking(maySteer, { label, question, yes, act, danger = fal
     "div",
     { class: "confirm", role: "group", "aria-label": "Are you sure?", hidden: true },
     ask,
+    more,
     agree,
     " ",
     cancel,

@@ -40,17 +40,19 @@ function createActs(name, control, outcome) {
     yes: "Yes, end it",
     act: () => act("end", `${name} has ended.`),
   });
-  const clear = h(
-    "button",
-    {
-      type: "button",
-      class: "link",
-      disabled: !control.maySteer,
-      onclick: () => act("clear", `${name} is on its schedule again.`),
+  const clear = createAsking(control.maySteer, {
+    label: "Back to the schedule",
+    question: () => {
+      const { phase, deployed_end } = control.steering.events.find((event) => event.name === name);
+      const goesOn = phase === "over" && deployed_end > control.now;
+      return goesOn
+        ? `${name} was ended. Let it go on as planned, with its own limits, until ${moment(deployed_end, control.now)}?`
+        : `Put ${name} back on its schedule, with the limits that are planned for now?`;
     },
-    "Back to the schedule",
-  );
-  return { start: start.element, end: end.element, clear };
+    yes: "Yes, back to the schedule",
+    act: () => act("clear", `${name} is on its schedule again.`),
+  });
+  return { start: start.element, end: end.element, clear: clear.element };
 }
 
 function createEvent(name, control, outcome) {
@@ -70,7 +72,7 @@ function createEvent(name, control, outcome) {
       write(
         steered,
         event.steered
-          ? `Steered${event.by ? ` by ${event.by}, ${relative(event.at, now)}` : ""}. Planned: ${moment(event.deployed_start, now)} to ${moment(event.deployed_end, now)}.`
+          ? `Steered${event.by ? ` by ${event.by}, ${relative(event.at, now)}${event.reason ? ` (${event.reason})` : ""}` : ""}. Planned: ${moment(event.deployed_start, now)} to ${moment(event.deployed_end, now)}.`
           : "",
       );
       show(start, ["upcoming", "prequeueing"].includes(event.phase));

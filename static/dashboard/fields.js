@@ -1,6 +1,6 @@
 // The fields of a room that are steered together: each with what it was deployed as, and what a draft would do.
 import { attribute, h, newId, place, show, write } from "./dom.js";
-import { number, relative, title, value } from "./words.js";
+import { moment, number, relative, title, value } from "./words.js";
 
 /** Where a number may be larger than this, it is changed in steps. */
 const STEPS_FROM = 1_000;
@@ -61,9 +61,10 @@ export function createOrigins(field, control, outcome) {
 function origin(state, deployed, now) {
   if (!state) return "";
   const { override } = state;
-  return override
-    ? `Deployed: ${deployed}. Steered by ${override.by}, ${relative(override.at, now)}.`
-    : "As deployed.";
+  if (!override) return "As deployed.";
+  const { by, at, until, reason } = override;
+  const end = until ? `, until ${moment(until, now)} (${relative(until, now)})` : "";
+  return `Deployed: ${deployed}. Steered by ${by}, ${relative(at, now)}${end}.${reason ? ` Why: ${reason}` : ""}`;
 }
 
 /**

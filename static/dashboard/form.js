@@ -2,6 +2,7 @@
 import { differencesOf, shown } from "./control.js";
 import { h, place, show, write } from "./dom.js";
 import { createField } from "./fields.js";
+import { createLasting } from "./lasting.js";
 import { section } from "./tables.js";
 import { createUnread } from "./unread.js";
 import { count, number, title, value } from "./words.js";
@@ -100,7 +101,8 @@ function createElements(control, operator, { submit, forget }) {
   const pending = h("p", { class: "pending" });
   const save = h("button", { class: "primary", type: "submit" }, "Put in force");
   const discard = h("button", { type: "button", onclick: forget }, "Discard");
-  const bar = h("div", { class: "save-bar", hidden: true }, pending, save, discard);
+  const lasting = createLasting(control.maySteer);
+  const bar = h("div", { class: "save-bar", hidden: true }, pending, lasting.element, save, discard);
   const onsubmit = (event) => {
     event.preventDefault();
     submit();
@@ -115,7 +117,7 @@ function createElements(control, operator, { submit, forget }) {
       );
   const unread = createUnread(control, outcome);
   const panel = section("steering", "Steering", locked, unread.element, inForce, trouble, form, outcome);
-  return { panel, form, unread, inForce, outcome, conflict, trouble, problem, pending, save, bar };
+  return { panel, form, unread, inForce, outcome, conflict, trouble, problem, pending, lasting, save, bar };
 }
 
 /**
@@ -130,10 +132,11 @@ export function createForm(control, operator) {
     control.tell();
   });
   const elements = createElements(control, operator, { submit: () => submit(), forget: () => forget() });
-  const { outcome, conflict, save, bar } = elements;
+  const { outcome, conflict, lasting, save, bar } = elements;
 
   function forget() {
     drafts.forget();
+    lasting.reset();
     show(conflict, false);
     for (const view of views) view.error("");
     control.tell();
@@ -147,7 +150,7 @@ export function createForm(control, operator) {
     const said = Object.entries(set).map(
       ([field, content]) => `${title(field)} is now ${value(field, content)}`,
     );
-    const asked = { set, if_version: drafts.base.version };
+    const asked = { set, ...lasting.parts, if_version: drafts.base.version };
     const refusal = await control.send(asked, outcome, `${said.join(". ")}.`);
     save.disabled = false;
     control.tell();

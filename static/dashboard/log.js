@@ -5,7 +5,7 @@ import { section, wide } from "./tables.js";
 import { moment, title, value } from "./words.js";
 
 const PAGE = 25;
-const KINDS = { set: "set", clear: "back to deployed", keep: "kept", event: "event" };
+const KINDS = { set: "set", clear: "back to deployed", keep: "kept", event: "event", end: "ended by itself" };
 
 const isText = (field) => (field === "message" || field.startsWith("events.") ? "text" : "");
 
@@ -23,7 +23,7 @@ export function createLog(room) {
       h(
         "tr",
         {},
-        ...["When", "Who", "What", "Before", "After", "Deployed then"].map((title) =>
+        ...["When", "Who", "What", "Before", "After", "Deployed then", "Why"].map((title) =>
           h("th", { scope: "col" }, title),
         ),
       ),
@@ -63,7 +63,7 @@ export function createLog(room) {
     show(older, isMore);
     place(
       body,
-      entries.map(({ at, by, kind, field, before, after, deployed }) =>
+      entries.map(({ at, by, kind, field, before, after, deployed, until, reason }) =>
         h(
           "tr",
           {},
@@ -76,8 +76,13 @@ export function createLog(room) {
             h("span", { class: "note" }, ` ${KINDS[kind] ?? kind}`),
           ),
           h("td", { class: isText(field) }, value(field, before)),
-          h("td", { class: isText(field) }, value(field, after)),
+          h(
+            "td",
+            { class: isText(field) },
+            `${value(field, after)}${kind === "set" && until ? ` until ${moment(until)}` : ""}`,
+          ),
           h("td", {}, value(field, deployed)),
+          h("td", { class: "text" }, reason ?? ""),
         ),
       ),
     );

@@ -3,6 +3,7 @@ import { createAsking } from "./asking.js";
 import { differencesOf } from "./control.js";
 import { attribute, h, show, write } from "./dom.js";
 import { createOrigins } from "./fields.js";
+import { createLasting } from "./lasting.js";
 import { count } from "./words.js";
 
 /** A room that is off queues nobody, whatever else is set. */
@@ -69,12 +70,14 @@ export const switchesOf = (control) => ({
 });
 
 /** Turns a switch, and tells what came of it. */
-async function turn(field, content, done, control, outcome) {
+async function turn(field, content, done, control, { outcome, lasting }) {
   const { steering } = control;
   // Where it was deployed so, nothing has to stand above it.
   const asked =
     control.field(field)?.deployed === content ? { clear: [field] } : { set: { [field]: content } };
-  const refusal = await control.send({ ...asked, if_version: steering?.version }, outcome, done);
+  const order = { ...asked, ...lasting.parts, if_version: steering?.version };
+  const refusal = await control.send(order, outcome, done);
+  if (!refusal) lasting.reset();
   if (refusal?.status !== 409) return;
   await control.load();
   const differences = differencesOf(steering, control.steering, control.now).join(". ");
@@ -86,12 +89,19 @@ async function turn(field, content, done, control, outcome) {
 function createSwitch(field, { on, off, note }, control, { outcome, ofForm }) {
   const from = createOrigins(field, control, ofForm);
   const state = h("p", { class: "state" });
-  const asking = (words, content) =>
-    createAsking(control.maySteer, {
+  const asking = (words, content) => {
+    const lasting = createLasting(control.maySteer);
+    return createAsking(control.maySteer, {
       ...words,
-      act: () => turn(field, content, words.done, control, outcome),
+      question() {
+        lasting.mayEnd(control.field(field)?.deployed !== content);
+        return words.question();
+      },
+      act: () => turn(field, content, words.done, control, { outcome, lasting }),
       danger: content,
+      more: lasting.element,
     });
+  };
   const turnOn = asking(on, true);
   const turnOff = asking(off, false);
   const element = h(

@@ -160,8 +160,14 @@ export const title = (field) =>
   FIELDS[field] ?? (field.startsWith("events.") ? `Event ${eventOf(field)}` : field);
 
 /** An entry of the audit log as a sentence. */
-export function change({ by, kind, field, before, after, deployed }) {
+export function change(entry) {
+  return `${changed(entry)}${entry.reason ? ` (${entry.reason})` : ""}`;
+}
+
+function changed({ by, kind, field, before, after, deployed, until }) {
   const name = title(field);
+  if (kind === "end")
+    return `${name} at ${value(field, before)}, set by ${by}, has ended: it is ${value(field, after)} again`;
   if (kind === "event") {
     const event = `event ${eventOf(field)}`;
     const isPlanned = after?.start === deployed?.start && after?.end === deployed?.end;
@@ -171,7 +177,8 @@ export function change({ by, kind, field, before, after, deployed }) {
   }
   if (kind === "clear" && (deployed ?? after ?? null) === null)
     return `${by} cleared ${name}, which could not be read`;
-  if (kind === "clear") return `${by} put ${name} back to the deployed ${value(field, deployed ?? after)}`;
+  if (kind === "clear") return `${by} put ${name} back to the deployed ${value(field, after)}`;
   if (kind === "keep") return `${by} kept ${name} at ${value(field, after)}`;
-  return `${by} set ${name} to ${value(field, after)}, it was ${value(field, before)}`;
+  const end = until ? ` until ${moment(until)}` : "";
+  return `${by} set ${name} to ${value(field, after)}${end}, it was ${value(field, before)}`;
 }

@@ -110,14 +110,18 @@ describe("the dashboard", { concurrency: 2 }, () => {
     assert.equal(server.rooms.get("sale").value("queue_all"), false);
 
     await page.keyboard.press("Enter");
+    await page.getByRole("group", { name: "Are you sure?" }).getByLabel("It holds").selectOption("30m");
+    await page.getByRole("group", { name: "Are you sure?" }).getByLabel("Why").fill("Payment is down");
+    await page.getByRole("button", { name: "Yes, queue everybody" }).focus();
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: /Shut/ }).waitFor();
+    await page.getByText(/Steered by anna, .*, until .* \(in \d+ min\)\. Why: Payment is down/).waitFor();
     await page.getByText("✓ In force in 7 of 7 colos (version 7)").waitFor();
     assert.equal(server.rooms.get("sale").value("queue_all"), true);
     await panel(page, "Audit log")
-      .getByRole("row", { name: /anna Queue everybody set off on/ })
+      .getByRole("row", { name: /anna Queue everybody set off on until .* off Payment is down/ })
       .waitFor();
-    await page.getByText("anna set Queue everybody to on, it was off").waitFor();
+    await page.getByText(/anna set Queue everybody to on until .*, it was off \(Payment is down\)/).waitFor();
 
     await page.reload();
     await page.getByRole("button", { name: "Let people in again" }).click();
@@ -197,7 +201,12 @@ describe("the dashboard", { concurrency: 2 }, () => {
     await drop.getByRole("button", { name: "Yes, start it" }).click();
     await drop.getByText("active", { exact: true }).waitFor();
     await drop.getByText(/Steered by anna/).waitFor();
+    await drop.getByRole("button", { name: "End now" }).click();
+    await drop.getByRole("button", { name: "Yes, end it" }).click();
+    await drop.getByText("over", { exact: true }).waitFor();
     await drop.getByRole("button", { name: "Back to the schedule" }).click();
+    await drop.getByText(/drop was ended. Let it go on as planned, with its own limits, until/).waitFor();
+    await drop.getByRole("button", { name: "Yes, back to the schedule" }).click();
     await drop.getByText("prequeueing", { exact: true }).waitFor();
     for (const text of ["anna started event drop", "anna put event drop back on its schedule"])
       await page.locator(".marks li", { hasText: text }).waitFor();

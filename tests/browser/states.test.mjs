@@ -67,7 +67,7 @@ describe("states", { concurrency: 2 }, () => {
     await page.goto(address({ state: "prequeue" }));
     const countdown = page.getByRole("timer");
     assert.equal(await countdown.textContent(), "00:12:34");
-    assert.equal(await page.locator("#start").textContent(), "Start: July 2 at 12:12 AM");
+    assert.equal(await page.locator("#start").textContent(), "Start: July 2 at 12:12 AM GMT+9");
     await page.clock.setFixedTime(now + 1_000);
     await countdown.filter({ hasText: "00:12:33" }).waitFor();
     visitor.expectQuiet(preview.url);
@@ -78,8 +78,9 @@ describe("states", { concurrency: 2 }, () => {
     // 15:30 in India.
     await page.clock.setFixedTime("2026-07-01T10:00:00Z");
     await page.goto(address({ state: "known" }));
+    assert.match(await page.locator("#checked").textContent(), /\b3:30:00\sPM GMT\+5:30\b/);
     const text = await page.locator("#expected").textContent();
-    assert.match(text, /^Expected time of entry: 3:37\s–\s3:44\sPM$/);
+    assert.match(text, /^Expected time of entry: 3:37\s–\s3:44\sPM GMT\+5:30$/);
   });
 
   test("a page that rejects does not come back", async (t) => {

@@ -92,9 +92,47 @@ test("a visitor is active from its first answer until a session after its last r
 
 test("overlapping spans are counted where most of them meet", () => {
   const span = (start, end) => ({ start, end });
-  assert.deepEqual(mostOverlapping([]), { users: 0, at: 0 });
-  assert.deepEqual(mostOverlapping([span(0, 5), span(5, 9)]), { users: 1, at: 0 });
-  assert.deepEqual(mostOverlapping([span(0, 5), span(4, 9), span(4, 6), span(7, 8)]), { users: 3, at: 4 });
+  assert.deepEqual(mostOverlapping([]), { users: 0, at: 0, limit: Infinity });
+  const most = (...spans) => [mostOverlapping(spans).users, mostOverlapping(spans).at];
+  assert.deepEqual(most(span(0, 5), span(5, 9)), [1, 0]);
+  assert.deepEqual(most(span(0, 5), span(4, 9), span(4, 6), span(7, 8)), [3, 4]);
+});
+
+test("each moment is judged by the limits that were in force then, and lowering one throws nobody out", () => {
+  const judged = (events, told) => {
+    const measure = new Measure({ sessionSeconds: 60, limitActive: 2, limitNew: 2 });
+    for (const [seconds, active, perMinute] of told)
+      measure.limits.add({ asked: at(seconds), answered: at(seconds + 0.1), limits: { active, perMinute } });
+    for (const event of events) measure.add(event);
+    return measure.figures(at(600));
+  };
+  const five = [0, 1, 2, 3, 4].map((visitor) => admitted(visitor, visitor));
+  // Lowered between 8 and 10 seconds, by whomever.
+  const lowered = [0, 2, 4, 6, 8]
+    .map((seconds) => [seconds, 5, 5])
+    .concat([
+      [10, 3, 3],
+      [12, 3, 3],
+      [60, 3, 3],
+      [120, 3, 3],
+    ]);
+  const kept = judged(five, lowered);
+  assert.deepEqual([kept.active.broken, kept.newPerMinute.broken], [false, false]);
+  assert.deepEqual(kept.limits, { saidByRoom: true, changed: true, others: true });
+  const four = five.slice(0, 4);
+  assert.equal(judged([...four, admitted(5, 12)], lowered).active.broken, false, "an order has to spread");
+  const late = judged([...four, admitted(5, 14)], lowered).active;
+  assert.deepEqual([late.largest, late.limit, late.broken], [5, 3, true]);
+  // In the next minute the lower limit is in force from its beginning.
+  const next = [70, 71, 72, 73].map((seconds, visitor) => admitted(visitor + 10, seconds));
+  const figures = judged([...five, ...next], lowered).newPerMinute;
+  assert.deepEqual([figures.largest, figures.limit, figures.broken], [4, 3, true]);
+  assert.deepEqual(
+    judged(five, []).limits,
+    { saidByRoom: false, changed: false, others: false },
+    "a room that says nothing is judged by what was given",
+  );
+  assert.equal(judged(five, []).active.broken, true);
 });
 
 test("new users are counted per calendar minute, each visitor once", () => {
@@ -158,7 +196,7 @@ test("the kindest booking is the best there is", () => {
     const users = booked.minutes.reduce((sum, minute) => sum + minute.users, 0);
     assert.equal(users, admissions.length);
   }
-  assert.deepEqual(kindestBooking([]), { largest: 0, minutes: [] });
+  assert.deepEqual(kindestBooking([]), { largest: 0, limit: Infinity, minutes: [] });
 });
 
 /** Tries every booking there is. */
@@ -500,12 +538,15 @@ test("a crowd that is sent home stops where it is", async () => {
 
 const PROGRAM = fileURLToPath(new URL("../../tools/crowd.mjs", import.meta.url));
 const FOR_PROGRAMS = ["--quiet", "--json"];
+const TOKEN = "the-token-of-an-operator";
 
 /** Serves a room on loopback while `use` runs. */
 async function serving(options, use) {
   const room = new Room({ now: () => performance.now(), session: 1.1, limit: 4, ...options });
   const seen = { agents: new Set(), headers: new Set() };
   const server = createServer((request, response) => {
+    if (request.headers.authorization === `Bearer ${TOKEN}` && options.says)
+      return response.end(JSON.stringify({ rooms: options.says }));
     // A room that knows no rehearsals.
     if (request.url.startsWith("/__anteroom/")) return response.writeHead(404).end();
     seen.agents.add(request.headers["user-agent"]);
@@ -530,8 +571,12 @@ async function serving(options, use) {
 }
 
 function crowd(...args) {
+  return crowdWith(undefined, ...args);
+}
+
+function crowdWith(token, ...args) {
   return new Promise((resolve) => {
-    const env = { ...process.env, ANTEROOM_TOKEN: undefined };
+    const env = { ...process.env, ANTEROOM_TOKEN: token };
     execFile(process.execPath, [PROGRAM, ...args], { env }, (error, stdout, stderr) => {
       resolve({ code: error ? error.code : 0, stdout, stderr });
     });
@@ -554,6 +599,8 @@ describe("the program against a server", { concurrency: true }, () => {
       assert.deepEqual([result.requests.failed, result.thrownOut, result.withoutTicket], [0, 0, 0]);
       assert.deepEqual([result.broken, result.stoppedBy], [[], null]);
       assert.match(stderr, /arrived 12\/12 .* most active \d \(limit 4\)/);
+      const lines = stderr.match(/ s {3}arrived /g).length;
+      assert.ok(lines <= 1 + result.seconds / 10, `${lines} lines into a file in ${result.seconds} s`);
       assert.match([...seen.agents].join(), /^Mozilla\/5\.0 .*anteroom-crowd$/);
       assert.deepEqual([...seen.headers], ["yes"]);
     });
@@ -579,9 +626,28 @@ describe("the program against a server", { concurrency: true }, () => {
     });
   });
 
+  test("the room's own limits go before those that were given", async () => {
+    const limits = (total_active_users) => ({ total_active_users, new_users_per_minute: 1000 });
+    const says = [
+      { name: "all", host: null, path: "/", limits: limits(1) },
+      { name: "sale", host: null, path: "/sale", limits: limits(4) },
+      { name: "other", host: "other.test", path: "/sale", limits: limits(1) },
+    ];
+    await serving({ says }, async (url) => {
+      const args = ["--url", `${url}/sale`, ...TWELVE, "--limit-active", "2", "--no-rehearsal", "--quiet"];
+      const { code, stdout } = await crowdWith(TOKEN, ...args);
+      assert.equal(code, 0, stdout);
+      assert.match(stdout, /most active users +│ +4 │ +4 │ kept/);
+      assert.match(stdout, /The room's limits are not those you gave/);
+      const unasked = await crowd(...args);
+      assert.equal(unasked.code, 1);
+      assert.match(unasked.stdout, /Whether others were in force meanwhile is not known/);
+    });
+  });
+
   test("Ctrl-C and --duration end with what was seen so far", async () => {
     await serving({ limit: 1, session: 600 }, async (url) => {
-      const args = ["--url", `${url}/sale`, "--visitors", "5", "--rate", "100"];
+      const args = ["--url", `${url}/sale`, "--visitors", "5", "--rate", "100", "--progress", "1"];
       const child = spawn(process.execPath, [PROGRAM, ...args], { stdio: ["ignore", "pipe", "pipe"] });
       child.stderr.setEncoding("utf8");
       let pressed = false;

@@ -127,7 +127,8 @@ describe("npm run room", () => {
       ["queue_all", "total_active_users", "message"].map((field) => set[field].value),
       [true, 500, "Back at 9: = soon"],
     );
-    await done(["set", "shop", "message="]);
+    await done(["set", "shop", "message=", "--until", "30m", "--reason", "Until we know more"]);
+    assert.match(await done(["show", "shop"]), /message .* anna.* \d\d:\d\d:\d\d .* Until we know more/);
     assert.equal((await fields()).message.value, "");
     // After a deploy that changes what is overridden.
     await world.deploy({
@@ -142,7 +143,16 @@ describe("npm run room", () => {
     await done(["clear", "shop", "queue_all"]);
     const { queue_all, total_active_users } = await fields();
     assert.deepEqual([queue_all.value, queue_all.override, total_active_users.value], [false, null, 500]);
-    await done(["clear", "shop", "--all"]);
+    const unasked = await call(["clear", "shop", "--all"]);
+    assert.deepEqual(
+      [unasked.code, unasked.out],
+      [2, 'message: "" → ""\ntotal_active_users: 500 → 20\n'],
+      unasked.err,
+    );
+    assert.match(unasked.err, /Nothing was changed. Say --yes/);
+    assert.equal((await fields()).total_active_users.value, 500);
+    await done(["clear", "shop", "--all", "--yes"]);
+    assert.match(await done(["clear", "shop", "--all"]), /Nothing is overridden/);
     assert.deepEqual(
       Object.values(await fields()).filter(({ override }) => override),
       [],
@@ -157,6 +167,7 @@ describe("npm run room", () => {
       ["clear message", "clear queue_all", "clear total_active_users"],
     );
     assert.ok(entries.every(({ by }) => by === "anna"));
+    assert.ok(entries.some(({ until, reason }) => until > Date.now() && reason === "Until we know more"));
     assert.match(await done(["audit", "shop", "--limit", "2"]), /clear .*\n.*clear/);
     const older = await json(["audit", "shop", "--before", `${entries[1].id}`, "--limit", "1"]);
     assert.deepEqual(older.entries, [entries[2]]);
@@ -186,6 +197,17 @@ describe("npm run room", () => {
       await done(["event", "shop", "sale", what]);
       assert.equal(await phase(), is, what);
     }
+    // Called off, though it is planned.
+    await done(["event", "shop", "sale", "start"]);
+    await done(["event", "shop", "sale", "end"]);
+    await done(["set", "shop", "total_active_users=500"]);
+    assert.match(
+      await done(["clear", "shop", "--all", "--yes"]),
+      /total_active_users: 500 → \d+\nevent sale: was called off/,
+    );
+    assert.equal(await phase(), "over", "clearing all does not let it go on");
+    await done(["clear", "shop", "--all", "--resume", "sale", "--yes"]);
+    assert.equal(await phase(), "upcoming");
     const status = await call(["status"]);
     assert.equal(status.code, 1, "the deployment has a problem");
     assert.match(status.out, /HEALTH_DAYS must be/);
@@ -211,6 +233,9 @@ describe("npm run room", () => {
       [["watch", "nothing"], {}, 1, /no room of this name/],
       [["set", "shop"], {}, 2, /missing required argument/],
       [["clear", "shop"], {}, 2, /say --all/],
+      [["set", "shop", "queue_all=true", "--until", "soon"], {}, 2, /or how long: 30m/],
+      [["set", "shop", "queue_all=true", "--until", "2021-11-20T18:00Z"], {}, 1, /until = .* a time to come/],
+      [["clear", "shop", "queue_all", "--yes"], {}, 2, /go only with --all/],
     ]) {
       const { code: left, out, err } = await call(args, more);
       assert.deepEqual([left, out], [code, ""], `${args.join(" ")}: ${err}`);

@@ -131,6 +131,13 @@ describe("steering", { concurrency: true }, () => {
     await steer(world, "off", { set: { suspended: false } });
     await traffic(world, "/off", IN_FORCE);
     for (const answer of await newcomers(world, "/off")) assert.ok(answer.waiting, "the room is full");
+    // For a while, and nobody has to think of the end.
+    await steer(world, "off", { set: { suspended: true }, until: "10s", reason: "Payment is down" });
+    await sleep(IN_FORCE);
+    for (const answer of await newcomers(world, "/off")) assert.ok(answer.fromOrigin);
+    await traffic(world, "/off", 10_000);
+    for (const answer of await newcomers(world, "/off")) assert.ok(answer.waiting, "it is on again");
+    assert.deepEqual((await world.status("off")).steering.overrides, []);
   });
 
   test("a room that is deployed as suspended can be switched on", async () => {

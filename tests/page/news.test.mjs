@@ -100,6 +100,25 @@ test("every kind of news is a sentence or two", () => {
         "session_duration at 3.",
     ],
     [
+      "steered",
+      {
+        by: "anna",
+        changes: [
+          {
+            ...change("set", "queue_all", false, true),
+            until: Date.UTC(2026, 10, 27, 18),
+            reason: "Payment is down",
+          },
+        ],
+      },
+      "anna set queue_all to true until 2026-11-27T18:00:00Z (before: false). Why: Payment is down",
+    ],
+    [
+      "steered",
+      { by: "anna", changes: [{ ...change("end", "queue_all", true, false), by: "anna" }] },
+      "queue_all = true, set by anna, has ended: it is false again.",
+    ],
+    [
       "fallback_in_use",
       {},
       "objects do not answer in time. New users enter by what was known last, and the limits are kept approximately.",

@@ -1,8 +1,9 @@
 //! The worked examples of the 2021 and 2023 articles, as golden vectors.
 
 use anteroom::admission::{
-    MinuteShares, Remembered, Shares, adapted_worker_count, adapted_worker_slots, eligible_slots,
-    estimated_minutes, estimated_wait_seconds, share_of_slots, split_slots, worker_slots,
+    MinuteShares, Remembered, Shares, StateKey, adapted_worker_count, adapted_worker_slots, eligible_slots,
+    estimated_minutes, estimated_wait_seconds, minute_of, share_of_slots, split_slots, start_of,
+    worker_slots,
 };
 use anteroom::config::{Room, parse_room};
 use anteroom::counts::{CheckIn, Counts, Global};
@@ -150,6 +151,34 @@ fn twenty_slots_for_a_bucket_of_60_are_split_5_and_15_between_nairobi_and_dublin
 fn sixty_users_ahead_at_30_a_minute_wait_two_minutes() {
     assert_eq!(estimated_minutes(60, 30.0), Some(2.0));
     assert_eq!(estimated_minutes(60, 0.0), None);
+}
+
+#[test]
+fn who_joins_a_queue_is_told_how_long_it_is_from_the_first_second_of_the_minute() {
+    let (room, bucket) = (room(200, 200, 5), minute_of(NOW));
+    let key = |waiting: &[(u32, u32)], second: u64| StateKey {
+        taken_at: start_of(bucket) + second * 1_000,
+        minute: bucket,
+        active: 200,
+        leaving: 100,
+        waiting: waiting.to_vec(),
+        ..StateKey::default()
+    };
+    for second in 0..60 {
+        let key = key(&[(bucket - 3, 99)], second);
+        let wait = |bucket| estimated_wait_seconds(&room, &key, bucket, key.taken_at);
+        assert_eq!(wait(bucket), Some(600), "99 ahead, ten leave a minute, second {second}");
+        assert!(wait(bucket - 3) < wait(bucket), "the dashboard shows those of all who wait");
+    }
+    // Nobody is ahead of the first: a crowd may come with them.
+    for (second, known) in [(3, false), (9, false), (11, true)] {
+        let key = key(&[(bucket, 5)], second);
+        assert_eq!(
+            estimated_wait_seconds(&room, &key, bucket, key.taken_at).is_some(),
+            known,
+            "second {second}"
+        );
+    }
 }
 
 #[test]

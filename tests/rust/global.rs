@@ -286,6 +286,53 @@ fn an_order_is_told_to_all_colos_and_answered_when_they_have_heard() {
 }
 
 #[test]
+fn an_override_ends_by_itself_and_is_logged_and_told() {
+    let mut shop = Platform::new();
+    shop.push("AMS", 1);
+    shop.order(&json!({ "set": { "total_active_users": 50 }, "until": "2m", "reason": "slow" }));
+    shop.pass(5_000);
+    shop.confirm();
+    shop.restart();
+    shop.pass(115_000 - 1);
+    let limit = |shop: &mut Platform| shop.steering()["fields"]["total_active_users"].clone();
+    assert_eq!(
+        (&limit(&mut shop)["value"], &limit(&mut shop)["override"]["reason"]),
+        (&json!(50), &json!("slow"))
+    );
+    let told = calls(&shop.pass(1));
+    let Some(Request::DataCenterRefresh(state)) = told.first().map(|call| &call.request) else {
+        panic!("{told:?}")
+    };
+    assert_eq!(state.state.as_ref().unwrap().steering.version, 2, "told as after an order");
+    assert_eq!((&limit(&mut shop)["value"], &limit(&mut shop)["override"]), (&json!(100), &Value::Null));
+    let log = json_of(&shop.answer(Request::GlobalAudit(Box::default()))).1;
+    let entry = &log["entries"][0];
+    assert_eq!((&entry["kind"], &entry["before"], &entry["after"]), (&json!("end"), &json!(50), &json!(100)));
+    assert_eq!(
+        (&entry["by"], &entry["reason"], &entry["at"]),
+        (&json!("anna"), &json!("slow"), &json!(shop.now))
+    );
+    let news = json_of(&shop.answer(Request::GlobalNotifications(Box::default()))).1;
+    let kinds: Vec<&Value> = news["news"].as_array().unwrap().iter().map(|one| &one["kind"]).collect();
+    assert_eq!(kinds, ["steered", "steered"], "no limits_changed besides");
+}
+
+#[test]
+fn a_dry_run_says_what_an_order_would_put_in_force_and_changes_nothing() {
+    let mut shop = Platform::new();
+    shop.push("AMS", 1);
+    shop.order(&json!({ "set": { "total_active_users": 50 } }));
+    let before = shop.stored.clone();
+    let tried = shop.order(&json!({ "clear": ["total_active_users"], "dry_run": true, "if_version": 1 }));
+    let (status, view) = json_of(&replies(&tried)[0].1);
+    assert_eq!((status, &view["fields"]["total_active_users"]["value"]), (200, &json!(100)));
+    assert_eq!((shop.stored.clone(), calls(&tried)), (before, Vec::new()), "nobody is told");
+    assert_eq!(shop.steering()["fields"]["total_active_users"]["value"], 50);
+    let refused = shop.order(&json!({ "set": { "total_active_users": 0 }, "dry_run": true }));
+    assert_eq!(json_of(&replies(&refused)[0].1).0, 400);
+}
+
+#[test]
 fn an_operator_waits_800_ms_for_a_colo_that_is_told_again_until_it_has_heard() {
     let mut shop = Platform::new();
     shop.push("AMS", 1);

@@ -256,6 +256,8 @@ fn who_steered_what_is_told() {
         before,
         after,
         deployed: json!(null),
+        until: None,
+        reason: String::new(),
     };
     let log = [
         entry("set", "queue_all", json!(false), json!(true)),

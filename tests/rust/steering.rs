@@ -129,7 +129,7 @@ fn a_deploy_never_drops_an_override_and_shows_what_it_changed() {
     let deployed = shop(&json!({ "total_active_users": 2_000, "new_users_per_minute": 300 }));
     assert_eq!(deployed.steered(&steering.overrides()).total_active_users, 500);
     assert_eq!(deployed.steered(&steering.overrides()).new_users_per_minute, 300);
-    let view = &steering.override_views(&deployed)[0];
+    let view = &steering.override_views(&deployed, NOW)[0];
     assert!(view.deploy_changed);
     assert_eq!(
         (&view.value, &view.deployed, &view.deployed_then),
@@ -141,7 +141,7 @@ fn a_deploy_never_drops_an_override_and_shows_what_it_changed() {
     let log =
         steering.obey(&deployed, &order(json!({ "keep": ["total_active_users"] })), "ben", NOW + 1).unwrap();
     assert_eq!(log[0].kind, "keep");
-    assert!(!steering.override_views(&deployed)[0].deploy_changed);
+    assert!(!steering.override_views(&deployed, NOW)[0].deploy_changed);
     assert_eq!(deployed.steered(&steering.overrides()).total_active_users, 500);
 }
 
@@ -161,6 +161,86 @@ fn an_override_holds_in_events_and_limits_that_adapt_stay_below_it() {
     }));
     let steered = adaptive.steered(&steering.overrides());
     assert_eq!((steered.total_active_users, steered.adaptive.unwrap().least_active_users), (50, 50));
+}
+
+#[test]
+fn the_log_of_a_sale_says_what_was_in_force_before_not_what_was_deployed() {
+    let (room, mut steering) = (with_sale(), Steering::default());
+    let in_sale = NOW + 20 * MINUTE;
+    let mut log = |given: Value| steering.obey(&room, &order(given), "anna", in_sale).unwrap().remove(0);
+    let set = log(json!({ "set": { "total_active_users": 50 }, "reason": "the origin is slow" }));
+    assert_eq!((&set.before, &set.after, &set.deployed), (&json!(3_000), &json!(50), &json!(1_000)));
+    assert_eq!(set.reason, "the origin is slow");
+    let clear = log(json!({ "clear": ["total_active_users"] }));
+    assert_eq!((&clear.before, &clear.after, &clear.deployed), (&json!(50), &json!(3_000), &json!(1_000)));
+}
+
+#[test]
+fn what_is_set_until_a_time_ends_then_by_itself_wherever_it_is_known() {
+    let (room, mut steering) = (with_sale(), Steering::default());
+    let set =
+        json!({ "set": { "total_active_users": 50, "queue_all": true }, "until": "30m", "reason": "slow" });
+    let log = steering.obey(&room, &order(set), "anna", NOW).unwrap();
+    let end = NOW + 30 * MINUTE;
+    assert!(log.iter().all(|entry| (entry.until, entry.reason.as_str()) == (Some(end), "slow")));
+    let shorter = json!({ "set": { "queue_all": true }, "until": end - 5 * MINUTE });
+    assert_eq!(steering.obey(&room, &order(shorter), "anna", NOW + 1).unwrap().len(), 1, "another end");
+    let message = json!({ "set": { "message": "Soon" } });
+    steering.obey(&room, &order(message), "anna", NOW + 1).unwrap();
+
+    // As a worker knows it that hears nothing any more, in the sale and after it.
+    let told: Overrides = decode(&encode(&steering.overrides()).unwrap()).unwrap();
+    let steered = room.steered(&told);
+    let at = |time: u64| {
+        let room = steered.at(time).0;
+        (room.total_active_users, room.queue_all, room.page.message.as_str())
+    };
+    assert_eq!(at(end - 5 * MINUTE - 1), (50, true, "Soon"));
+    assert_eq!(at(end - 5 * MINUTE), (50, false, "Soon"));
+    assert_eq!(at(end), (3_000, false, "Soon"), "the sale's own limit");
+    assert_eq!(at(NOW + 80 * MINUTE), (1_000, false, "Soon"));
+    let changes = [end - 6 * MINUTE, end - 5 * MINUTE, end].map(|time| steered.next_change(time));
+    assert_eq!(
+        changes,
+        [Some(end - 5 * MINUTE), Some(end), Some(NOW + 70 * MINUTE)],
+        "no permit outlives it"
+    );
+
+    // Stored, and read after a restart.
+    let mut steering = Steering::read(&steering.write().unwrap());
+    assert_eq!(steering.end_overrides(&room, end - 5 * MINUTE - 1), []);
+    let ended = steering.end_overrides(&room, end);
+    let told: Vec<_> =
+        ended.iter().map(|entry| (entry.field.as_str(), &entry.before, &entry.after)).collect();
+    let expected =
+        [("queue_all", &json!(true), &json!(false)), ("total_active_users", &json!(50), &json!(3_000))];
+    assert_eq!(told, expected);
+    assert!(ended.iter().all(|entry| entry.kind == "end" && entry.by == "anna"));
+    assert_eq!((steering.version, steering.next_end()), (4, None));
+    assert_eq!(steering.override_views(&room, end).len(), 1, "the message stays");
+}
+
+#[test]
+fn an_end_is_a_time_to_come_and_a_reason_a_short_line() {
+    let room = usual();
+    let refused = |mut given: Value| {
+        given["set"] = json!({ "queue_all": true });
+        let errors = Steering::default().obey(&room, &order(given), "anna", NOW).unwrap_err().errors;
+        errors.into_iter().map(|error| error.field).collect::<Vec<_>>()
+    };
+    for until in
+        [json!(NOW), json!("2021-11-27T09:00:00Z"), json!("soon"), json!("400d"), json!(-1), json!([])]
+    {
+        assert_eq!(refused(json!({ "until": until })), ["until"], "{until}");
+    }
+    assert_eq!(refused(json!({ "reason": "a".repeat(201) })), ["reason"]);
+    assert_eq!(refused(json!({ "reason": "two\nlines", "until": 1 })), ["until", "reason"]);
+    let alone = order(json!({ "clear": ["queue_all"], "until": "1h" }));
+    assert_eq!(Steering::default().obey(&room, &alone, "anna", NOW).unwrap_err().errors[0].field, "until");
+    for until in [json!(NOW + 1), json!(anteroom::time::rfc3339(NOW + MINUTE)), json!("90 min")] {
+        let set = order(json!({ "set": { "queue_all": true }, "until": until }));
+        assert!(Steering::default().obey(&room, &set, "anna", NOW).is_ok(), "{until}");
+    }
 }
 
 #[test]
@@ -315,6 +395,16 @@ fn overrides_have_the_bytes_and_the_json_that_older_versions_know() {
     let bytes: String = encode(&overrides).unwrap().iter().map(|byte| format!("{byte:02x}")).collect();
     // What is new follows.
     assert!(bytes.starts_with("0701010001f4030001020001026869010473616c6501e8070000"), "{bytes}");
+    assert!(
+        bytes.trim_end_matches('0').len() <= "0701010001f4030001020001026869010473616c6501e8070000".len()
+    );
     assert_eq!(decode::<Overrides>(&encode(&overrides).unwrap()).unwrap(), overrides);
+    let mut ending = serde_json::to_value(&overrides).unwrap();
+    ending["ends"] = json!([["queue_all", NOW]]);
+    let ending: Overrides = serde_json::from_value(ending).unwrap();
+    assert_eq!(ending.end("queue_all"), Some(NOW));
+    let ending_bytes = encode(&ending).unwrap();
+    assert_eq!(ending_bytes[..25], encode(&overrides).unwrap()[..25], "ends follow");
+    assert_eq!(decode::<Overrides>(&ending_bytes).unwrap(), ending);
     assert!(encode(&Overrides::default()).unwrap().iter().all(|byte| *byte == 0));
 }

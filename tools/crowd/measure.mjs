@@ -44,6 +44,12 @@
 //            request carried the room's cookie. Without the cookie, the room takes a visitor for somebody new: such
 //            requests are counted apart and not held against it.
 
+// Limits     Of the moment: those that were in force by what the room has said of itself, else those given. Lowering a limit
+//            throws nobody out, so active users are held against it only when somebody enters; a minute's new users
+//            against the highest limit of that minute.
+
+import { Limits } from "./limits.mjs";
+
 const MINUTE_MS = 60_000;
 /** How late a refresh may be before the room may think the visitor gone, beyond a tenth of the interval. */
 const LATE_MS = 2_000;
@@ -94,7 +100,7 @@ const INTERVALS = 1.1;
  * @property {number} waitingFrom When the first request of the current wait was sent.
  * @property {Minutes | undefined} bucket
  * @property {Stretch[]} stretches
- * @property {{ start: number, end: number }[]} spans When it was active.
+ * @property {{ start: number, end: number, sent: number }[]} spans When it was active, and when it asked to be.
  */
 
 /** Collects events and says at any time what they amount to. What it holds grows with visitors, not requests. */
@@ -102,8 +108,7 @@ export class Measure {
   /** @param {{ sessionSeconds: number, limitActive?: number, limitNew?: number, maxPassedOverPercent?: number }} options */
   constructor({ sessionSeconds, limitActive, limitNew, maxPassedOverPercent = 2 }) {
     this.session = sessionSeconds * 1000;
-    this.limitActive = limitActive;
-    this.limitNew = limitNew;
+    this.limits = new Limits({ limitActive, limitNew });
     this.maxPassedOverPercent = maxPassedOverPercent;
     /** @type {Map<number, Visitor>} */
     this.visitors = new Map();
@@ -214,7 +219,7 @@ export class Measure {
       endStretch(visitor, answer.sent);
     }
     visitor.state = "inside";
-    const span = { start: answer.received, end: answer.sent + this.session };
+    const span = { start: answer.received, end: answer.sent + this.session, sent: began };
     const last = visitor.spans.at(-1);
     if (last && span.start <= last.end) last.end = Math.max(last.end, span.end);
     else if (span.start < span.end) visitor.spans.push(span);
@@ -233,7 +238,8 @@ export class Measure {
   }
 
   #largestActive() {
-    return mostOverlapping([...this.visitors.values()].flatMap((visitor) => visitor.spans));
+    const spans = [...this.visitors.values()].flatMap((visitor) => visitor.spans);
+    return mostOverlapping(spans, ({ sent, start }) => this.limits.most("active", sent, start));
   }
 
   /** What all events so far amount to. @param {number} now When the measurement ended. */
@@ -242,11 +248,11 @@ export class Measure {
     const count = (/** @type {(visitor: Visitor) => boolean} */ test) => all.filter(test).length;
     const queued = count((visitor) => visitor.queued);
     const active = this.#largestActive();
-    const perMinute = kindestBooking(this.admissions.map((admission) => admission.minutes));
+    const minutes = this.admissions.map((admission) => admission.minutes);
+    const perMinute = kindestBooking(minutes, this.limits.inMinute);
+    const limit = (/** @type {number} */ most) => (Number.isFinite(most) ? most : null);
     const passedOver = this.#passedOver(now);
     const share = queued === 0 ? 0 : (passedOver / queued) * 100;
-    const over = (/** @type {number} */ seen, /** @type {number | undefined} */ limit) =>
-      limit !== undefined && seen > limit;
     return {
       visitors: {
         arrived: all.length,
@@ -264,13 +270,13 @@ export class Measure {
       active: {
         largest: active.users,
         at: active.users ? new Date(active.at).toISOString() : null,
-        limit: this.limitActive ?? null,
-        broken: over(active.users, this.limitActive),
+        limit: limit(active.users ? active.limit : this.limits.now.active),
+        broken: active.users > active.limit,
       },
       newPerMinute: {
         largest: perMinute.largest,
-        limit: this.limitNew ?? null,
-        broken: over(perMinute.largest, this.limitNew),
+        limit: limit(minutes.length ? perMinute.limit : this.limits.now.perMinute),
+        broken: perMinute.largest > perMinute.limit,
         minutes: perMinute.minutes.map(({ minute, users }) => ({
           minute: new Date(minute * MINUTE_MS).toISOString(),
           users,
@@ -281,6 +287,11 @@ export class Measure {
         percent: share,
         maxPercent: this.maxPassedOverPercent,
         broken: share > this.maxPassedOverPercent,
+      },
+      limits: {
+        saidByRoom: this.limits.areKnown,
+        changed: this.limits.haveChanged,
+        others: this.limits.areOthers,
       },
       thrownOut: this.thrownOut,
       withoutTicket: this.withoutTicket,
@@ -369,43 +380,67 @@ export function minutesOf({ received, date }, began) {
 }
 
 /**
- * The most spans that hold at one moment, and the first such moment. A span does not hold at its end.
- * @param {{ start: number, end: number }[]} spans
+ * The most spans that hold at one moment, and the first such moment; where a limit is exceeded, the moment when it is most.
+ * A span does not hold at its end.
+ * @template {{ start: number, end: number }} Span
+ * @param {Span[]} spans
+ * @param {(span: Span) => number} [limitAt] what is allowed when it starts
  */
-export function mostOverlapping(spans) {
-  const starts = Float64Array.from(spans, (span) => span.start).sort();
+export function mostOverlapping(spans, limitAt = () => Infinity) {
+  const sorted = [...spans].sort((one, other) => one.start - other.start);
   const ends = Float64Array.from(spans, (span) => span.end).sort();
   let ended = 0;
-  let most = { users: 0, at: 0 };
-  for (let i = 0; i < starts.length; i += 1) {
-    while (ends[ended] <= starts[i]) ended += 1;
-    if (i + 1 - ended > most.users) most = { users: i + 1 - ended, at: starts[i] };
+  let most = { users: 0, at: 0, limit: Infinity };
+  for (const [index, span] of sorted.entries()) {
+    while (ends[ended] <= span.start) ended += 1;
+    const here = { users: index + 1 - ended, at: span.start, limit: limitAt(span) };
+    if (isWorse(here, most)) most = here;
   }
   return most;
 }
 
+/** Whether more is seen above the limit, or more where neither is above it. */
+function isWorse(one, other) {
+  const above = ({ users, limit }) => Math.max(0, users - limit);
+  return above(one) === above(other) ? one.users > other.users : above(one) > above(other);
+}
+
 /**
- * Books every admission to one of its minutes so that the fullest minute gets as few as can be.
+ * Books every admission to one of its minutes so that the fullest minute gets as few as can be; where limits change, so that
+ * the limits are exceeded by as few as can be.
  * @param {Minutes[]} admissions
- * @returns {{ largest: number, minutes: { minute: number, users: number }[] }}
+ * @param {(minute: number) => number} [limitOf] what is allowed in a minute
+ * @returns {{ largest: number, limit: number, minutes: { minute: number, users: number }[] }} `largest` and `limit` are those
+ *   of the minute that is most above its limit, else of the fullest
  */
-export function kindestBooking(admissions) {
+export function kindestBooking(admissions, limitOf = () => Infinity) {
   const sorted = [...admissions].sort((a, b) => a.from - b.from);
-  let tooFew = 0;
-  let enough = sorted.length;
-  while (enough - tooFew > 1) {
-    const middle = (tooFew + enough) >> 1;
-    if (book(sorted, middle)) enough = middle;
-    else tooFew = middle;
+  const least = (/** @type {(users: number) => (minute: number) => number} */ allow) => {
+    let tooFew = 0;
+    let enough = sorted.length;
+    while (enough - tooFew > 1) {
+      const middle = (tooFew + enough) >> 1;
+      if (book(sorted, allow(middle))) enough = middle;
+      else tooFew = middle;
+    }
+    return book(sorted, allow(enough)) ?? [];
+  };
+  const minutes = book(sorted, limitOf)
+    ? least((users) => (minute) => Math.min(users, limitOf(minute)))
+    : least((users) => (minute) => limitOf(minute) + users);
+  let worst = { users: 0, limit: Infinity };
+  for (const { minute, users } of minutes) {
+    const here = { users, limit: limitOf(minute) };
+    if (isWorse(here, worst)) worst = here;
   }
-  return { largest: enough, minutes: book(sorted, enough) ?? [] };
+  return { largest: worst.users, limit: worst.limit, minutes };
 }
 
 /**
  * Minute by minute, those first whose range ends soonest: if this fails, no booking keeps the limit.
- * @param {Minutes[]} sorted By their first minute. @param {number} limit
+ * @param {Minutes[]} sorted By their first minute. @param {(minute: number) => number} limitOf
  */
-function book(sorted, limit) {
+function book(sorted, limitOf) {
   /** @type {{ minute: number, users: number }[]} */
   const minutes = [];
   /** @type {Map<number, number>} How many still have to be booked, by the last minute they may be booked to. */
@@ -420,7 +455,7 @@ function book(sorted, limit) {
     let users = 0;
     for (const last of [...open.keys()].sort((a, b) => a - b)) {
       const waiting = open.get(last) ?? 0;
-      const booked = Math.min(waiting, limit - users);
+      const booked = Math.min(waiting, limitOf(minute) - users);
       users += booked;
       if (booked < waiting && last === minute) return null;
       if (booked < waiting) open.set(last, waiting - booked);

@@ -13,12 +13,13 @@ Exit code: 0 nothing was broken; 1 a limit or the order was; 2 the call was wron
 Visitors are marked with ANTEROOM_TOKEN, the token of an operator whose role is steer; on this machine with the one that
 npm start made. docs/rehearsal.md says how to rehearse a sale.
 
-A limit is only checked when it is given. What counts as active, new and passed over: tools/crowd/measure.mjs`;
+With the token the room is asked for its limits, and each moment is judged by those in force then, whoever changed them.
+Without it by those given; a limit that is neither said nor given is not checked. What counts as active, new and passed over: tools/crowd/measure.mjs`;
 
 /**
  * @typedef {import("./run.mjs").Crowd & { sessionSeconds: number, limitActive?: number, limitNew?: number,
  *   rehearsal?: string | false, maxPassedOverPercent: number, durationSeconds: number, connections: number, json: boolean,
- *   quiet: boolean }} Settings
+ *   progressSeconds?: number, quiet: boolean }} Settings
  */
 
 /**
@@ -44,8 +45,8 @@ export function readOptions(args, { out }) {
     .option("--think <seconds>", "mean time between two pages", number(0, 86_400, 10), 10)
     .option("--patience <seconds>", "leave the queue after so long (default: never)", number(0, 86_400, 300))
     .option("--session <seconds>", "the room's session duration", number(1, 86_400, 60), 60)
-    .option("--limit-active <users>", "check against this limit", whole(1, 1e9, 5))
-    .option("--limit-new <users>", "check against this limit of new users per minute", whole(1, 1e9, 10))
+    .option("--limit-active <users>", "the limit, where the room does not say it", whole(1, 1e9, 5))
+    .option("--limit-new <users>", "the limit of new users per minute, likewise", whole(1, 1e9, 10))
     .option(
       "--max-passed-over <percent>",
       "of the queued, before the order counts as broken",
@@ -63,6 +64,11 @@ export function readOptions(args, { out }) {
     )
     .option("--no-rehearsal", "do not mark them: the history takes them for real visitors")
     .option("--json", "print the result as JSON", false)
+    .option(
+      "--progress <seconds>",
+      "a line of progress so often (default: 1 on a terminal, else 10)",
+      number(0.1, 3600, 10),
+    )
     .option("--quiet", "no progress line", false)
     .addHelpText("after", NOTES)
     .configureOutput({
@@ -98,6 +104,7 @@ export function readOptions(args, { out }) {
     connections: given.connections,
     rehearsal: given.rehearsal,
     json: given.json,
+    progressSeconds: given.progress,
     quiet: given.quiet,
   };
 }

@@ -5,10 +5,10 @@ import Table from "cli-table3";
 
 /**
  * @param {ReturnType<import("./measure.mjs").Measure["live"]>} live
- * @param {{ seconds: number, visitors: number, limitActive?: number }} run
+ * @param {{ seconds: number, visitors: number, limitActive: number }} run
  */
 export function progressLine(live, { seconds, visitors, limitActive }) {
-  const limit = limitActive === undefined ? "" : ` (limit ${limitActive})`;
+  const limit = limitActive === Infinity ? "" : ` (limit ${limitActive})`;
   return (
     `${seconds.toFixed(0).padStart(4)} s   arrived ${live.arrived}/${visitors}   waiting ${live.waiting}   ` +
     `inside ${live.inside}   done ${live.done}   most active ${live.largestActive}${limit}`
@@ -45,8 +45,20 @@ export function whatBroke({ active, newPerMinute, order, thrownOut, visitors }) 
 }
 
 /** What the reader should know before believing the figures. @param {Figures} figures */
-export function hints({ active, newPerMinute, visitors, withoutTicket, requests }) {
+export function hints({ active, newPerMinute, limits, visitors, withoutTicket, requests }) {
   const hints = [];
+  if (limits.changed) {
+    hints.push(
+      "The room's limits changed meanwhile: each moment was judged by those that were in force then.",
+    );
+  }
+  if (limits.others) hints.push("The room's limits are not those you gave: it was judged by its own.");
+  if (!limits.saidByRoom && (active.limit !== null || newPerMinute.limit !== null)) {
+    hints.push(
+      "The limits are those you gave. Whether others were in force meanwhile is not known: the room was not asked, or did " +
+        "not say. Set ANTEROOM_TOKEN to an operator's token.",
+    );
+  }
   if (active.limit === null)
     hints.push("Active users were not checked: give the room's limit with --limit-active.");
   if (newPerMinute.limit === null) {

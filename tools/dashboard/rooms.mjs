@@ -217,6 +217,9 @@ class Room {
       return { status: 409, body: { error: `Version ${this.version} is in force, not ${asked.if_version}` } };
     const errors = Object.entries(asked.set ?? {}).flatMap(([field, value]) => mistakes(field, value));
     if (errors.length > 0) return { status: 400, body: { error: "Nothing was changed", errors } };
+    const [, ahead, unit] = /^(\d+)([mh])$/.exec(asked.until ?? "") ?? [];
+    const until = ahead && now + ahead * (unit === "h" ? 60 : 1) * MINUTE;
+    const more = { until, reason: asked.reason ?? "" };
     const note = (kind, field, before) =>
       this.#note({
         at: now,
@@ -226,10 +229,11 @@ class Room {
         before,
         after: this.value(field),
         deployed: this.deployed[field],
+        ...more,
       });
     for (const [field, value] of Object.entries(asked.set ?? {})) {
       const before = this.value(field);
-      this.overrides.set(field, { value, deployed_then: this.deployed[field], by, at: now });
+      this.overrides.set(field, { value, deployed_then: this.deployed[field], by, at: now, ...more });
       note("set", field, before);
     }
     for (const field of asked.clear ?? []) {

@@ -1,5 +1,6 @@
 // What each command does.
 import { openApi } from "./api.mjs";
+import { agree, clearAll } from "./clear.mjs";
 import { auditTable, historyTable, line, newsLine, roomText, statusTable, steeringTable } from "./print.mjs";
 
 /**
@@ -13,8 +14,9 @@ export async function act(call, { out }) {
   /** Prints an answer: as it is, or in words. */
   const show = (answer, words) => out(json ? JSON.stringify(answer, null, 2) : words(answer));
   const steer = async (order) => {
-    const seen = ifVersion === undefined ? {} : { if_version: ifVersion };
-    show(await api.json("steering", { room }, { ...order, ...seen }), steeringTable);
+    // What is not given is left out.
+    const more = { until: call.until, reason: call.reason, ...(ifVersion && { if_version: ifVersion }) };
+    show(await api.json("steering", { room }, { ...order, ...more }), steeringTable);
     return 0;
   };
   switch (name) {
@@ -37,15 +39,11 @@ export async function act(call, { out }) {
       return steer({ set: call["field=value"] });
     case "clear": {
       if (!call.all) return steer({ clear: call.field });
-      const { version, fields, events } = await api.json("steering", { room });
-      // As somebody may change more meanwhile, what was seen is what is cleared.
-      return steer({
-        clear: Object.keys(fields).filter((field) => fields[field].override),
-        events: Object.fromEntries(
-          events.filter(({ steered }) => steered).map((event) => [event.name, "clear"]),
-        ),
-        if_version: version,
-      });
+      const { order, changes, isEmpty } = await clearAll(api, room, call.resume);
+      if (isEmpty || !json) out(changes.join("\n") || "Nothing is overridden.");
+      if (isEmpty) return 0;
+      if (!call.yes) await agree();
+      return steer(order);
     }
     case "keep":
       return steer({ keep: call.field });

@@ -11,6 +11,7 @@ Fields: queue_all, suspended (true or false), total_active_users, new_users_per_
 Examples:
   npm run room -- status
   npm run room -- set shop queue_all=true total_active_users=500 --url https://shop.example.com
+  npm run room -- set shop suspended=true --until 30m --reason "Payment is down"
   npm run room -- clear shop --all
   npm run room -- event shop sale start
   npm run room -- history shop --from 2026-11-20T18:00:00Z --format csv > history.csv
@@ -53,6 +54,14 @@ function readTime(text) {
   return `${time}`;
 }
 
+/** When an override ends: a time, or how long it holds. The room reads durations. @param {string} text */
+function readEnd(text) {
+  if (/^(\d+ ?(s|sec|m|min|h|d) ?)+$/.test(text)) return text;
+  if (!text.includes("T"))
+    throw new InvalidArgumentError("Write a time with its zone, 2026-11-20T18:00Z, or how long: 30m.");
+  return Number(readTime(text));
+}
+
 /** @param {number} max */
 function whole(max) {
   return (/** @type {string} */ text) => {
@@ -66,25 +75,33 @@ function addCommands(add) {
   const room = "the room's name";
   const seen = () =>
     new Option("--if-version <version>", "only while this version is in force").argParser(whole(2 ** 31));
+  const reason = () => new Option("--reason <text>", "why, for the log");
   add("status", "what all rooms do");
   add("show", "what one room does, and what is steered in it").argument("<room>", room);
-  add("set", "changes fields: in force within seconds, until cleared")
+  add("set", "changes fields: in force within seconds, until cleared or --until")
     .argument("<room>", room)
     .argument("<field=value...>", "what to set", readField)
+    .option("--until <time>", "it ends by itself then (2026-11-20T18:00Z), or after that (30m)", readEnd)
+    .addOption(reason())
     .addOption(seen());
   add("clear", "fields are as deployed again")
     .argument("<room>", room)
     .argument("[field...]", "which fields")
-    .option("--all", "all fields and events", false)
+    .option("--all", "all fields and events; says first what that changes", false)
+    .option("--yes", "with --all: do it without a question", false)
+    .option("--resume <event...>", "with --all: an event that was called off may go on", [])
+    .addOption(reason())
     .addOption(seen());
   add("keep", "overrides stay, though a deploy has changed what they override")
     .argument("<room>", room)
     .argument("<field...>", "which fields")
+    .addOption(reason())
     .addOption(seen());
   add("event", "starts or ends an event now, or lets its times be as deployed")
     .argument("<room>", room)
     .argument("<event>", "the event's name")
     .addArgument(new Argument("<what>", "what to do").choices(["start", "end", "clear"]))
+    .addOption(reason())
     .addOption(seen());
   add("audit", "who changed what, newest first")
     .argument("<room>", room)
@@ -165,6 +182,9 @@ export function readCommand(args, { out }) {
   }
   if (call?.name === "clear" && call.all === call.field?.length > 0) {
     throw new UsageError("error: clear: name the fields, or say --all.");
+  }
+  if (call?.name === "clear" && !call.all && (call.yes || call.resume.length > 0)) {
+    throw new UsageError("error: clear: --yes and --resume go only with --all.");
   }
   return call;
 }

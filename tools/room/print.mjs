@@ -125,24 +125,28 @@ export function roomText(room, now) {
   return parts.join("\n");
 }
 
+/** A field's value. @param {unknown} value */
+export const shown = (value) => (value === "" ? '""' : `${value}`);
+
 /** What is steered in a room. @param {any} steering */
 export function steeringTable({ room, version, fields, events, colos, colos_in_force }) {
-  const shown = (/** @type {unknown} */ value) => (value === "" ? '""' : `${value}`);
   const rows = Object.entries(fields).map(([field, { deployed, value, override }]) => [
     field,
     shown(value),
     shown(deployed),
     override ? `${override.by}, ${time(override.at)}` : "",
+    override?.until ? time(override.until) : "",
+    override?.reason ?? "",
     override?.deploy_changed ? `was ${shown(override.deployed_then)}: keep or clear it` : "",
   ]);
   const steered = events.filter((event) => event.steered);
   const lines = steered.map(
     (event) =>
       `Event ${event.name}: ${time(event.start)} to ${time(event.end)} (deployed: ${time(event.deployed_start)} to ` +
-      `${time(event.deployed_end)}), by ${event.by}, ${time(event.at)}`,
+      `${time(event.deployed_end)}), by ${event.by}, ${time(event.at)}${event.reason ? `: ${event.reason}` : ""}`,
   );
   return [
-    table(["field", "in force", "deployed", "by (UTC)", "deployed since"], rows),
+    table(["field", "in force", "deployed", "by (UTC)", "until (UTC)", "why", "deployed since"], rows),
     ...lines,
     `${room}: version ${version}, in force in ${of(colos_in_force, colos)} awake data centers`,
   ].join("\n");
@@ -151,7 +155,7 @@ export function steeringTable({ room, version, fields, events, colos, colos_in_f
 /** @param {{ entries: any[] }} audit */
 export function auditTable({ entries }) {
   if (entries.length === 0) return "Nothing has been changed.";
-  const rows = entries.map(({ id, at, by, kind, field, before, after }) => [
+  const rows = entries.map(({ id, at, by, kind, field, before, after, until, reason }) => [
     id,
     time(at),
     by,
@@ -159,8 +163,10 @@ export function auditTable({ entries }) {
     field,
     JSON.stringify(before),
     JSON.stringify(after),
+    until ? time(until) : "",
+    reason ?? "",
   ]);
-  return table(["id", "at (UTC)", "by", "what", "field", "before", "after"], rows);
+  return table(["id", "at (UTC)", "by", "what", "field", "before", "after", "until (UTC)", "why"], rows);
 }
 
 /** @param {{ fields: string[], rows: (number | null)[][] }} history */

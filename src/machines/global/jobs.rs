@@ -9,6 +9,8 @@ const LATE_MS: u64 = 2_000;
 /// [`Global::restore`](super::Global::restore).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Job {
+    /// End overrides whose time has come.
+    End,
     /// Update the colos that have not confirmed what an operator has changed.
     Tell,
     /// Send the status to operators who watch.
@@ -25,8 +27,8 @@ pub(super) enum Job {
 
 impl Job {
     /// All of them, in the order in which they are done.
-    pub(super) const ALL: [Self; 6] =
-        [Self::Tell, Self::SendStatus, Self::Store, Self::Record, Self::Notify, Self::Deliver];
+    pub(super) const ALL: [Self; 7] =
+        [Self::End, Self::Tell, Self::SendStatus, Self::Store, Self::Record, Self::Notify, Self::Deliver];
 }
 
 /// When each job is to be done, and when the platform's alarm fires.

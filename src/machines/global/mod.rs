@@ -180,6 +180,7 @@ impl Global {
         let deliveries = Deliveries::restore(&room.name, webhooks, reachable, random, rows.as_ref())?;
         let mut plans = Plans::default();
         for (job, at) in [
+            (Job::End, counts.steering().next_end()),
             // Some may not know of the last order.
             (Job::Tell, (!counts.colos_to_tell(at, now).is_empty()).then_some(now)),
             (Job::Record, counts.next_record(at, now)),
@@ -378,6 +379,8 @@ impl Global {
     /// Does a job. Returns when it has more to do, if nothing else plans that.
     fn do_job(&mut self, job: Job, context: &Context<'_>, effects: &mut Vec<Effect>) -> Kept<Option<u64>> {
         match job {
+            // It was done before anything else.
+            Job::End => return Ok(self.counts.steering().next_end()),
             Job::Tell => {
                 self.tell_colos(context, effects);
             }
@@ -409,6 +412,7 @@ impl Global {
 impl ObjectMachine for Global {
     fn handle(&mut self, context: &Context<'_>, input: Input, effects: &mut Vec<Effect>) {
         let first = effects.len();
+        self.end_overrides(context, effects);
         match input {
             Input::Asked { from, request } => match self.asked(context, from, request, effects) {
                 Ok(Some(answer)) => effects.push(Effect::Reply { to: from, answer }),

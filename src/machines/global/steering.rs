@@ -10,7 +10,7 @@ use crate::machines::{Call, Context, Effect};
 use crate::notifications;
 use crate::protocol::messages::{OperatorAnswer, OperatorAsk, StateAnswer, VERSION, colo_object};
 use crate::protocol::{Answer, Request};
-use crate::steering::{AuditEntry, Order};
+use crate::steering::{AuditEntry, Order, Refusal, Steering};
 
 /// How many entries the log keeps.
 const LOGGED: u64 = 10_000;
@@ -54,16 +54,40 @@ impl Global {
         if asked.body.is_empty() {
             return Ok(Some(self.steering_answer(context)));
         }
-        let done = Order::read(&asked.body)
-            .and_then(|order| self.counts.obey(context.room, &order, &asked.by, context.now));
+        let order = Order::read(&asked.body);
+        if let Some(order) = order.as_ref().ok().filter(|order| order.dry_run) {
+            return Ok(Some(self.dry_run(context, order, &asked.by)));
+        }
+        let done = order.and_then(|order| self.counts.obey(context.room, &order, &asked.by, context.now));
         let log = match done {
             Ok(log) if log.is_empty() => return Ok(Some(self.steering_answer(context))),
             Ok(log) => log,
-            Err(refusal) => {
-                let text = serde_json::to_string(&refusal).unwrap_or_default();
-                return Ok(Some(Answer::GlobalSteer(Box::new(operator_answer(refusal.status, text)))));
-            }
+            Err(refusal) => return Ok(Some(refused(&refusal))),
         };
+        let calls = self.put_in_force(context, &log, effects)?;
+        if calls.is_empty() {
+            return Ok(Some(self.steering_answer(context)));
+        }
+        self.waiting.push(Waiting { from, calls, until: context.now + PATIENCE_MS });
+        Ok(None)
+    }
+
+    /// Ends what is to end by itself.
+    pub(super) fn end_overrides(&mut self, context: &Context<'_>, effects: &mut Vec<Effect>) {
+        if self.counts.steering().next_end().is_some_and(|end| end <= context.now) {
+            let log = self.counts.end_overrides(context.room, context.now);
+            // Whatever becomes of the log, it has ended.
+            let _ = self.put_in_force(context, &log, effects);
+        }
+    }
+
+    /// Stores what has changed, tells the colos, and writes the log. Returns the calls.
+    fn put_in_force(
+        &mut self,
+        context: &Context<'_>,
+        log: &[AuditEntry],
+        effects: &mut Vec<Effect>,
+    ) -> Kept<Vec<u64>> {
         let set_aside = self.counts.steering_set_aside().map(|bytes| (STEERING_SET_ASIDE, bytes));
         let stored = self.counts.steering().write().ok().map(|bytes| (STEERING, bytes));
         for (key, bytes) in set_aside.into_iter().chain(stored) {
@@ -73,15 +97,14 @@ impl Global {
         // Whatever becomes of the log, the order is in force.
         let calls = self.tell_colos(context, effects);
         self.changed(context.now, effects);
-        for entry in &log {
+        if let Some(end) = self.counts.steering().next_end() {
+            self.plans.plan(Job::End, end);
+        }
+        for entry in log {
             self.rows.add_audit(entry.at, &serde_json::to_string(entry).unwrap_or_default(), LOGGED)?;
         }
-        self.notify_steered(context, &log, effects)?;
-        if calls.is_empty() {
-            return Ok(Some(self.steering_answer(context)));
-        }
-        self.waiting.push(Waiting { from, calls, until: context.now + PATIENCE_MS });
-        Ok(None)
+        self.notify_steered(context, log, effects)?;
+        Ok(calls)
     }
 
     fn notify_steered(
@@ -97,10 +120,22 @@ impl Global {
     }
 
     fn steering_answer(&self, context: &Context<'_>) -> Answer {
-        let now = context.now;
-        let view = self.counts.steering().view(context.room, now, self.counts.in_force(now));
+        self.shown(context, self.counts.steering())
+    }
+
+    fn shown(&self, context: &Context<'_>, steering: &Steering) -> Answer {
+        let view = steering.view(context.room, context.now, self.counts.in_force(context.now));
         let text = serde_json::to_string(&view).unwrap_or_default();
         Answer::GlobalSteer(Box::new(operator_answer(200, text)))
+    }
+
+    /// What would be in force after an order.
+    fn dry_run(&self, context: &Context<'_>, order: &Order, by: &str) -> Answer {
+        let mut steering = self.counts.steering().clone();
+        match steering.obey(context.room, order, by, context.now) {
+            Ok(_) => self.shown(context, &steering),
+            Err(refusal) => refused(&refusal),
+        }
     }
 
     /// Updates the colos that have not confirmed, each on its own. Returns the calls.
@@ -183,6 +218,11 @@ impl Global {
         let entries: Vec<Map<String, Value>> = entries.collect();
         Ok(operator_answer(200, json!({ "room": room, "entries": entries }).to_string()))
     }
+}
+
+fn refused(refusal: &Refusal) -> Answer {
+    let text = serde_json::to_string(refusal).unwrap_or_default();
+    Answer::GlobalSteer(Box::new(operator_answer(refusal.status, text)))
 }
 
 /// A whole number from 1 in a query, if it is there.

@@ -285,7 +285,7 @@ impl Visit {
         let now = context.now;
         self.visitor.id = ticket_id(self.visitor.id, &worker.colo);
         self.renew(worker);
-        if self.room.suspended {
+        if self.room.at(worker.time(now)).0.suspended {
             return self.done(Outcome::Suspended, effects);
         }
         if worker.controller.begin_refresh(now) {
@@ -539,7 +539,7 @@ impl Visit {
         }
         if !self.again && self.renew(worker) {
             self.again = true;
-            if self.room.suspended {
+            if self.room.at(worker.time(context.now)).0.suspended {
                 return self.done(Outcome::Suspended, effects);
             }
             // Once more, by what an operator has changed just now.
