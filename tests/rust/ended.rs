@@ -134,8 +134,8 @@ fn a_copy_of_an_ended_sessions_ticket_is_refused_in_every_colo_and_counts_in_non
     world.report(0, &[end(id, 0, 2_000)], 2_000);
     assert_eq!(world.report(0, &[go(id, 0, 3_000)], 3_000), [id]);
     world.push_all(4_000);
-    for colo in 1..COLOS.len() {
-        assert_eq!(world.report(colo, &[go(id, 0, 5_000)], 5_000), [id], "{}", COLOS[colo]);
+    for (colo, name) in COLOS.iter().enumerate().skip(1) {
+        assert_eq!(world.report(colo, &[go(id, 0, 5_000)], 5_000), [id], "{name}");
     }
     assert_eq!(world.active(6_000), 0);
     world.restart(2, 7_000);

@@ -57,6 +57,7 @@ fn report(room: &Room, worker: u64, users: std::ops::Range<u64>) -> WorkerReport
         urgent: false,
         origin: None,
         counts: Default::default(),
+        heard: 0,
     }
 }
 
