@@ -10,9 +10,12 @@ use std::sync::Arc;
 
 use anteroom::admission::{Clocked, DrawKey};
 use anteroom::config::Webhooks;
-use anteroom::machines::worker::{Outcome, Task, Visit, Visitor, Worker, WorkerContext, WorkerEffect, WorkerInput};
+use anteroom::machines::worker::{
+    Outcome, Task, Visit, Visitor, Worker, WorkerContext, WorkerEffect, WorkerInput,
+};
 use anteroom::machines::{
-    Anywhere, Call, Context, Counter, DataCenter, Effect, Global, Input, MemoryRows, ObjectMachine, Outside, Stored,
+    Anywhere, Call, Context, Counter, DataCenter, Effect, Global, Input, MemoryRows, ObjectMachine, Outside,
+    Stored,
 };
 use anteroom::origin::OriginMonitor;
 use anteroom::room::Room;
@@ -91,7 +94,7 @@ pub(crate) struct Life {
 
 #[derive(Debug)]
 enum Work {
-    Visit(Visit),
+    Visit(Box<Visit>),
     Task(Task),
 }
 
@@ -135,7 +138,9 @@ impl Machine {
                     sockets: Vec::new(),
                     random,
                 };
-                Self::Object(Box::new(Global::restore(room, stored, outside, now).expect("empty tables can be read")))
+                Self::Object(Box::new(
+                    Global::restore(room, stored, outside, now).expect("empty tables can be read"),
+                ))
             }
             Actor::Worker(colo) => Self::Isolate(Box::new(Isolate {
                 worker: Worker::new(100 + u64::from(colo), Rc::clone(room), actor.colo(), DEADLINE_MS),
@@ -183,7 +188,7 @@ impl Isolate {
         let id = match told {
             Told::Visits(id, visitor) => {
                 let visit = Visit::new(visitor, self.worker.room());
-                self.works.insert(id, Work::Visit(visit));
+                self.works.insert(id, Work::Visit(Box::new(visit)));
                 self.work(id, now, room, WorkerInput::Begin, &mut effects);
                 id
             }
@@ -215,7 +220,8 @@ impl Isolate {
                 WorkerEffect::Sleep { until } => Deed::Sleeps(id, until, false),
                 WorkerEffect::Start(task) => {
                     // The lowest free number: what is over leaves no trace.
-                    let free = (TASKS..).find(|number| !self.works.contains_key(number)).unwrap_or(TASKS);
+                    let free = (TASKS..2 * TASKS).find(|number| !self.works.contains_key(number));
+                    let free = free.expect("a worker has few tasks");
                     self.works.insert(free, Work::Task(task));
                     Deed::Begins(free)
                 }

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use anteroom::admission::{self, Clocked, minute_of};
 use anteroom::machines::worker::{CACHE_TTL_MS, Outcome, Visitor as Brings, WorkerInput};
 use anteroom::machines::{Call, Effect, Input, Stored};
-use anteroom::protocol::messages::{OperatorAsk, VERSION, room_and_colo};
+use anteroom::protocol::messages::{OperatorAsk, StateRequest, VERSION, room_and_colo};
 use anteroom::protocol::{Answer, Object, Request};
 use anteroom::room::Room;
+use anteroom::steering::Overrides;
 use anteroom::ticket::{Standing, Ticket, standing};
 use stateright::{Model, Property};
 
@@ -18,6 +19,9 @@ use crate::actors::{Actor, Deed, Life, Machine, Told, shape};
 
 /// How far apart new numbers are.
 const RENUMBERED: u64 = 1_000_000;
+
+/// When an order is in force everywhere, in milliseconds after it is given.
+const OBEYED_MS: u64 = 3_000;
 
 /// How long the platform waits before it repeats an alarm that broke off, in milliseconds.
 const RING_AGAIN_MS: u64 = 2_000;
@@ -35,8 +39,14 @@ pub struct World {
     pub requests: u8,
     /// When something may happen, in milliseconds since the epoch. In between, only what was planned does.
     pub moments: Vec<u64>,
-    /// Which messages the network holds for as long as it likes. All others arrive at once.
+    /// Which messages the network holds for as long as it likes, with their answers. All others arrive at once.
     pub is_held: fn(&Request) -> bool,
+    /// How long before a moment it begins to do so, in milliseconds.
+    pub holds_ms: u64,
+    /// From which of the moments on it does.
+    pub holds_from: usize,
+    /// Whether what it holds arrives even when nobody waits for an answer any more.
+    pub is_late: bool,
     /// Who may lose the memory: at any moment, and while a write is not confirmed.
     pub forgetful: Vec<Actor>,
     /// Whether messages that are held may come twice.
@@ -54,8 +64,8 @@ pub struct World {
 /// A rule of the room that does not hold: the checks must find out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Broken {
-    /// Counters do not say what they hold.
-    HeldIsUntold,
+    /// Counters do not say what they have used.
+    UsedIsUntold,
     /// The pool cannot tell one start of a Counter from another.
     EpochIsLost,
     /// What was written before an answer is not there any more after a restart.
@@ -64,6 +74,10 @@ pub enum Broken {
     CallsAreRenumbered,
     /// A report that comes twice or late has the newest number.
     ReportsAreRenumbered,
+    /// The same of a worker's report to its data center.
+    CheckInsAreRenumbered,
+    /// State keys say nothing of what operators have changed.
+    OrdersAreLost,
 }
 
 /// Whose call it is: the life of the caller, and which of its calls.
@@ -171,8 +185,13 @@ pub struct State {
     /// Who entered with a permit of which minute.
     entered: BTreeSet<(u32, u64)>,
     permits: BTreeMap<u64, u32>,
+    /// How many active users Global counts.
+    counted: i64,
     faults: u8,
     orders: usize,
+    ordered_at: u64,
+    /// Somebody was let in though an order had said for long that nobody is.
+    is_disobeyed: bool,
 }
 
 /// Something that happens.
@@ -214,6 +233,8 @@ struct Step<'a> {
     prompt: VecDeque<Prompt>,
     /// The object that ends before its write is confirmed, and whether it is written.
     ends: Option<(Actor, bool)>,
+    /// The next moment is far: the network holds nothing.
+    is_quick: bool,
     /// Who makes a request and is in.
     passes: Option<u8>,
 }
@@ -241,6 +262,7 @@ impl World {
             live: BTreeMap::new(),
             prompt: VecDeque::new(),
             ends: None,
+            is_quick: false,
             passes: None,
         }
     }
@@ -248,6 +270,16 @@ impl World {
     /// Users who are in.
     fn active(state: &State) -> usize {
         state.visitors.iter().filter(|visitor| visitor.inside_until > state.now).count()
+    }
+
+    /// How many have entered in a minute, at the most.
+    fn most_of_a_minute(state: &State) -> usize {
+        let entered = |minute| state.entered.iter().filter(|(of, _)| *of == minute).count();
+        state.entered.iter().map(|(minute, _)| entered(*minute)).max().unwrap_or(0)
+    }
+
+    fn most_new(&self) -> usize {
+        self.room.new_users_per_minute as usize
     }
 
     fn most_active(&self) -> usize {
@@ -296,8 +328,11 @@ impl Model for World {
             visitors: vec![Visitor::default(); usize::from(self.visitors)],
             entered: BTreeSet::new(),
             permits: BTreeMap::new(),
+            counted: 0,
             faults: 0,
             orders: 0,
+            ordered_at: 0,
+            is_disobeyed: false,
         }]
     }
 
@@ -305,7 +340,8 @@ impl Model for World {
         let may_fail = state.faults < self.faults;
         for (visitor, here) in (0..).zip(&state.visitors) {
             // Who has not come yet is as anybody else.
-            let is_next = here.requests > 0 || visitor == 0 || state.visitors[usize::from(visitor) - 1].requests > 0;
+            let is_next =
+                here.requests > 0 || visitor == 0 || state.visitors[usize::from(visitor) - 1].requests > 0;
             // So is each data center to the first who comes.
             let colos = if visitor == 0 && here.requests == 0 { 1 } else { self.colos };
             if !here.asks && here.requests < self.requests && is_next {
@@ -388,16 +424,20 @@ impl Model for World {
 
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
-            Property::sometimes("the room is full", |world: &Self, state: &State| {
-                Self::active(state) == world.room.total_active_users as usize
+            Property::sometimes("a limit is reached", |world: &Self, state: &State| {
+                Self::active(state) == world.most_active()
+                    || Self::most_of_a_minute(state) == world.most_new()
             }),
             Property::always("no more users are active than the limit", |world: &Self, state: &State| {
                 Self::active(state) <= world.most_active()
             }),
-            Property::always("no more enter with permits of a minute than its limit", |world: &Self, state: &State| {
-                let minutes: BTreeSet<u32> = state.entered.iter().map(|(minute, _)| *minute).collect();
-                let entered = |minute| state.entered.iter().filter(|(of, _)| *of == minute).count();
-                minutes.into_iter().all(|minute| entered(minute) <= world.room.new_users_per_minute as usize)
+            Property::always(
+                "no more enter with permits of a minute than its limit",
+                |world: &Self, state: &State| Self::most_of_a_minute(state) <= world.most_new(),
+            ),
+            Property::always("nobody enters against an order", |_, state: &State| !state.is_disobeyed),
+            Property::always("nobody is counted twice", |_, state: &State| {
+                (0..=state.entered.len() as i64).contains(&state.counted)
             }),
         ]
     }
@@ -440,7 +480,7 @@ impl Step<'_> {
     fn does(&mut self, actor: Actor, deed: Deed) {
         match deed {
             Deed::Object(effect) => self.object_does(actor, effect),
-            Deed::Calls(work, call) => self.calls(actor, work, call),
+            Deed::Calls(work, call) => self.calls(actor, work, &call),
             Deed::Looks(work) => {
                 let (Actor::Worker(colo), now) = (actor, self.state.now) else { return };
                 let cached = self.state.caches.get(&colo).map(|cached| cached.1.clone());
@@ -482,7 +522,7 @@ impl Step<'_> {
         match effect {
             Effect::Reply { to, answer } => self.replies(actor, to, Some(answer)),
             Effect::Refuse { to, .. } => self.replies(actor, to, None),
-            Effect::Call(call) => self.calls(actor, 0, call),
+            Effect::Call(call) => self.calls(actor, 0, &call),
             Effect::Store { key, bytes, background } => {
                 station.unconfirmed.push((key, bytes));
                 if !background && !is_lost {
@@ -497,9 +537,9 @@ impl Step<'_> {
         }
     }
 
-    fn calls(&mut self, actor: Actor, work: u64, call: Call) {
+    fn calls(&mut self, actor: Actor, work: u64, call: &Call) {
         let request = Arc::new(self.world.sent(call.request.clone()));
-        let (now, is_held) = (self.state.now, (self.world.is_held)(&request));
+        let (now, is_held) = (self.state.now, self.holds() && (self.world.is_held)(&request));
         let ids = match &call.request {
             Request::CounterTake(take) => take.asks.iter().map(|ask| ask.id).collect(),
             _ => Vec::new(),
@@ -538,11 +578,16 @@ impl Step<'_> {
         let is_held = open.is_held;
         let answer = answer.map(|answer| Arc::new(self.world.answered(answer)));
         if is_held {
-            let number = (0..).find(|number| !self.state.answers.contains_key(&(caller, *number)));
+            let number = (0..=u8::MAX).find(|number| !self.state.answers.contains_key(&(caller, *number)));
             self.state.answers.insert((caller, number.unwrap_or(0)), Shaped::new(answer));
         } else {
             self.prompt.push_back(Prompt::Answer(caller, answer));
         }
+    }
+
+    /// Whether the network holds messages now.
+    fn holds(&self) -> bool {
+        !self.is_quick && self.state.moment >= self.world.holds_from
     }
 
     /// A call that has not ended.
@@ -559,6 +604,9 @@ impl Step<'_> {
         let (actor, _, call) = caller;
         let Some(Open { work, number, ids, .. }) = self.station(actor).open.remove(&call) else { return };
         self.state.answers.retain(|(of, _), _| *of != caller);
+        if !self.world.is_late {
+            self.state.requests.retain(|(_, of), _| *of != caller);
+        }
         if let Some(Answer::CounterTake(taken)) = answer {
             for (id, outcome) in ids.into_iter().zip(&taken.outcomes) {
                 if let admission::Outcome::Given { minute, .. } = outcome {
@@ -599,6 +647,7 @@ impl Step<'_> {
     fn goes_on(&mut self, until: u64) {
         while let Some((due, actor, what)) = self.next_due().filter(|(due, ..)| *due <= until) {
             self.state.now = due.max(self.state.now);
+            self.is_quick = self.state.now + self.world.holds_ms < until;
             let station = self.station(actor);
             match what {
                 Due::Timer => {
@@ -617,7 +666,7 @@ impl Step<'_> {
             }
             self.settle();
         }
-        self.state.now = until;
+        (self.state.now, self.is_quick) = (until, false);
     }
 
     /// What is planned next.
@@ -649,8 +698,12 @@ impl Step<'_> {
             let again = now + RING_AGAIN_MS;
             station.alarm = Some(station.alarm.map_or(again, |at| at.min(again)));
         }
-        station.life =
-            Aside(Life { began: now, number: station.number, stored: station.stored.clone(), heard: Vec::new() });
+        station.life = Aside(Life {
+            began: now,
+            number: station.number,
+            stored: station.stored.clone(),
+            heard: Vec::new(),
+        });
         let machine = Machine::again(actor, &self.state.stations[&actor].life.0, &self.room);
         self.station(actor).timer = machine.next_timer();
         self.live.insert(actor, machine);
@@ -685,6 +738,10 @@ impl Step<'_> {
                     let minute = self.state.permits.get(&ticket.id).copied();
                     let minute = minute.unwrap_or(minute_of(self.state.now));
                     self.state.entered.insert((minute, ticket.id));
+                    let closes = |order: &&str| order.contains("queue_all");
+                    let is_closed = self.world.orders[..self.state.orders].last().is_some_and(closes);
+                    self.state.is_disobeyed |=
+                        is_closed && self.state.now >= self.state.ordered_at + OBEYED_MS;
                 }
             }
             Outcome::Waiting(waiting) => here.has(waiting.ticket),
@@ -695,7 +752,7 @@ impl Step<'_> {
     /// An operator's next order.
     fn orders(&mut self) {
         let body = self.world.orders[self.state.orders].to_owned();
-        self.state.orders += 1;
+        (self.state.orders, self.state.ordered_at) = (self.state.orders + 1, self.state.now);
         let order = OperatorAsk { v: VERSION, by: "anna".to_owned(), body, ..OperatorAsk::default() };
         let station = self.station(Actor::Global);
         station.messages += 1;
@@ -705,8 +762,23 @@ impl Step<'_> {
     }
 
     fn end(mut self) -> State {
-        for (actor, machine) in std::mem::take(&mut self.live) {
+        let (now, minute) = (self.state.now, minute_of(self.state.now));
+        for (actor, mut machine) in std::mem::take(&mut self.live) {
             self.station(actor).shape = machine.shape();
+            if actor == Actor::Global {
+                // It is asked beside all that happens, and then made anew.
+                let asked = StateRequest { v: VERSION, minute, given: None, colo: String::new(), leases: 0 };
+                let request = Request::GlobalState(Box::new(asked));
+                let told = Told::Object(Input::Asked { from: 0, request });
+                let state =
+                    machine.hear(actor, &self.room, now, told).into_iter().find_map(|deed| match deed {
+                        Deed::Object(Effect::Reply { answer: Answer::GlobalState(answer), .. }) => {
+                            answer.state
+                        }
+                        _ => None,
+                    });
+                self.state.counted = state.map_or(0, |state| state.active_at(now));
+            }
         }
         self.state
     }
@@ -735,7 +807,7 @@ impl World {
     fn sent(&self, mut request: Request) -> Request {
         if let Request::AnywhereLease(lease) = &mut request {
             match self.broken {
-                Some(Broken::HeldIsUntold) => lease.ask.permits = 0,
+                Some(Broken::UsedIsUntold) => lease.ask.used.clear(),
                 Some(Broken::EpochIsLost) => lease.ask.epoch = 1,
                 _ => {}
             }
@@ -752,6 +824,9 @@ impl World {
             (Request::GlobalPush(report), Some(Broken::ReportsAreRenumbered)) => {
                 report.sequence = self.moments[0] * 2 + number;
             }
+            (Request::DataCenterReport(report), Some(Broken::CheckInsAreRenumbered)) => {
+                report.first += RENUMBERED * number;
+            }
             _ => {}
         }
         request
@@ -766,6 +841,11 @@ impl World {
                 if self.broken == Some(Broken::CallsAreRenumbered) {
                     leased.sequence %= RENUMBERED;
                 }
+            }
+            Answer::DataCenterState(told) | Answer::GlobalState(told)
+                if self.broken == Some(Broken::OrdersAreLost) =>
+            {
+                told.state.iter_mut().for_each(|key| key.steering = Overrides::default());
             }
             Answer::CounterRecall(returned) if self.broken == Some(Broken::EpochIsLost) => returned.epoch = 1,
             _ => {}
