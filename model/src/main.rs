@@ -7,7 +7,7 @@ use anteroom_model::{World, worlds};
 use stateright::{Checker, DiscoveryClassification, Model};
 
 fn main() -> ExitCode {
-    let worlds: [(&str, World); 9] = [
+    let worlds: [(&str, World); 10] = [
         ("one slot", worlds::giving(1, 2)),
         ("two slots", worlds::giving(2, 1)),
         ("stock", worlds::stock(1)),
@@ -16,6 +16,7 @@ fn main() -> ExitCode {
         ("uncounted", worlds::uncounted(2)),
         ("reports", worlds::reports(1)),
         ("late reports", worlds::late_reports(0)),
+        ("revocations", worlds::revocations(1)),
         ("orders", worlds::orders(1)),
     ];
     let names: Vec<String> = std::env::args().skip(1).collect();

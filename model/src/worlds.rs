@@ -125,6 +125,28 @@ pub fn late_reports(faults: u8) -> World {
     }
 }
 
+/// Somebody enters at the end of a minute, in a data center of which Global has not heard yet, and hears nothing for some
+/// seconds more.
+pub fn first_reports() -> World {
+    World {
+        moments: moments(&[58_000, 66_600]),
+        requests: 1,
+        is_held: push,
+        holds_ms: 10_000,
+        ..uncounted(0)
+    }
+}
+
+/// The origin ends sessions, by any data center, and who is out comes again. Data centers and Global lose their memory.
+pub fn revocations(faults: u8) -> World {
+    World {
+        moments: moments(&[10_000, 12_500, 15_000]),
+        is_held: |_| false,
+        revokes: true,
+        ..renewals(faults)
+    }
+}
+
 /// An operator gives a second slot, and then lets nobody in any more.
 pub fn orders(faults: u8) -> World {
     World {
