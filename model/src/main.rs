@@ -15,9 +15,9 @@ fn main() -> ExitCode {
         ("renewals", worlds::renewals(1)),
         ("uncounted", worlds::uncounted(2)),
         ("reports", worlds::reports(1)),
-        ("late reports", worlds::late_reports(0)),
+        ("late reports", worlds::late_reports(1)),
         ("revocations", worlds::revocations(1)),
-        ("orders", worlds::orders(1)),
+        ("orders", worlds::orders(2)),
     ];
     let names: Vec<String> = std::env::args().skip(1).collect();
     let mut all_hold = true;

@@ -153,7 +153,7 @@ pub fn orders(faults: u8) -> World {
         visitors: 3,
         moments: moments(&[10_000, 13_100]),
         is_held: |_| false,
-        forgetful: vec![Actor::Anywhere, Actor::Global, Actor::Counter(0), Actor::DataCenter(0)],
+        forgetful: vec![Actor::Anywhere, Actor::Global, Actor::Counter(0), Actor::Counter(1)],
         orders: vec![r#"{"set":{"total_active_users":2}}"#, r#"{"set":{"queue_all":true}}"#],
         ..giving(1, faults)
     }
