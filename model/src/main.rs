@@ -7,14 +7,13 @@ use anteroom_model::{World, worlds};
 use stateright::{Checker, DiscoveryClassification, Model};
 
 fn main() -> ExitCode {
-    let worlds: [(&str, World); 10] = [
+    let worlds: [(&str, World); 9] = [
         ("one slot", worlds::giving(1, 2)),
         ("two slots", worlds::giving(2, 1)),
         ("stock", worlds::stock(1)),
         ("edge", worlds::edge_of_a_minute(1)),
         ("renewals", worlds::renewals(1)),
         ("uncounted", worlds::uncounted(2)),
-        ("reports", worlds::reports(1)),
         ("late reports", worlds::late_reports(1)),
         ("revocations", worlds::revocations(1)),
         ("orders", worlds::orders(2)),

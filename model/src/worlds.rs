@@ -121,6 +121,7 @@ pub fn late_reports(faults: u8) -> World {
         is_held: push,
         holds_ms: 3_000,
         holds_from: 2,
+        forgetful: vec![Actor::Global, Actor::DataCenter(0)],
         ..reports(faults)
     }
 }
