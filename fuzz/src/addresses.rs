@@ -123,7 +123,7 @@ pub mod paths {
             b'f' => path.strip_prefix(b"/index.php").unwrap_or(&path).to_vec(),
             // Frameworks that take an extension for a format.
             b'x' => match path.iter().rposition(|byte| matches!(byte, b'.' | b'/')) {
-                Some(dot) if path[dot] == b'.' && !path[dot..].contains(&b'%') => path[..dot].to_vec(), // TODO
+                Some(dot) if path[dot] == b'.' => path[..dot].to_vec(),
                 _ => path,
             },
             b'c' => path.to_ascii_lowercase(),
