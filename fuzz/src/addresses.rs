@@ -111,10 +111,10 @@ pub mod paths {
             b';' => each_segment(&path, |segment| up_to(segment, b";")),
             // Windows names files without these.
             b'w' => each_segment(&path, |segment| {
-                let end = segment.windows(2).position(|pair| pair == b"::").unwrap_or(segment.len());
-                let name = &segment[..end];
+                let stream = segment.windows(3).position(|letters| letters == b"::$");
+                let name = &segment[..stream.unwrap_or(segment.len())];
                 let kept = name.iter().rposition(|byte| !b". ".contains(byte)).map_or(0, |last| last + 1);
-                if kept == 0 { name.to_vec() } else { name[..kept].to_vec() }
+                name[..kept].to_vec()
             }),
             b't' => each_segment(&path, |segment| segment.trim_ascii().to_vec()),
             b'm' => joined(path.split(|byte| *byte == b'/').filter(|segment| !segment.is_empty())),
