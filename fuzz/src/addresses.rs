@@ -116,7 +116,7 @@ pub mod paths {
                 let kept = name.iter().rposition(|byte| !b". ".contains(byte)).map_or(0, |last| last + 1);
                 name[..kept].to_vec()
             }),
-            b't' => each_segment(&path, |segment| segment.trim_ascii().to_vec()),
+            b't' => each_segment(&path, |segment| segment.trim_ascii_end().to_vec()),
             b'm' => joined(path.split(|byte| *byte == b'/').filter(|segment| !segment.is_empty())),
             b'.' => climbed(&path),
             // PHP's front controllers.

@@ -32,13 +32,13 @@ macro_rules! targets {
 }
 
 targets! {
-    tickets: sealed contents cookies;
+    tickets: sealed contents cookies facts;
     addresses: paths urls;
     config: rooms;
     bypass: expressions conditions;
     objects: messages records machines;
     operators: orders stored_orders queries access;
-    origins: notices probes;
+    origins: notices probes verdicts;
 }
 
 /// Seeds as they stand in a file, with an empty line between two of them.

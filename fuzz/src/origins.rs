@@ -104,3 +104,34 @@ pub mod probes {
         (0..16).flat_map(with).collect()
     }
 }
+
+/// Nobody is taken for a person unless the service says so, of this host and room, or of a key for tests.
+pub mod verdicts {
+    use std::sync::LazyLock;
+
+    use anteroom::config::parse_room;
+    use anteroom::room::Room;
+    use anteroom::turnstile::Verdict;
+    use serde_json::{Value, json};
+
+    static ROOM: LazyLock<Room> = LazyLock::new(|| {
+        let fields =
+            json!({ "total_active_users": 1, "new_users_per_minute": 1, "turnstile_sitekey": "0x4AAAAAAA" });
+        parse_room("ROOM_SHOP", &fields).unwrap()
+    });
+
+    pub fn run(input: &[u8]) {
+        let Ok(body) = std::str::from_utf8(input) else { return };
+        if Verdict::read(body, &ROOM, "shop.example.com:8443") == Verdict::Passed {
+            let told: Value = serde_json::from_str(body).unwrap();
+            let is_for_tests = told["metadata"]["result_with_testing_key"] == true;
+            let host = told["hostname"].as_str().unwrap_or_default();
+            let is_ours = host.eq_ignore_ascii_case("shop.example.com") && told["action"] == "shop";
+            assert!(told["success"] == true && (is_for_tests || is_ours), "{body}");
+        }
+    }
+
+    pub fn seeds() -> Vec<Vec<u8>> {
+        crate::paragraphs(include_str!("../seeds/verdicts.txt"))
+    }
+}

@@ -1,4 +1,4 @@
-//! The visitor's cookie.
+//! The visitor's cookie, and what a waiting visitor is told.
 
 use std::sync::LazyLock;
 
@@ -132,5 +132,80 @@ pub mod cookies {
 
     pub fn seeds() -> Vec<Vec<u8>> {
         super::super::paragraphs(include_str!("../seeds/cookies.txt"))
+    }
+}
+
+/// What the page is told of a waiting visitor is JSON that says just that, whatever stands in texts, and a wait from the least
+/// to the most. Words and templates are made of it in JavaScript.
+pub mod facts {
+    use anteroom::answer::{DrawFacts, Estimate, EventView, WaitingView, facts, progress};
+    use anteroom::config::parse_room;
+    use anteroom::room::Room;
+    use arbitrary::{Result, Unstructured};
+    use serde_json::{Value, json};
+
+    /// About 30 years.
+    const LONGEST_SECONDS: u64 = 1 << 30;
+
+    thread_local! {
+        static ROOM: Room = {
+            let fields = json!({ "total_active_users": 1, "new_users_per_minute": 1 });
+            parse_room("ROOM_SHOP", &fields).unwrap()
+        };
+    }
+
+    pub fn run(input: &[u8]) {
+        let _ = ROOM.with(|room| tell(&mut Unstructured::new(input), room.clone()));
+    }
+
+    fn tell(u: &mut Unstructured, mut room: Room) -> Result<()> {
+        let (ahead, at_first, before): (u64, u64, u8) = u.arbitrary()?;
+        let shown = progress(ahead, at_first, before);
+        assert!(shown == 99 || (before..99).contains(&shown));
+        let draw = DrawFacts {
+            id: u.arbitrary()?,
+            round: u.arbitrary()?,
+            number: u.arbitrary()?,
+            threshold: u.arbitrary()?,
+        };
+        let (name, turnstile): (&str, &str) = u.arbitrary()?;
+        let event = EventView {
+            name,
+            prequeueing: u.arbitrary()?,
+            seconds_to_start: u.arbitrary()?,
+            seconds_to_end: u.arbitrary()?,
+            shuffle: u.arbitrary()?,
+        };
+        room.page.message = u.arbitrary()?;
+        let view = WaitingView {
+            room: &room,
+            asks_for_status: u.arbitrary()?,
+            estimate: Estimate::Known { seconds: u.int_in_range(0..=LONGEST_SECONDS)? },
+            people_ahead: u.arbitrary()?,
+            progress: u.arbitrary()?,
+            drawn: u.arbitrary()?,
+            queue_all: u.arbitrary()?,
+            held: u.arbitrary()?,
+            event: u.arbitrary::<bool>()?.then_some(event),
+            draw: u.arbitrary::<bool>()?.then_some(&draw),
+            kept_seconds: u.arbitrary()?,
+            refresh_seconds: u.arbitrary()?,
+            now_ms: u.arbitrary()?,
+            cookieless: u.arbitrary()?,
+            infinite_queue: u.arbitrary()?,
+            turnstile,
+            bring_again: u.arbitrary()?,
+        };
+        let told: Value = serde_json::from_str(&facts(&view, &[("set-cookie", name.to_owned())])).unwrap();
+        assert_eq!((&told["message"], &told["turnstile"]), (&json!(room.page.message), &json!(turnstile)));
+        assert_eq!(told["headers"], json!([["set-cookie", name]]));
+        let seconds = ["waitSecondsLow", "waitSeconds", "waitSecondsHigh"].map(|name| told[name].as_u64());
+        assert!(seconds.is_sorted() && seconds.iter().all(Option::is_some), "{seconds:?}");
+        Ok(())
+    }
+
+    pub fn seeds() -> Vec<Vec<u8>> {
+        let text = "</script>\"\\\u{2028}\0 {{{x}}} é";
+        (0..8_u8).map(|number| text.bytes().map(|byte| byte ^ number).cycle().take(200).collect()).collect()
     }
 }
