@@ -12,12 +12,14 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
 
+use crate::wire::WireError;
+
 /// The longest round: a minute's numbers are dealt in rounds of at most this many.
 const LONGEST_ROUND: u64 = 1024;
 
 /// How the numbers of one minute are dealt to all colos and Anywhere.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Weights", into = "Weights")]
+#[serde(try_from = "Weights", into = "Weights")]
 pub struct Shares {
     weights: Weights,
     /// The owner of each number of a round: 0 is Anywhere, `n` the n-th colo.
@@ -73,12 +75,39 @@ impl Shares {
             .filter(|(_, numbers)| *numbers > 0)
             .collect();
         let owned: u32 = colos.iter().map(|(_, numbers)| numbers).sum();
-        Self::from(Weights { anywhere: (round as u32).saturating_sub(owned), colos })
+        Self::dealt(Weights { anywhere: (round as u32).saturating_sub(owned), colos })
     }
 
     /// Everything belongs to Anywhere.
     pub fn all_anywhere() -> Self {
-        Self::from(Weights { anywhere: 1, colos: Vec::new() })
+        Self::dealt(Weights { anywhere: 1, colos: Vec::new() })
+    }
+
+    /// Deals a round: every owner earns its weight with each number, and the richest pays the whole round for it. So
+    /// no owner is ever a full number away from its exact part.
+    fn dealt(weights: Weights) -> Self {
+        let earning: Vec<i64> = std::iter::once(&weights.anywhere)
+            .chain(weights.colos.iter().map(|(_, numbers)| numbers))
+            .map(|numbers| i64::from(*numbers))
+            .collect();
+        let whole: i64 = earning.iter().sum();
+        let mut credit = vec![0i64; earning.len()];
+        let mut round = Vec::with_capacity(whole as usize);
+        for _ in 0..whole {
+            let mut richest = 0;
+            let mut most = i64::MIN;
+            for (owner, (credit, earning)) in credit.iter_mut().zip(&earning).enumerate() {
+                *credit += earning;
+                if *credit > most {
+                    (richest, most) = (owner, *credit);
+                }
+            }
+            if let Some(credit) = credit.get_mut(richest) {
+                *credit -= whole;
+            }
+            round.push(richest as u16);
+        }
+        Self { weights, round }
     }
 
     /// The colos that own something, with their shares.
@@ -111,32 +140,14 @@ impl Shares {
     }
 }
 
-impl From<Weights> for Shares {
-    /// Deals a round: every owner earns its weight with each number, and the richest pays the whole round for it. So
-    /// no owner is ever a full number away from its exact part.
-    fn from(weights: Weights) -> Self {
-        let earning: Vec<i64> = std::iter::once(&weights.anywhere)
-            .chain(weights.colos.iter().map(|(_, numbers)| numbers))
-            .map(|numbers| i64::from(*numbers))
-            .collect();
-        let whole: i64 = earning.iter().sum();
-        let mut credit = vec![0i64; earning.len()];
-        let mut round = Vec::with_capacity(whole as usize);
-        for _ in 0..whole {
-            let mut richest = 0;
-            let mut most = i64::MIN;
-            for (owner, (credit, earning)) in credit.iter_mut().zip(&earning).enumerate() {
-                *credit += earning;
-                if *credit > most {
-                    (richest, most) = (owner, *credit);
-                }
-            }
-            if let Some(credit) = credit.get_mut(richest) {
-                *credit -= whole;
-            }
-            round.push(richest as u16);
-        }
-        Self { weights, round }
+impl TryFrom<Weights> for Shares {
+    type Error = WireError;
+
+    /// A longer round is none of ours, and nobody has the memory to deal it.
+    fn try_from(weights: Weights) -> Result<Self, WireError> {
+        let numbers = weights.colos.iter().map(|(_, numbers)| numbers).chain([&weights.anywhere]);
+        let whole: u64 = numbers.map(|numbers| u64::from(*numbers)).sum();
+        if whole <= LONGEST_ROUND { Ok(Self::dealt(weights)) } else { Err(WireError) }
     }
 }
 

@@ -1,5 +1,7 @@
 //! All rooms of a deployment, and which of them covers a request.
 
+use std::borrow::Cow;
+
 use litemap::LiteMap;
 use serde_json::Value;
 
@@ -58,12 +60,21 @@ impl Covered {
         self.host.as_deref().is_none_or(|own| is_same_host(own, host))
     }
 
-    fn has_path(&self, path: &[u8]) -> bool {
-        if self.any_case {
-            path::is_below_in_any_case(path, &self.path)
-        } else {
-            path::is_below(path, self.path.as_bytes())
-        }
+    /// `last`: where the path's [last segment](path::last_segment) begins, if that has slashes.
+    fn has_path(&self, path: &[u8], last: usize) -> bool {
+        let is_below = |path: &[u8]| {
+            if self.any_case {
+                path::is_below_in_any_case(path, &self.path)
+            } else {
+                path::is_below(path, self.path.as_bytes())
+            }
+        };
+        // Up to the first slash that may belong to an extension of this path.
+        let up_to_slash = || {
+            let rest = path.get(self.path.len()..)?;
+            path.get(..self.path.len() + rest.iter().position(|byte| *byte == b'/')?)
+        };
+        is_below(path) || self.path.len() >= last && up_to_slash().is_some_and(is_below)
     }
 }
 
@@ -174,11 +185,16 @@ impl Rooms {
         let mut on_host = self.routes.iter().filter(|route| route.has_host(host));
         let covered = |route: &Covered| self.working.get(route.room);
         let tangle = match path::read(path.as_bytes()) {
-            Reading::Plain(path) => {
-                let behind = self.front_controllers.iter().find_map(|front| path::behind(&path, front));
-                let behind = behind.as_deref();
-                let route = on_host
-                    .find(|route| route.has_path(&path) || behind.is_some_and(|path| route.has_path(path)));
+            Reading::Plain(read) => {
+                // One that is plain already has no slash that came encoded.
+                let is_plain = matches!(read, Cow::Borrowed(_));
+                let last = if is_plain { usize::MAX } else { path::last_segment(path.as_bytes()) };
+                let behind = self.front_controllers.iter().find_map(|front| path::behind(&read, front));
+                let behind = behind.map(|path| (last.saturating_sub(read.len() - path.len()), path));
+                let route = on_host.find(|route| {
+                    route.has_path(&read, last)
+                        || behind.as_ref().is_some_and(|(last, path)| route.has_path(path, *last))
+                });
                 return route.and_then(covered).map_or(Coverage::Uncovered, Coverage::Covered);
             }
             Reading::Tangled(tangle) => tangle,

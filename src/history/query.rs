@@ -226,7 +226,8 @@ impl Query {
         let silent: &dyn Cells = if self.colo.is_empty() { &Record::default() } else { &Part::default() };
         let mut rows = rows.iter().peekable();
         let last = (now / width) as u32;
-        for at in self.from..self.to.min(last.saturating_add(1)) {
+        // A question that was not read here may ask for more.
+        for at in (self.from..self.to.min(last.saturating_add(1))).take(MOST_ROWS as usize) {
             while rows.next_if(|(other, _)| *other < at).is_some() {}
             let found = rows.next_if(|(other, _)| *other == at).map(|(_, row)| *row);
             let start = u64::from(at) * width;
@@ -240,7 +241,7 @@ impl Query {
             } else {
                 let _ = write!(text, "{}[{start}", if at == self.from { "" } else { "," });
             }
-            for field in &self.fields {
+            for field in self.fields.iter().take(FIELDS.len()) {
                 let value = found.unwrap_or(silent).cell(*field, minutes.max(1));
                 match value.filter(|_| is_known) {
                     Some(value) => {

@@ -65,6 +65,18 @@ fn ends_room(rest: &[u8]) -> bool {
     }
 }
 
+/// Where the last segment begins of a path in its one spelling, by the slashes that came as such. A framework that looks
+/// for an extension before it decodes takes encoded ones for a part of it: to it, `/sale.x%2fy` is `/sale`.
+pub fn last_segment(path: &[u8]) -> usize {
+    let end = path.iter().position(|byte| matches!(byte, b'?' | b'#')).unwrap_or(path.len());
+    let path = without_end(path.get(..end).unwrap_or(path), b"/\\");
+    let above = path.iter().rposition(|byte| is_separator(*byte)).and_then(|slash| path.get(..slash));
+    match &*normalise(above.unwrap_or_default()) {
+        b"/" => 0,
+        above => above.len(),
+    }
+}
+
 /// What a front controller, in any case, takes a normalised path for; `None`: it stands behind none. `/shop/index.php` takes
 /// `/shop/index.php/sale` for `/shop/sale`.
 pub fn behind<'a>(path: &'a [u8], controller: &str) -> Option<Cow<'a, [u8]>> {

@@ -506,7 +506,7 @@ fn an_error_is_one_short_line_whatever_is_in_it() {
 }
 
 /// Spellings that lead to `/sale` or below it on some origin.
-const WALK_AROUNDS: [&str; 70] = [
+const WALK_AROUNDS: [&str; 73] = [
     "/sale",
     "/sale/",
     "/sale//",
@@ -577,6 +577,9 @@ const WALK_AROUNDS: [&str; 70] = [
     "/index.php/sale",
     "/INDEX.php//s%61le.json",
     "/app.php/sale/x",
+    "/sale.x%2fy",
+    "/%73ale.x%5cy.z/",
+    "/index.php/sale.x%252fy?z",
 ];
 
 #[test]
@@ -614,6 +617,9 @@ fn other_paths_are_left_alone() {
         "/sale/../x",
         "/sale/%2e%2e",
         "/sale.d/x",
+        "/sale.d/x%2fy",
+        "/sale.d%2fx/y",
+        "/index.php/sale.d/%2fx",
         "/sale-x",
         "/sale:x",
         "/sale%20x",

@@ -10,9 +10,19 @@ use anteroom::admission::{
 use anteroom::counts::{CheckIn, Counts, Global};
 use anteroom::protocol::messages::{ColoReport, Given};
 use anteroom::room::{Room, SlotStrategy};
+use anteroom::wire::{decode, encode};
 use proptest::prelude::*;
 
 use crate::articles::room;
+
+#[test]
+fn shares_that_nobody_has_dealt_are_not_read() {
+    // Four billion numbers of Anywhere in a round: a Global with such a record could never start.
+    let weights = |anywhere: u32| encode(&(anywhere, vec![("AMS", 24_u32)])).unwrap();
+    assert!(decode::<Shares>(&weights(1_000)).is_ok());
+    assert!(decode::<Shares>(&weights(1_001)).is_err());
+    assert!(decode::<Shares>(&weights(u32::MAX)).is_err());
+}
 
 proptest! {
     #[test]

@@ -215,6 +215,7 @@ fn capitals_and_small_letters_may_be_the_same() {
     assert_eq!(name(rooms.find("x", "/Sale")), "one");
     assert_eq!(name(rooms.find("x", "/2026/café.JSON")), "any");
     assert_eq!(name(rooms.find("x", "/2026/café.d/x")), "-");
+    assert_eq!(name(rooms.find("x", "/2026/CAFÉ.d%2fx")), "any");
     assert_eq!(name(rooms.find("all.example", "/%FF")), "all");
     // A path that hides where it leads is covered in any case too.
     assert_eq!(name(rooms.find("x", "/x/..%2f2026%2fCAFÉ")), "any");
