@@ -289,9 +289,11 @@ impl Planet {
     fn is_new(&mut self, visitor: u32, id: u64) {
         let now = self.now();
         let here = &mut self.visitors[visitor as usize];
-        if let Some(pages) = &mut self.pages {
-            pages.lost_places += u64::from(here.place == Place::Queue && !here.cookieless);
-            pages.thrown_out += u64::from(now < here.active_until && !here.cookieless);
+        if here.place == Place::Queue && !here.cookieless {
+            self.measure.lost_place();
+        }
+        if now < here.active_until && !here.cookieless {
+            self.measure.threw_out(here.active_until - now);
         }
         if here.place == Place::Inside {
             // The session was over: a new visit, and a new visitor for the room.
@@ -313,6 +315,7 @@ impl Planet {
     /// A visit that has waited for answers is over.
     pub(super) fn late_visited(&mut self, request: &Request, outcome: Outcome) {
         self.visitors[request.visitor as usize].asking = false;
+        self.measure.answered(self.clockwork.now() - request.came_at);
         self.visited(request, outcome);
         self.visitors[request.visitor as usize].requests -= 1;
         self.release(request.visitor);
@@ -375,6 +378,7 @@ impl Planet {
 
     fn enters(&mut self, request: &Request, ticket: Ticket) {
         let now = self.now();
+        self.measure.let_in += 1;
         let session = self.room.at(now).0.session_ms();
         let mean = self.behaviour.visit_seconds * 1_000.0;
         let length = self.exponential(mean) as u64;
