@@ -54,6 +54,10 @@ pub struct Measured {
     pub requests: u64,
     /// Left the queue.
     pub gave_up: u64,
+    /// Turned away when they came: nobody new enters, and nobody waits.
+    pub turned_away: u64,
+    /// Had come or waited when an operator put the room off, and went past it.
+    pub went_past: u64,
     /// Still in the queue at the end.
     pub waiting_at_end: u64,
     /// How long after an operator had closed the room somebody still entered, at most, in milliseconds; nothing: nobody
@@ -335,6 +339,10 @@ pub struct Measure {
     pub refused: u64,
     /// See [`Measured`].
     pub let_in: u64,
+    /// See [`Measured`].
+    pub turned_away: u64,
+    /// See [`Measured`].
+    pub went_past: u64,
     thrown_out: u64,
     session_lost_ms: u64,
     lost_places: u64,
@@ -420,6 +428,8 @@ impl Measure {
             pool_calls: 0,
             refused: 0,
             let_in: 0,
+            turned_away: 0,
+            went_past: 0,
             thrown_out: 0,
             session_lost_ms: 0,
             lost_places: 0,
@@ -499,6 +509,7 @@ impl Measure {
 
     /// Somebody who waited goes past the room, which is off.
     pub fn went_past(&mut self, bucket: u32) {
+        self.went_past += 1;
         self.waits_no_more(bucket);
     }
 
@@ -934,6 +945,8 @@ impl Measure {
             queued: self.queued,
             admitted: self.admitted,
             gave_up: self.gave_up,
+            turned_away: self.turned_away,
+            went_past: self.went_past,
             waiting_at_end: self.waiting.max(0) as u64,
             entered_after_closing_ms: self.entered_after_closing,
             active_overshoot: self.over_active,

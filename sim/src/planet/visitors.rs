@@ -275,7 +275,9 @@ impl Planet {
                 self.passed(&request, moved);
                 return;
             }
-            Standing::New => self.is_new(visitor, id),
+            // With a ticket that has run out both of a pair are new, and one visitor.
+            Standing::New if !twin => self.is_new(visitor, id),
+            Standing::New => {}
             Standing::Waiting(_) => {}
         }
         let newcomer = self.room.one_place_per_address && standing == Standing::New;
@@ -324,7 +326,11 @@ impl Planet {
     /// What came of a visit.
     pub(super) fn visited(&mut self, request: &Request, outcome: Outcome) {
         match outcome {
-            Outcome::Suspended => self.past(request),
+            Outcome::Suspended => {
+                let place = self.visitors[request.visitor as usize].place;
+                self.measure.went_past += u64::from(place == Place::Outside && !request.twin);
+                self.past(request);
+            }
             Outcome::Admitted { ticket, enters: true, .. } => self.enters(request, ticket),
             Outcome::Admitted { ticket, changed, .. } => self.passed(request, changed.then_some(ticket)),
             Outcome::Refused => self.refuse(request),
@@ -485,7 +491,9 @@ impl Planet {
         let queued = here.place == Place::Queue;
         here.place = Place::Gone;
         let (bucket, queued_at) = (here.waits_in(), here.queued_at);
-        if queued && !self.visitors[request.visitor as usize].is_bot {
+        if !queued {
+            self.measure.turned_away += 1;
+        } else if !self.visitors[request.visitor as usize].is_bot {
             self.measure.gave_up(now, bucket, queued_at);
         }
     }
