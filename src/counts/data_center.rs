@@ -115,6 +115,8 @@ pub struct DataCenter {
     failures: u32,
     /// The next push must leave by then: sessions that were renewed would seem to end.
     push_by: Option<u64>,
+    /// When the last push said that the next one follows.
+    announced_at: Option<u64>,
     /// Until when workers may still report slowly, because their state key says that the room is calm.
     calm_until: u64,
     /// What the colo's workers have seen of the origin since this start.
@@ -146,6 +148,7 @@ impl DataCenter {
             pushed: Haste::None,
             failures: 0,
             push_by: None,
+            announced_at: None,
             // What the instance that has gone told its workers is not known.
             calm_until: now + CALM_REPORT_MS,
             origin: OriginCounts::default(),
@@ -273,20 +276,21 @@ impl DataCenter {
         let recent = self.dirty || now < self.reported_at + AWAKE_MS;
         let interval = if self.failures > 0 {
             // What was lost is reported sooner than new counts, unless Global does not answer.
-            (URGENT_MS << self.failures.min(8)).min(PUSH_MS)
+            Some((URGENT_MS << self.failures.min(8)).min(PUSH_MS))
         } else if self.haste == Haste::Slots && self.level() == Level::Queueing {
-            (u64::from(self.all_workers()) * LEFT_MS_PER_WORKER).clamp(URGENT_MS, PUSH_MS)
+            Some((u64::from(self.all_workers()) * LEFT_MS_PER_WORKER).clamp(URGENT_MS, PUSH_MS))
         } else if recent && self.level() != Level::Calm
             || self.watched() && (recent || self.has_users(room, now))
         {
-            PUSH_MS
-        } else if recent || self.has_users(room, now) {
-            room.session_ms() / SLOW_PUSHES
+            Some(PUSH_MS)
         } else {
-            return None;
+            (recent || self.has_users(room, now)).then(|| room.session_ms() / SLOW_PUSHES)
         };
-        let due = self.push_by.map_or(u64::MAX, |by| by.max(self.pushed_at + URGENT_MS));
-        Some(due.min(self.pushed_at + interval).saturating_sub(now).min(interval))
+        let by = self.push_by.filter(|_| interval.is_some()).map(|by| by.max(self.pushed_at + URGENT_MS));
+        // Global takes a colo whose next report does not come as announced for cut off, whatever has changed here since.
+        let due = [by, self.announced_at, interval.map(|interval| self.pushed_at + interval)];
+        let due = due.into_iter().flatten().min()?;
+        Some(due.saturating_sub(now).min(interval.unwrap_or(u64::MAX)))
     }
 
     fn has_users(&self, room: &Room, now: u64) -> bool {
@@ -369,7 +373,9 @@ impl DataCenter {
         self.pushed_at = now;
         self.dirty = false;
         self.pushed = std::mem::take(&mut self.haste);
-        self.push_by = None;
+        (self.push_by, self.announced_at) = (None, None);
+        let next_in = self.next_push(room, now);
+        self.announced_at = next_in.map(|wait| now + wait);
         ColoReport {
             v: VERSION,
             colo: self.colo.clone(),
@@ -377,7 +383,7 @@ impl DataCenter {
             counts: saved.counts.clone(),
             given,
             workers: self.active_workers(now),
-            next_in: self.next_push(room, now).unwrap_or(0),
+            next_in: next_in.unwrap_or(0),
             late: self.late(room, now),
             origin: self.origin_report(now),
             steering: self.overrides().version,
@@ -397,6 +403,7 @@ impl DataCenter {
     pub fn push_failed(&mut self) {
         self.dirty = true;
         self.haste = self.haste.max(self.pushed);
+        self.announced_at = None;
         self.failures = self.failures.saturating_add(1);
     }
 

@@ -472,6 +472,20 @@ fn the_users_of_a_colo_that_is_cut_off_are_held_for_one_session() {
 }
 
 #[test]
+fn a_colo_that_has_become_quiet_reports_once_more_as_announced() {
+    let room = room(100, 100, 1);
+    let mut data_center = DataCenter::restore(&room, "AMS", 7, None, NOW);
+    data_center.receive(&room, &report(1, 0, 1, vec![enter(1, NOW)]), NOW);
+    let (pushed, answered) = (NOW + 11_900, NOW + 12_100);
+    let saved = data_center.save(&room, pushed);
+    assert_eq!(data_center.push(&room, &saved, None, pushed).next_in, 2_000);
+    data_center.pushed(None, answered);
+    assert_eq!(data_center.next_push(&room, answered), Some(1_800), "else it would be taken for cut off");
+    let saved = data_center.save(&room, NOW + 13_900);
+    assert_eq!(data_center.push(&room, &saved, None, NOW + 13_900).next_in, 10_000, "slowly from then on");
+}
+
+#[test]
 fn a_quiet_colo_says_slowly_that_it_is_there_and_sleeps_when_nobody_is_active() {
     let room = room(100, 100, 1);
     let mut data_center = DataCenter::restore(&room, "AMS", 7, None, NOW);
