@@ -80,6 +80,11 @@ pub(super) struct Request {
     twin: bool,
 }
 
+/// A ticket as a cookie brings it back.
+fn kept(ticket: Option<Ticket>) -> Option<Ticket> {
+    Ticket::from_bytes(&ticket?.to_bytes())
+}
+
 impl Planet {
     pub(super) fn second(&mut self) {
         let now = self.now();
@@ -369,7 +374,7 @@ impl Planet {
         // Within a slot the cookie stays as it is: its session counts from the request that wrote it.
         let begins = moved.is_some() || !here.counted_active && !room.disable_session_renewal;
         if moved.is_some() {
-            here.ticket = moved;
+            here.ticket = kept(moved);
         }
         let from = if begins { now } else { here.active_until.saturating_sub(session) };
         here.active_until = here.active_until.max(from + session);
@@ -393,7 +398,7 @@ impl Planet {
             return;
         }
         let first = here.place != Place::Inside;
-        here.ticket = (!here.cookieless).then_some(ticket);
+        here.ticket = kept((!here.cookieless).then_some(ticket));
         if first {
             let queued = here.place == Place::Queue && !here.is_bot;
             here.place = Place::Inside;
@@ -465,7 +470,7 @@ impl Planet {
         here.shown = estimate.or(here.shown);
         let is_good = |old: &Ticket| now < old.last_check_in + KEPT_REFRESHES * refresh;
         if !here.replays || !here.ticket.as_ref().is_some_and(is_good) {
-            here.ticket = (!here.cookieless).then_some(told.ticket);
+            here.ticket = kept((!here.cookieless).then_some(told.ticket));
         }
         let next = if here.reloads { next.min(RELOAD_MS) } else { next };
         let next = (now + next).min(here.gives_up.max(now + 1));
