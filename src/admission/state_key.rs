@@ -184,7 +184,8 @@ impl StateKey {
     }
 
     /// The part of `new_users_per_minute` that may be used by now: all of it while nobody waits, else in step with
-    /// the minute's seconds (two seconds ahead, so that the first refreshes find something).
+    /// the minute's seconds (two seconds ahead, so that the first refreshes find something; and rounded up, or the last of
+    /// a few would have the minute's last moment only).
     fn rate_budget(&self, room: &Room, minute: u32, time: u64) -> i64 {
         let unnumbered = if minute == self.minute { self.unnumbered } else { 0 };
         self.paced(room, minute, time) - unnumbered
@@ -196,7 +197,7 @@ impl StateKey {
             limit
         } else {
             let into = time.saturating_sub(start_of(minute)).min(60_000) as i64;
-            (limit * (into + 2_000) / 60_000).min(limit)
+            ((limit * (into + 2_000) + 59_999) / 60_000).min(limit)
         }
     }
 
