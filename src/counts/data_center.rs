@@ -101,6 +101,8 @@ pub struct DataCenter {
     workers: LiteMap<u64, Worker>,
     sequence: u64,
     state: Option<Clocked>,
+    /// The state is from before this start, and good for what operators have changed only.
+    outdated: bool,
     reported_at: u64,
     pushed_at: u64,
     /// Global has answered a push of this start.
@@ -139,6 +141,7 @@ impl DataCenter {
             workers: LiteMap::new(),
             sequence: 0,
             state: None,
+            outdated: false,
             reported_at: 0,
             pushed_at: 0,
             counted: false,
@@ -162,8 +165,10 @@ impl DataCenter {
             data_center.tallies = saved.tallies;
             // Global still waits for the next push of the instance that has gone.
             data_center.dirty = true;
-            // Where the pool judges, an old state does no harm; numbers of a minute need a fresh one.
-            if let Some((key, received_at)) = saved.state.filter(|_| room.slot_strategy.leases_permits()) {
+            // Where the pool judges, an old state does no harm; numbers of a minute need a fresh one. What operators have
+            // changed holds in any case, also when Global does not answer in time.
+            data_center.outdated = !room.slot_strategy.leases_permits();
+            if let Some((key, received_at)) = saved.state {
                 if !key.steering.unreadable {
                     data_center.last_known.clone_from(&key.steering);
                 }
@@ -427,13 +432,14 @@ impl DataCenter {
     pub fn must_ask(&self, room: &Room, now: u64) -> bool {
         let sleeps = self.next_push(room, now).is_none();
         let trusted = |state: &Clocked| now < self.told_until.max(state.received_at + TRUSTED_MS);
-        self.state.as_ref().is_none_or(|state| sleeps && !trusted(state))
+        self.outdated || self.state.as_ref().is_none_or(|state| sleeps && !trusted(state))
     }
 
     /// Takes in a state key.
     pub fn learn(&mut self, key: StateKey, now: u64) {
         let older = self.state.as_ref().is_some_and(|state| state.key.taken_at > key.taken_at);
         if !older {
+            self.outdated = false;
             if key.watched {
                 // Whoever was told before reports within that time.
                 self.calm_until = self.calm_until.min(now + CALM_REPORT_MS);
