@@ -372,13 +372,14 @@ pub fn broken(world: &Scenario, run: &Measured) -> Result<Vec<Breach>, ScenarioE
         let patience = 2 * session + 120_000 + 5 * refresh;
         at_most(Promise::Progress, "ms in which nobody entered beside free slots", run.stuck_ms, patience);
     }
-    if room.queueing_method == QueueingMethod::Fifo && world.events.is_empty() && !strategy.counts_alone() {
+    let is_steady = world.events.is_empty() && world.steering.is_empty();
+    if room.queueing_method == QueueingMethod::Fifo && is_steady && !strategy.counts_alone() {
         at_most(Promise::Order, "in 1,000 passed over", (run.passed_over * 1_000.0) as u64, 50);
     }
     at_most(Promise::Answer, "ms until an answer", run.answer_ms, 20 * planet.deadline_ms);
     let after_closing = run.entered_after_closing_ms.unwrap_or(0);
-    // A data center that was never told anything asks Global, and does not wait for a slow one.
-    if planet.storage_ms.1 <= 50 {
+    // Where nobody is asked for a permit, a data center that was never told anything lets people in when Global is slow.
+    if !strategy.counts_alone() && room.queueing_method != QueueingMethod::Passthrough {
         let most = 3_000 + 2 * planet.jitter_ms;
         at_most(Promise::Closed, "ms after closing somebody entered", after_closing, most);
     }
@@ -405,12 +406,9 @@ const NEEDED: [&str; 6] = ["from", "until", "at", "what", "set", "clear"];
 fn smaller(world: &Table) -> Vec<Table> {
     let mut found = Vec::new();
     for (name, part) in world {
-        let mut with = |part: Option<Value>| {
+        let mut with = |part: Value| {
             let mut other = world.clone();
-            match part {
-                Some(part) => other.insert(name.clone(), part),
-                None => other.remove(name),
-            };
+            other.insert(name.clone(), part);
             found.push(other);
         };
         match part {
@@ -418,21 +416,24 @@ fn smaller(world: &Table) -> Vec<Table> {
                 for index in 0..parts.len() {
                     let mut fewer = parts.clone();
                     fewer.remove(index);
-                    with(Some(fewer.into()));
+                    with(fewer.into());
                 }
                 for (index, part) in parts.iter().enumerate() {
                     for less in part.as_table().map_or_else(Vec::new, |part| less_of(name, part)) {
                         let mut parts = parts.clone();
                         parts[index] = less.into();
-                        with(Some(parts.into()));
+                        with(parts.into());
                     }
                 }
             }
             Value::Table(part) => {
-                with(None);
-                less_of(name, part).into_iter().for_each(|part| with(Some(part.into())));
+                let kept = part.iter().filter(|(field, _)| HALVED.contains(&(name, field)));
+                with(kept.map(|(field, value)| (field.clone(), value.clone())).collect::<Table>().into());
+                for less in less_of(name, part) {
+                    with(less.into());
+                }
             }
-            _ => with(halved(part).filter(|_| HALVED.contains(&("", name)))),
+            _ => halved(part).filter(|_| HALVED.contains(&("", name))).map_or((), with),
         }
     }
     found

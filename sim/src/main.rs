@@ -193,7 +193,7 @@ struct CampaignArguments {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// Where the smallest world that breaks a promise is written to, as campaign_SEED.toml
+    /// Where the smallest world that breaks a promise is written to, by the name of its seed
     #[arg(long, value_name = "DIRECTORY", default_value = "target/campaign")]
     out: PathBuf,
 

@@ -282,8 +282,7 @@ impl Planet {
             }
             // With a ticket that has run out both of a pair are new, and one visitor.
             Standing::New if !twin => self.is_new(visitor, id),
-            Standing::New => {}
-            Standing::Waiting(_) => {}
+            Standing::New | Standing::Waiting(_) => {}
         }
         let newcomer = self.room.one_place_per_address && standing == Standing::New;
         let address = if newcomer { self.visitors[visitor as usize].address } else { 0 };
