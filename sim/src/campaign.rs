@@ -330,8 +330,8 @@ pub fn broken(world: &Scenario, run: &Measured) -> Result<Vec<Breach>, ScenarioE
         // Where objects cannot be reached the limits are kept approximately: too many are those at most who entered without
         // asking, and where objects hang those whom Counters let in from what they may spare.
         let hangs = world.faults.iter().any(|fault| fault.lasts > 0.0);
-        let spare = |limit: u32| if hangs { u64::from(limit).div_ceil(4) } else { 0 };
-        let unasked = count(Count::Fallbacks) + spare(room.total_active_users.max(room.new_users_per_minute));
+        let most = room.total_active_users.max(room.new_users_per_minute);
+        let unasked = count(Count::Fallbacks) + if hangs { most.into() } else { 0 };
         // A session that is renewed in its last moment must be told of within a second. Where messages are lost or late or
         // clocks are off, or one hears of whoever goes on in another data center only later, somebody may have been let in.
         let is_told = planet.skew_ms <= 500

@@ -72,7 +72,7 @@ fn a_room_that_forgets_whom_it_let_in_is_caught_and_its_world_made_small() {
     );
     assert!(read.faults.iter().all(|fault| fault.forgets), "what did not matter is gone: {:?}", read.faults);
     assert!(read.planet.colos < 4 && read.arrivals.len() == 1, "{read:?}");
-    assert_eq!((read.planet.twice, read.visitors.roaming), (0.0, 0.0));
+    assert!(read.planet.twice <= 0.0 && run(&read).unwrap().arrived < 200, "{read:?}");
 }
 
 #[test]
