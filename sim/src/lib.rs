@@ -5,6 +5,7 @@
 //!   Anywhere, `DataCenter` and Global are the machines that the Worker and the objects run.
 //! - [`literal`]: the 2023 article's counters without our repairs, to compare with.
 //! - [`measure`]: what it was like for the visitors and for the origin.
+//! - [`campaign`]: worlds drawn at random, what is promised in each of them, and the smallest that breaks a promise.
 //! - [`table`]: figures of many runs, the worst seed of each, and whether they reach the goals.
 //! - [`report`]: the same as JSON, and as a page with charts.
 //! - [`replay`]: a history recorded in the real runtime, through the same core a second time.
@@ -16,6 +17,7 @@
 //! - [`plan`]: what a day will be like for an owner's room, and what would make it better.
 //! - [`price`]: what the platform bills for a run.
 
+pub mod campaign;
 pub mod clockwork;
 pub mod guarded;
 pub mod guarded_report;

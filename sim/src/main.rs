@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use anteroom::origin::GuardStrategy;
 use anteroom::room::SlotStrategy;
+use anteroom_sim::campaign::{self, Tally};
 use anteroom_sim::guarded::{self, Guarded, Limiter, Line, Terms};
 use anteroom_sim::guarded_report;
 use anteroom_sim::origin::Setup;
@@ -59,6 +60,8 @@ enum Command {
     Price(PriceArguments),
     /// Floods an origin with clients, with each strategy of `origin_guard` and with none, and tells what came of it
     Guard(GuardArguments),
+    /// Draws worlds at random and looks for one in which the room breaks a promise; exit status 1 when there is one
+    Campaign(CampaignArguments),
     /// Puts a history that the tests recorded in the real runtime through the core again; exit status 1 when any answer
     /// is not the same bytes
     Replay {
@@ -169,6 +172,38 @@ struct PriceArguments {
     /// `<!-- table ends -->`, between them
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_long_help = CAMPAIGN_HELP)]
+struct CampaignArguments {
+    /// Judge these worlds instead, from TOML files
+    #[arg(value_name = "FILE", conflicts_with_all = ["minutes", "planets"])]
+    files: Vec<PathBuf>,
+
+    /// Draw no more worlds after so many minutes
+    #[arg(long, value_name = "N", required_unless_present_any = ["files", "planets"])]
+    minutes: Option<f64>,
+
+    /// Draw so many worlds at most
+    #[arg(long, value_name = "N", default_value_t = u64::MAX, hide_default_value = true)]
+    planets: u64,
+
+    /// The first world's seed; the others follow
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// Where the smallest world that breaks a promise is written to, by the name of its seed
+    #[arg(long, value_name = "DIRECTORY", default_value = "target/campaign")]
+    out: PathBuf,
+
+    /// Do not look for smaller worlds
+    #[arg(long)]
+    as_drawn: bool,
+
+    /// How many worlds at a time. Left out: as many as there are cores
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_024))]
+    threads: Option<u16>,
 }
 
 #[derive(Debug, Args)]
@@ -344,6 +379,14 @@ Examples:
 
 docs/guard.md says what the figures mean for a room.";
 
+const CAMPAIGN_HELP: &str = "\
+Examples:
+  anteroom-sim campaign --minutes 10 --seed 1000     as many worlds as ten minutes are enough for
+  anteroom-sim campaign --planets 1 --seed 1234      the world that a campaign has named
+  anteroom-sim campaign target/campaign/campaign_1234.toml
+
+docs/simulator.md says what is drawn and what is promised.";
+
 /// Why nothing came of it, in words for whoever called.
 #[derive(Debug)]
 struct Failure(String);
@@ -362,6 +405,7 @@ fn main() -> ExitCode {
         Command::Plan(arguments) => plan(&arguments),
         Command::Price(arguments) => price(&arguments),
         Command::Guard(arguments) => guard(&arguments),
+        Command::Campaign(arguments) => campaign(&arguments),
         Command::Replay { history } => replay(&history),
     };
     done.unwrap_or_else(|Failure(error)| {
@@ -465,11 +509,8 @@ fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         // Said before hours of simulation, not after.
         with_table(file, "")?;
     }
-    let mut pool = rayon::ThreadPoolBuilder::new();
-    if let Some(threads) = arguments.threads {
-        pool = pool.num_threads(threads.into());
-    }
-    let (runs, seconds) = pool.build()?.install(|| run_all(&settings, arguments.seeds))?;
+    let pool = in_threads(arguments.threads)?;
+    let (runs, seconds) = pool.install(|| run_all(&settings, arguments.seeds))?;
     let rows: Vec<Row<'_>> = runs
         .chunks(arguments.seeds as usize)
         .zip(&settings)
@@ -682,6 +723,54 @@ fn guard(arguments: &GuardArguments) -> Result<ExitCode, Failure> {
         write(file, &with_table(file, &guarded_report::markdown(&rows))?)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+#[expect(clippy::disallowed_methods, reason = "the clock says when to stop drawing")]
+fn campaign(arguments: &CampaignArguments) -> Result<ExitCode, Failure> {
+    let mut failed = false;
+    for file in &arguments.files {
+        let world = Scenario::read(file)?;
+        let breaches = campaign::broken(&world, &campaign::run(&world)?)?;
+        failed |= !breaches.is_empty();
+        let said: Vec<String> = breaches.iter().map(ToString::to_string).collect();
+        let said = if said.is_empty() { "keeps all promises".to_owned() } else { said.join("; ") };
+        print(format_args!("{}: {said}\n", file.display()));
+    }
+    if !arguments.files.is_empty() {
+        return Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS });
+    }
+    let begin = std::time::Instant::now();
+    let until = arguments.minutes.map(|minutes| begin + std::time::Duration::from_secs_f64(minutes * 60.0));
+    let seeds = arguments.seed..arguments.seed.saturating_add(arguments.planets);
+    let seeds = seeds.take_while(|_| until.is_none_or(|until| std::time::Instant::now() < until));
+    let tally = in_threads(arguments.threads)?.install(|| {
+        let worlds = seeds.par_bridge().map(|seed| {
+            let mut tally = Tally::default();
+            if let Some(failed) = tally.world(seed, !arguments.as_drawn)? {
+                fs::create_dir_all(&arguments.out)?;
+                let file = arguments.out.join(format!("{}.toml", failed.smallest.name));
+                write(&file, &toml::to_string(&failed.smallest)?)?;
+                for breach in &failed.breaches {
+                    print(format_args!("Seed {seed}: {breach}\n"));
+                }
+                print(format_args!("Seed {seed}: the smallest world is {}\n", file.display()));
+            }
+            Ok(tally)
+        });
+        worlds.try_reduce(Tally::default, |one, other| Ok::<_, Failure>(one + other))
+    })?;
+    print(format_args!("{tally}\n"));
+    eprintln!(
+        "{:.0} s, {:.2} million events a second",
+        begin.elapsed().as_secs_f64(),
+        tally.events as f64 / 1e6 / begin.elapsed().as_secs_f64()
+    );
+    Ok(if tally.failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// So many threads, or as many as there are cores.
+fn in_threads(threads: Option<u16>) -> Result<rayon::ThreadPool, rayon::ThreadPoolBuildError> {
+    rayon::ThreadPoolBuilder::new().num_threads(threads.unwrap_or_default().into()).build()
 }
 
 fn read_origin(file: Option<&Path>) -> Result<Setup, Failure> {

@@ -54,6 +54,10 @@ pub struct Measured {
     pub requests: u64,
     /// Left the queue.
     pub gave_up: u64,
+    /// Turned away when they came: nobody new enters, and nobody waits.
+    pub turned_away: u64,
+    /// Had come or waited when an operator put the room off, and went past it.
+    pub went_past: u64,
     /// Still in the queue at the end.
     pub waiting_at_end: u64,
     /// How long after an operator had closed the room somebody still entered, at most, in milliseconds; nothing: nobody
@@ -66,6 +70,8 @@ pub struct Measured {
     pub minute_overshoot: f64,
     /// The most admissions in any 60 seconds, over the limit, as a share of it.
     pub sliding_overshoot: f64,
+    /// The same three as numbers of users.
+    pub users_over: [u64; 3],
     /// Share of arrivals queued with active < 99 % and this minute's admissions < 99 % of their limits.
     pub false_raw: f64,
     /// The same, if there would have been room after everyone who waits had been let in.
@@ -131,6 +137,23 @@ pub struct Measured {
     pub wait_seconds: [u64; 3],
     /// Users that Global still counts as active at the end, less those who are.
     pub miscounted: i64,
+    /// Visitors that Global still counts as waiting at the end, less those who do.
+    pub miscounted_waiting: i64,
+    /// For how long nobody had been active or waiting at the end, in milliseconds; 0: somebody was.
+    pub quiet_ms: u64,
+    /// How often the room let a visitor in: twins, and those who had gone meanwhile, count too.
+    pub let_in: u64,
+    /// Requests of users whose session went on, and whom the room took for new.
+    pub thrown_out: u64,
+    /// The most that was left of such a session, in milliseconds.
+    pub session_lost_ms: u64,
+    /// Requests of visitors who waited, and whom the room took for new.
+    pub lost_places: u64,
+    /// The longest time that a request waited for the room's decision, in milliseconds.
+    pub answer_ms: u64,
+    /// The longest time in which nobody entered though at every look somebody waited and both limits had a free slot, in
+    /// milliseconds.
+    pub stuck_ms: u64,
     /// Simulated events.
     pub events: u64,
     /// What passed to the origin, where the scenario has one.
@@ -258,6 +281,7 @@ pub struct Measure {
     over_active: f64,
     over_minute: f64,
     over_sliding: f64,
+    users_over: [i64; 3],
     chances: [Chance; 4],
     refresh_ms: u64,
     start: u64,
@@ -313,6 +337,21 @@ pub struct Measure {
     pub pool_calls: u64,
     /// Requests that objects refused.
     pub refused: u64,
+    /// See [`Measured`].
+    pub let_in: u64,
+    /// See [`Measured`].
+    pub turned_away: u64,
+    /// See [`Measured`].
+    pub went_past: u64,
+    thrown_out: u64,
+    session_lost_ms: u64,
+    lost_places: u64,
+    answer_ms: u64,
+    stuck_ms: u64,
+    /// Since when nobody has entered though somebody waits and there is a slot.
+    stuck_since: Option<u64>,
+    /// When somebody was last active or waiting.
+    last_seen: u64,
     object_requests: u64,
     object_requests_by: [u64; 4],
     objects: Vec<Meter>,
@@ -342,6 +381,7 @@ impl Measure {
             over_active: 0.0,
             over_minute: 0.0,
             over_sliding: 0.0,
+            users_over: [0; 3],
             chances: [Chance::default(); 4],
             refresh_ms: room.refresh_ms(),
             start,
@@ -387,6 +427,16 @@ impl Measure {
             counter_calls: 0,
             pool_calls: 0,
             refused: 0,
+            let_in: 0,
+            turned_away: 0,
+            went_past: 0,
+            thrown_out: 0,
+            session_lost_ms: 0,
+            lost_places: 0,
+            answer_ms: 0,
+            stuck_ms: 0,
+            stuck_since: None,
+            last_seen: start,
             object_requests: 0,
             object_requests_by: [0; 4],
             objects: Vec::new(),
@@ -459,6 +509,7 @@ impl Measure {
 
     /// Somebody who waited goes past the room, which is off.
     pub fn went_past(&mut self, bucket: u32) {
+        self.went_past += 1;
         self.waits_no_more(bucket);
     }
 
@@ -520,6 +571,22 @@ impl Measure {
     /// Somebody new comes.
     pub fn arrived(&mut self, _now: u64) {
         self.arrived += 1;
+    }
+
+    /// The room takes a user for new, whose session would have gone on for so long.
+    pub fn threw_out(&mut self, left_ms: u64) {
+        self.thrown_out += 1;
+        self.session_lost_ms = self.session_lost_ms.max(left_ms);
+    }
+
+    /// The room takes a visitor who waits for new.
+    pub fn lost_place(&mut self) {
+        self.lost_places += 1;
+    }
+
+    /// The room has decided on a request that waited for it for so long.
+    pub fn answered(&mut self, after_ms: u64) {
+        self.answer_ms = self.answer_ms.max(after_ms);
     }
 
     /// Somebody of a bucket is queued for the first time.
@@ -592,12 +659,15 @@ impl Measure {
             self.entered_after_closing = self.entered_after_closing.max(Some(now - closed_at));
         }
         self.admitted += 1;
+        self.stuck_since = None;
         self.in_minute += 1;
         let (_, limit_new) = self.limits(now);
         let over = |users: i64| (users - limit_new).max(0) as f64 / limit_new as f64;
         self.over_minute = self.over_minute.max(over(self.in_minute));
         self.in_sliding += 1;
         self.over_sliding = self.over_sliding.max(over(self.in_sliding));
+        self.users_over[1] = self.users_over[1].max(self.in_minute - limit_new);
+        self.users_over[2] = self.users_over[2].max(self.in_sliding - limit_new);
         match self.last_minute.back_mut() {
             Some((at, users)) if *at == now => *users += 1,
             _ => self.last_minute.push_back((now, 1)),
@@ -669,6 +739,7 @@ impl Measure {
         self.active += 1;
         let (limit, _) = self.limits(now);
         self.over_active = self.over_active.max((self.active - limit).max(0) as f64 / limit as f64);
+        self.users_over[0] = self.users_over[0].max(self.active - limit);
     }
 
     /// A session has ended.
@@ -696,6 +767,17 @@ impl Measure {
             self.idle_active = 0.0;
             self.waiting_sum = 0.0;
             self.all_waited = true;
+        }
+        let has_slot = self.active < self.limit_active
+            && self.in_minute < self.limit_new
+            && self.in_sliding < self.limit_new;
+        if self.waiting > 0 && !self.closed && has_slot {
+            self.stuck_ms = self.stuck_ms.max(now - *self.stuck_since.get_or_insert(now));
+        } else {
+            self.stuck_since = None;
+        }
+        if self.waiting > 0 || self.active > 0 {
+            self.last_seen = now;
         }
         self.samples += 1;
         self.all_waited &= self.waiting > 0 && !self.closed;
@@ -863,11 +945,14 @@ impl Measure {
             queued: self.queued,
             admitted: self.admitted,
             gave_up: self.gave_up,
+            turned_away: self.turned_away,
+            went_past: self.went_past,
             waiting_at_end: self.waiting.max(0) as u64,
             entered_after_closing_ms: self.entered_after_closing,
             active_overshoot: self.over_active,
             minute_overshoot: self.over_minute,
             sliding_overshoot: self.over_sliding,
+            users_over: self.users_over.map(|users| users.max(0) as u64),
             false_raw: share(self.false_raw, self.arrived),
             false_adjusted: share(self.false_adjusted, self.arrived),
             false_exact: self.exact.then(|| share(self.false_exact, self.arrived)),
@@ -902,6 +987,15 @@ impl Measure {
             buckets: self.buckets,
             wait_seconds: [0.5, 0.95, 1.0].map(|part| quantile(&self.waits, part)),
             miscounted: known.active - self.active,
+            miscounted_waiting: known.waiting.iter().map(|(_, users)| i64::from(*users)).sum::<i64>()
+                - self.waiting,
+            quiet_ms: end - self.last_seen,
+            let_in: self.let_in,
+            thrown_out: self.thrown_out,
+            session_lost_ms: self.session_lost_ms,
+            lost_places: self.lost_places,
+            answer_ms: self.answer_ms,
+            stuck_ms: self.stuck_ms,
             events,
             origin: None,
             chances: self.chances,

@@ -61,10 +61,6 @@ pub struct Passed {
     pub points: Vec<Point>,
     /// The most requests that were at the origin at once.
     pub most_at_origin: u64,
-    /// Users who were active and were taken for new.
-    pub thrown_out: u64,
-    /// Visitors who waited and were taken for new.
-    pub lost_places: u64,
 }
 
 impl Passed {
@@ -97,10 +93,6 @@ pub struct Pages {
     planned: Option<u64>,
     /// What happens now.
     pub point: Point,
-    /// See [`Passed`].
-    pub thrown_out: u64,
-    /// See [`Passed`].
-    pub lost_places: u64,
     passed: Passed,
 }
 
@@ -114,8 +106,6 @@ impl Pages {
             line: FxHashMap::default(),
             planned: None,
             point: Point::default(),
-            thrown_out: 0,
-            lost_places: 0,
             passed: Passed::default(),
         }
     }
@@ -208,6 +198,6 @@ impl Pages {
 
     /// What passed.
     pub fn finish(self) -> Passed {
-        Passed { thrown_out: self.thrown_out, lost_places: self.lost_places, ..self.passed }
+        self.passed
     }
 }

@@ -394,7 +394,7 @@ impl Default for Behaviour {
 }
 
 /// Something that goes wrong.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
     /// When, in seconds.
@@ -402,6 +402,13 @@ pub struct Fault {
     /// How long, in seconds; 0: the object restarts, and what it had not stored is gone.
     #[serde(default)]
     pub lasts: f64,
+    /// Where it restarts: for so long the instance before goes on beside the new one, in seconds. What comes comes to either of
+    /// them, and the older one's next write is refused, which ends it. Not for Global.
+    #[serde(default)]
+    pub overlaps: f64,
+    /// Where it restarts: what it had stored is gone too. The platform promises that this does not happen.
+    #[serde(default)]
+    pub forgets: bool,
     /// What breaks.
     pub what: Broken,
     /// Which colo, from 0 (the busiest), for what is a colo's.
@@ -647,10 +654,13 @@ impl Scenario {
             }
         }
         for (index, fault) in self.faults.iter().enumerate() {
-            for (field, seconds) in [("at", fault.at), ("lasts", fault.lasts)] {
+            for (field, seconds) in [("at", fault.at), ("lasts", fault.lasts), ("overlaps", fault.overlaps)] {
                 if !(0.0..=MINUTES_MAX * 60.0).contains(&seconds) {
                     return wrong(format!("faults {index}: {field} = {seconds}; it is in seconds, from 0"));
                 }
+            }
+            if fault.overlaps > 0.0 && fault.what == Broken::Global {
+                return wrong(format!("faults {index}: overlaps is for anywhere, counter and data_center"));
             }
         }
         Ok(())

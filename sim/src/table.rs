@@ -254,8 +254,8 @@ pub fn origins_text(rows: &[Row<'_>]) -> String {
                 all.wasted,
                 all.refused,
                 origin.most_at_origin,
-                origin.thrown_out,
-                origin.lost_places,
+                run.measured.thrown_out,
+                run.measured.lost_places,
             ];
             Some(
                 std::iter::once(run.scenario.clone())

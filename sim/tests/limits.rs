@@ -230,6 +230,26 @@ fn a_sale_lets_in_as_many_as_the_rate_allows_and_no_more() {
 }
 
 #[test]
+fn a_few_new_users_a_minute_enter_in_each_minute_while_people_wait() {
+    for strategy in [SlotStrategy::Leases, SlotStrategy::Counters] {
+        for new in 1..=4 {
+            let world = format!(
+                "name = \"few\"\nminutes = 12\n[room]\ntotal_active_users = 100\nnew_users_per_minute = {new}\n\
+                 session_duration = 1\n[planet]\ncolos = 3\n[visitors]\npatience_seconds = 100000\n\
+                 [[arrivals]]\nuntil = 1\nper_minute = 80\n"
+            );
+            let measured = run_by(&world, strategy, 1);
+            assert_eq!(measured.minute_overshoot, 0.0, "{strategy:?}, {new}");
+            assert!(
+                measured.admitted >= 11 * new,
+                "{strategy:?}: {} in 12 minutes, of {new} each",
+                measured.admitted
+            );
+        }
+    }
+}
+
+#[test]
 fn older_buckets_go_first_and_free_slots_are_taken() {
     for seed in 0..10 {
         let measured = run(

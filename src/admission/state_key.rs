@@ -201,7 +201,8 @@ impl StateKey {
     }
 
     /// The part of `new_users_per_minute` that may be used by now: all of it while nobody waits, else in step with
-    /// the minute's seconds (two seconds ahead, so that the first refreshes find something).
+    /// the minute's seconds: two seconds ahead, so that the first refreshes find something, and where there are only a few
+    /// more, or the last of them would have the minute's last moment only.
     fn rate_budget(&self, room: &Room, minute: u32, time: u64) -> i64 {
         let unnumbered = if minute == self.minute { self.unnumbered } else { 0 };
         self.paced(room, minute, time) - unnumbered
@@ -213,7 +214,8 @@ impl StateKey {
             limit
         } else {
             let into = time.saturating_sub(start_of(minute)).min(60_000) as i64;
-            (limit * (into + 2_000) / 60_000).min(limit)
+            let ahead = (20_000 / limit.max(1)).max(2_000);
+            (limit * (into + ahead) / 60_000).min(limit)
         }
     }
 

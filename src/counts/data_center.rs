@@ -110,6 +110,8 @@ pub struct DataCenter {
     workers: LiteMap<u64, Worker>,
     sequence: u64,
     state: Option<Clocked>,
+    /// The state is from before this start, and good for what operators have changed only.
+    outdated: bool,
     reported_at: u64,
     pushed_at: u64,
     /// Global has answered a push of this start.
@@ -124,6 +126,8 @@ pub struct DataCenter {
     failures: u32,
     /// The next push must leave by then: sessions that were renewed would seem to end.
     push_by: Option<u64>,
+    /// When the last push said that the next one follows.
+    announced_at: Option<u64>,
     /// Until when workers may still report slowly, because their state key says that the room is calm.
     calm_until: u64,
     /// What the colo's workers have seen of the origin since this start.
@@ -149,6 +153,7 @@ impl DataCenter {
             workers: LiteMap::new(),
             sequence: 0,
             state: None,
+            outdated: false,
             reported_at: 0,
             pushed_at: 0,
             counted: false,
@@ -158,6 +163,7 @@ impl DataCenter {
             pushed: Haste::None,
             failures: 0,
             push_by: None,
+            announced_at: None,
             // What the instance that has gone told its workers is not known.
             calm_until: now + CALM_REPORT_MS,
             origin: OriginCounts::default(),
@@ -174,8 +180,10 @@ impl DataCenter {
             data_center.ended = Ended::restore(room.session_ms(), saved.ended, saved.untold, now);
             // Global still waits for the next push of the instance that has gone.
             data_center.dirty = true;
-            // Where the pool judges, an old state does no harm; numbers of a minute need a fresh one.
-            if let Some((received_at, key)) = saved.state.filter(|_| room.slot_strategy.leases_permits()) {
+            // Where the pool judges, an old state does no harm; numbers of a minute need a fresh one. What operators have
+            // changed holds in any case, also when Global does not answer in time.
+            data_center.outdated = !room.slot_strategy.leases_permits();
+            if let Some((received_at, key)) = saved.state {
                 if !key.steering.unreadable {
                     data_center.last_known.clone_from(&key.steering);
                 }
@@ -300,20 +308,21 @@ impl DataCenter {
         let recent = self.dirty || now < self.reported_at + AWAKE_MS;
         let interval = if self.failures > 0 {
             // What was lost is reported sooner than new counts, unless Global does not answer.
-            (URGENT_MS << self.failures.min(8)).min(PUSH_MS)
+            Some((URGENT_MS << self.failures.min(8)).min(PUSH_MS))
         } else if self.haste == Haste::Slots && self.level() == Level::Queueing {
-            (u64::from(self.all_workers()) * LEFT_MS_PER_WORKER).clamp(URGENT_MS, PUSH_MS)
+            Some((u64::from(self.all_workers()) * LEFT_MS_PER_WORKER).clamp(URGENT_MS, PUSH_MS))
         } else if recent && self.level() != Level::Calm
             || self.watched() && (recent || self.has_users(room, now))
         {
-            PUSH_MS
-        } else if recent || self.has_users(room, now) {
-            room.session_ms() / SLOW_PUSHES
+            Some(PUSH_MS)
         } else {
-            return None;
+            (recent || self.has_users(room, now)).then(|| room.session_ms() / SLOW_PUSHES)
         };
-        let due = self.push_by.map_or(u64::MAX, |by| by.max(self.pushed_at + URGENT_MS));
-        Some(due.min(self.pushed_at + interval).saturating_sub(now).min(interval))
+        let by = self.push_by.filter(|_| interval.is_some()).map(|by| by.max(self.pushed_at + URGENT_MS));
+        // Global takes a colo whose next report does not come as announced for cut off, whatever has changed here since.
+        let due = [by, self.announced_at, interval.map(|interval| self.pushed_at + interval)];
+        let due = due.into_iter().flatten().min()?;
+        Some(due.saturating_sub(now).min(interval.unwrap_or(u64::MAX)))
     }
 
     fn has_users(&self, room: &Room, now: u64) -> bool {
@@ -399,9 +408,11 @@ impl DataCenter {
         self.pushed_at = now;
         self.dirty = false;
         self.pushed = std::mem::take(&mut self.haste);
-        self.push_by = None;
+        (self.push_by, self.announced_at) = (None, None);
         let (ended, heard) = self.ended.to_tell();
         self.telling = ended.len();
+        let next_in = self.next_push(room, now);
+        self.announced_at = next_in.map(|wait| now + wait);
         ColoReport {
             v: VERSION,
             colo: self.colo.clone(),
@@ -409,7 +420,7 @@ impl DataCenter {
             counts: saved.counts.clone(),
             given,
             workers: self.active_workers(now),
-            next_in: self.next_push(room, now).unwrap_or(0),
+            next_in: next_in.unwrap_or(0),
             late: self.late(room, now),
             origin: self.origin_report(now),
             steering: self.overrides().version,
@@ -431,6 +442,7 @@ impl DataCenter {
     pub fn push_failed(&mut self) {
         self.dirty = true;
         self.haste = self.haste.max(self.pushed);
+        self.announced_at = None;
         self.failures = self.failures.saturating_add(1);
     }
 
@@ -465,13 +477,14 @@ impl DataCenter {
     pub fn must_ask(&self, room: &Room, now: u64) -> bool {
         let sleeps = self.next_push(room, now).is_none();
         let trusted = |state: &Clocked| now < self.told_until.max(state.received_at + TRUSTED_MS);
-        self.state.as_ref().is_none_or(|state| sleeps && !trusted(state))
+        self.outdated || self.state.as_ref().is_none_or(|state| sleeps && !trusted(state))
     }
 
     /// Takes in a state key.
     pub fn learn(&mut self, key: StateKey, now: u64) {
         let older = self.state.as_ref().is_some_and(|state| state.key.taken_at > key.taken_at);
         if !older {
+            self.outdated = false;
             if key.watched {
                 // Whoever was told before reports within that time.
                 self.calm_until = self.calm_until.min(now + CALM_REPORT_MS);

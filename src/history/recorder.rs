@@ -86,10 +86,7 @@ impl Recorder {
     pub fn active_at_end(&self, minute: u32, active: i64) -> i64 {
         match self.active.get(&minute) {
             Some(noted) => noted + self.tallies.entered(minute.saturating_sub(NEAR_MINUTES), minute),
-            None => {
-                active - self.tallies.after(minute, Count::NewUsers)
-                    + self.tallies.after(minute, Count::Revoked)
-            }
+            None => active - self.tallies.entered_after(minute),
         }
     }
 

@@ -53,6 +53,9 @@ pub enum Count {
     RehearsalJoins = 14,
     /// Waiting visitors who left without having entered: found out when a minute is recorded.
     Leavers = 15,
+    /// Users who entered in another minute than that of their number: one in the minute in which they entered, one less in
+    /// the other.
+    EnteredBeside = 16,
 }
 
 impl Count {
@@ -154,6 +157,10 @@ impl Tallies {
             }
             Change::Entered { at, minute, numbered, waited } => {
                 self.add(minute, Count::NewUsers, 1);
+                if minute != minute_of(at) {
+                    self.add(minute_of(at), Count::EnteredBeside, 1);
+                    self.events.add(key(minute, Count::EnteredBeside.code()), -1);
+                }
                 // Where everybody passes nobody needs a number.
                 if !numbered && room.queueing_method != QueueingMethod::Passthrough {
                     self.add(minute, Count::Fallbacks, 1);
@@ -206,8 +213,12 @@ impl Tallies {
 
     /// How many more users came than were sent away from one minute on until another one.
     pub fn entered(&self, from: u32, until: u32) -> i64 {
-        let of = |minute: u32| self.of(minute, Count::NewUsers) - self.of(minute, Count::Revoked);
-        (from..=until).map(of).sum()
+        (from..=until).map(|minute| more(|count| self.of(minute, count))).sum()
+    }
+
+    /// The same after a minute.
+    pub fn entered_after(&self, minute: u32) -> i64 {
+        more(|count| self.after(minute, count))
     }
 
     /// What is counted in the minutes up to one, and was not recorded yet, all together.
@@ -265,6 +276,11 @@ impl Tallies {
     pub fn is_empty(&self) -> bool {
         self.events.is_empty() && self.visits.is_empty()
     }
+}
+
+/// How many more users came than were sent away, by the minute in which they came.
+fn more(of: impl Fn(Count) -> i64) -> i64 {
+    of(Count::NewUsers) + of(Count::EnteredBeside) - of(Count::Revoked)
 }
 
 /// Whether somebody who was seen last at `from` still counts as waiting.

@@ -2,7 +2,9 @@
 
 use std::rc::Rc;
 
-use anteroom::admission::{Batcher, DrawKey, Group, LeaseAsk, Level, Pool, Progress, Remembered, minute_of};
+use anteroom::admission::{
+    Batcher, DrawKey, Group, LeaseAsk, Level, Pool, Progress, Remembered, StateKey, minute_of,
+};
 use anteroom::counts::{CheckIn, Counts, DataCenter, Global, MAX_COLOS, Outbox, Seen};
 use anteroom::machines::Call;
 use anteroom::machines::worker::{Task, Worker, WorkerContext, WorkerEffect, WorkerInput};
@@ -10,6 +12,7 @@ use anteroom::origin::OriginMonitor;
 use anteroom::protocol::Request;
 use anteroom::protocol::messages::{ColoReport, VERSION, WorkerAnswer, WorkerReport};
 use anteroom::room::{Room, SlotStrategy};
+use anteroom::steering::Overrides;
 use anteroom::ticket::Ticket;
 use proptest::prelude::*;
 
@@ -472,6 +475,43 @@ fn the_users_of_a_colo_that_is_cut_off_are_held_for_one_session() {
     let late = NOW + session + 1_000;
     let mut restarted = Global::restore(&room, None, stored, late);
     assert_eq!(restarted.state(&room, None, minute_of(late), late + 1_000).active, 10);
+}
+
+#[test]
+fn a_colo_that_has_become_quiet_reports_once_more_as_announced() {
+    let room = room(100, 100, 1);
+    let mut data_center = DataCenter::restore(&room, "AMS", 7, None, NOW);
+    data_center.receive(&room, &report(1, 0, 1, vec![enter(1, NOW)]), NOW);
+    let (pushed, answered) = (NOW + 11_900, NOW + 12_100);
+    let saved = data_center.save(&room, pushed);
+    assert_eq!(data_center.push(&room, &saved, None, pushed).next_in, 2_000);
+    data_center.pushed(&room, None, answered);
+    assert_eq!(data_center.next_push(&room, answered), Some(1_800), "else it would be taken for cut off");
+    let saved = data_center.save(&room, NOW + 13_900);
+    assert_eq!(data_center.push(&room, &saved, None, NOW + 13_900).next_in, 10_000, "slowly from then on");
+}
+
+#[test]
+fn an_operators_order_outlives_a_data_center_whatever_the_strategy() {
+    for &slot_strategy in SlotStrategy::ALL {
+        let mut room = room(100, 100, 1);
+        room.slot_strategy = slot_strategy;
+        let mut before = DataCenter::restore(&room, "AMS", 7, None, NOW);
+        let mut steering = Overrides::none().clone();
+        steering.version = 3;
+        before.learn(StateKey { taken_at: NOW, steering, ..StateKey::default() }, NOW);
+        let saved = before.save(&room, NOW);
+        let later = NOW + 60_000;
+        let mut after = DataCenter::restore(&room, "AMS", 8, Some(saved), later);
+        let told = after.state(later).map(|key| key.steering.version);
+        assert_eq!(told, Some(3), "{slot_strategy:?}: if Global does not answer");
+        if !slot_strategy.leases_permits() {
+            after.receive(&room, &report(1, 0, 1, vec![enter(1, later)]), later);
+            assert!(after.must_ask(&room, later), "{slot_strategy:?}: for what may have changed");
+            after.learn(StateKey { taken_at: later, ..StateKey::default() }, later);
+            assert!(!after.must_ask(&room, later), "{slot_strategy:?}");
+        }
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use anteroom::history::{
     class_of, hours, quantile_ms,
 };
 use anteroom::protocol::messages::{ColoReport, VERSION, WorkerReport};
+use anteroom::ticket::ticket_id;
 use proptest::prelude::*;
 
 use crate::articles::room;
@@ -127,6 +128,26 @@ fn enter(id: u64, at: u64) -> CheckIn {
 
 fn check_ins(first: u64, check_ins: Vec<CheckIn>) -> WorkerReport {
     WorkerReport { v: VERSION, worker: 1, first, check_ins, ..WorkerReport::default() }
+}
+
+#[test]
+fn who_enters_and_leaves_with_a_number_of_the_next_minute_takes_nobody_off_this_one() {
+    for restarts in [false, true] {
+        let mut small = Small::new(5);
+        let stay = (1..=5).map(|id| enter(ticket_id(id, "AMS"), START + 1_000)).collect();
+        small.report(&check_ins(1, stay), START + 2_000);
+        let (id, at) = (ticket_id(6, "AMS"), START + 59_900);
+        let minute = minute_of(at) + 1;
+        let enters = CheckIn::Enter { id, bucket: minute - 1, from: None, at, minute, numbered: true };
+        let leaves = CheckIn::Leave { id, from: at, at: at + 50, entered: Some(at) };
+        small.report(&check_ins(6, vec![enters, leaves]), START + 61_000);
+        small.push(START + 63_000);
+        if restarts {
+            small.restart(START + 64_000);
+        }
+        let made = small.record(START + 170_000);
+        assert_eq!(made[0].record.active, 5, "restarts: {restarts}");
+    }
 }
 
 #[test]

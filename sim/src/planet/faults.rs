@@ -22,6 +22,7 @@ impl Planet {
     pub(super) fn fault(&mut self, index: usize) {
         let fault = &self.scenario.faults[index];
         let until = self.now() + (fault.lasts * 1_000.0) as u64;
+        let (overlaps, forgets) = ((fault.overlaps * 1_000.0) as u64, fault.forgets);
         let colo = (fault.colo % self.colos.len()) as u16;
         let station = match fault.what {
             Broken::Global => GLOBAL,
@@ -34,8 +35,15 @@ impl Planet {
             }
             Broken::Deploy => return self.deploy(),
         };
-        if fault.lasts > 0.0 {
+        if until > self.now() {
             self.stations[usize::from(station)].out_until = until;
+            return;
+        }
+        if forgets {
+            self.forget_stored(station);
+        }
+        if overlaps > 0 {
+            self.overlap(station, overlaps);
         } else {
             self.restart(station);
         }
@@ -43,7 +51,7 @@ impl Planet {
 
     fn deploy(&mut self) {
         let now = self.now();
-        for station in 0..self.stations.len() as u16 {
+        for station in 0..self.objects() {
             let at = now + self.chance.u64(0..DEPLOY_MS);
             self.clockwork.at(at, Event::Restart(station));
         }
@@ -55,7 +63,7 @@ impl Planet {
 
     /// How often any object restarts for no reason, and how often one more Counter does, per hour.
     fn mishaps_per_hour(&self) -> (f64, f64) {
-        let (objects, counters) = (self.stations.len() as f64, self.colos.len() as f64);
+        let (objects, counters) = (f64::from(self.objects()), self.colos.len() as f64);
         (objects * self.setup.restarts_per_hour, counters * self.setup.counter_restarts_per_hour)
     }
 
@@ -71,7 +79,7 @@ impl Planet {
     pub(super) fn mishap(&mut self) {
         let (any, counters) = self.mishaps_per_hour();
         let station = if self.chance.f64() * (any + counters) < any {
-            self.chance.u16(0..self.stations.len() as u16)
+            self.chance.u16(0..self.objects())
         } else {
             counter_of(self.chance.u16(0..self.colos.len() as u16))
         };

@@ -307,7 +307,7 @@ impl Planet {
             Event::Wake { colo, worker, id } => self.wake((colo, worker, id)),
             Event::Fault(index) => self.fault(usize::from(index)),
             Event::Mishap => self.mishap(),
-            Event::Restart(station) => self.restart(station),
+            Event::Restart(station) => drop(self.restart(station)),
             Event::NewIsolates(colo) => self.retire(colo),
             Event::Change => self.change(),
             Event::Steer(index) => self.steer(usize::from(index)),

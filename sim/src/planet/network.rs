@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use anteroom::machines::Call;
-use anteroom::protocol::{Answer, Request};
+use anteroom::protocol::{Answer, Object, Request};
 
 use super::geography::NEAR_MICROS;
-use super::objects::{ANYWHERE, GLOBAL};
+use super::objects::{ANYWHERE, Station};
 use super::{Event, Planet};
 
 /// Who waits for an answer. It travels as the number of the message.
@@ -268,8 +268,8 @@ impl Planet {
     }
 
     fn end_at(&self, station: u16) -> End {
-        let colo = self.stations[usize::from(station)].colo;
-        if station == ANYWHERE || station == GLOBAL { End::Room } else { End::Object(colo) }
+        let Station { colo, object, .. } = self.stations[usize::from(station)];
+        if matches!(object, Object::Anywhere | Object::Global) { End::Room } else { End::Object(colo) }
     }
 
     /// How long a message takes from one end to the other, in milliseconds.

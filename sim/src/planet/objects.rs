@@ -95,6 +95,8 @@ pub(super) struct Station {
     timer: Option<u64>,
     /// Calls that have not ended.
     calls: Vec<u32>,
+    /// An older instance that goes on beside its successor: where that stands, and until when.
+    replaced: Option<(u16, u64)>,
 }
 
 /// What waits for a write to be confirmed; lost when the object ends before.
@@ -122,6 +124,7 @@ impl Station {
             alarm_runs: false,
             timer: None,
             calls: Vec::new(),
+            replaced: None,
         }
     }
 
@@ -234,8 +237,54 @@ impl Planet {
     }
 
     fn is_dead(&self, station: u16) -> bool {
-        let colo = self.stations[usize::from(station)].colo;
+        let Station { colo, replaced, .. } = self.stations[usize::from(station)];
         self.colos.get(usize::from(colo)).is_some_and(|colo| colo.dead)
+            || replaced.is_some_and(|(_, until)| until <= self.now())
+    }
+
+    /// How many objects there are; older instances of them stand behind.
+    pub(super) fn objects(&self) -> u16 {
+        data_center_of(self.colos.len() as u16 - 1) + 1
+    }
+
+    /// The older instance of an object that goes on beside it, if there is one; of a life, or any.
+    fn older(&self, index: u16, life: Option<u16>) -> Option<u16> {
+        let is_it = |of: &u16| {
+            let station = &self.stations[usize::from(*of)];
+            station.replaced.is_some_and(|(by, _)| by == index)
+                && life.is_none_or(|life| station.life & 0x7fff == life)
+                && !self.is_dead(*of)
+        };
+        (self.objects()..self.stations.len() as u16).find(is_it)
+    }
+
+    /// Where the instance of an object stands that has a life.
+    fn instance(&self, index: u16, life: u16) -> u16 {
+        let is_newest = self.stations[usize::from(index)].life & 0x7fff == life & 0x7fff;
+        if is_newest { index } else { self.older(index, Some(life & 0x7fff)).unwrap_or(index) }
+    }
+
+    /// An object is made anew, and the instance before goes on beside it for so long.
+    pub(super) fn overlap(&mut self, index: u16, milliseconds: u64) {
+        let until = self.now() + milliseconds;
+        // What the older one has written before it was replaced is there.
+        self.stations[usize::from(index)].storage.confirm();
+        let Some(before) = self.restart(index) else { return };
+        let place = self.stations.len() as u16;
+        self.measure.object_made(place, before.object);
+        self.stations.push(Station {
+            replaced: Some((index, until)),
+            timer: None,
+            alarm: None,
+            alarm_runs: false,
+            ..before
+        });
+        self.plan_timer(place);
+    }
+
+    /// What an object has stored is gone.
+    pub(super) fn forget_stored(&mut self, index: u16) {
+        self.stations[usize::from(index)].storage = Storage::default();
     }
 
     /// Until when an object hangs, if it does.
@@ -247,6 +296,8 @@ impl Planet {
 
     /// A message has come to an object, which serves one at a time: by now it is served, if it was the only one.
     pub(super) fn arrives(&mut self, index: u16, mut message: Box<Message>) {
+        let older = self.older(index, None).filter(|_| self.network.bool());
+        let index = older.unwrap_or(index);
         if self.is_dead(index) || self.hangs(index).is_some() {
             return;
         }
@@ -290,6 +341,7 @@ impl Planet {
     }
 
     pub(super) fn served(&mut self, index: u16, message: Message) {
+        let index = message.life.map_or(index, |life| self.instance(index, life));
         let station = &self.stations[usize::from(index)];
         let is_there = message.life.is_none_or(|life| life == station.life) && !self.is_dead(index);
         if is_there && self.hangs(index).is_none() {
@@ -299,6 +351,7 @@ impl Planet {
 
     /// A call of an object has ended. Each ends once.
     pub(super) fn object_hears(&mut self, index: u16, life: u16, call: u32, answer: Option<Answer>) {
+        let index = self.instance(index, life);
         if let Some(until) = self.hangs(index) {
             if answer.is_none() {
                 let to = Caller::Object { station: index, life, call };
@@ -318,7 +371,7 @@ impl Planet {
 
     /// Whether a call has not ended.
     pub(super) fn waits(&self, index: u16, life: u16, call: u32) -> bool {
-        let station = &self.stations[usize::from(index)];
+        let station = &self.stations[usize::from(self.instance(index, life))];
         station.life & 0x7fff == life && station.calls.contains(&call)
     }
 
@@ -393,6 +446,19 @@ impl Planet {
     // ---- What an object does ----
 
     fn carry_out(&mut self, index: u16, effects: &mut Vec<Effect>) {
+        let is_write = |effect: &Effect| {
+            matches!(
+                effect,
+                Effect::Store { .. } | Effect::Delete { .. } | Effect::SetAlarm { .. } | Effect::ClearAlarm
+            )
+        };
+        if let Some((by, _)) = self.stations[usize::from(index)].replaced
+            && let Some(refused) = effects.iter().position(is_write)
+        {
+            // That ends it.
+            effects.truncate(refused);
+            self.stations[usize::from(index)].replaced = Some((by, self.now()));
+        }
         let mut write = Write::default();
         let mut held = Vec::new();
         let rows = self.stations[usize::from(index)].storage.rows_written();
@@ -481,6 +547,7 @@ impl Planet {
 
     /// A write is confirmed: what waited for it leaves.
     pub(super) fn confirmed(&mut self, index: u16, held: Box<Held>) {
+        let index = self.instance(index, held.life);
         if self.stations[usize::from(index)].life != held.life || self.is_dead(index) {
             return;
         }
@@ -514,12 +581,18 @@ impl Planet {
         }
     }
 
-    /// An object ends and is made anew. What it had not stored is gone, and what waits for its answers gets none.
-    pub(super) fn restart(&mut self, index: u16) {
+    /// An object ends and is made anew. What it had not stored is gone, and what waits for its answers gets none. Returns the
+    /// instance before, if there is a new one.
+    pub(super) fn restart(&mut self, index: u16) -> Option<Station> {
         let now = self.now();
-        if matches!(self.stations[usize::from(index)].machine, Machine::Literal(_)) {
+        let station = &mut self.stations[usize::from(index)];
+        if let Some((_, until)) = &mut station.replaced {
+            *until = now;
+            return None;
+        }
+        if matches!(station.machine, Machine::Literal(_)) {
             // The article counts in storage.
-            return;
+            return None;
         }
         self.measure.object_ends(index, now);
         let mut storage = std::mem::take(&mut self.stations[usize::from(index)].storage);
@@ -532,7 +605,7 @@ impl Planet {
         let (object, local, colo) = (station.object, station.local(now), station.colo_name.clone());
         let machine = self.machine(object, &colo, stored, rows, local);
         let station = &mut self.stations[usize::from(index)];
-        *station = Station {
+        let next = Station {
             machine,
             storage,
             life: station.life.wrapping_add(1),
@@ -546,9 +619,11 @@ impl Planet {
             alarm: alarm.map(|at| at.max(now + 1)),
             ..*station
         };
+        let before = std::mem::replace(station, next);
         if let Some(at) = station.alarm {
             self.clockwork.at(at, Event::Alarm(index));
         }
         self.plan_timer(index);
+        Some(before)
     }
 }

@@ -73,6 +73,11 @@ impl Storage {
         (&self.stored, self.alarm)
     }
 
+    /// All writes that are under way are confirmed.
+    pub fn confirm(&mut self) {
+        self.settle(u64::MAX);
+    }
+
     /// Takes in what is confirmed by now.
     fn settle(&mut self, now: u64) {
         while self.writes.front().is_some_and(|write| write.confirmed_at <= now) {

@@ -82,6 +82,11 @@ pub(super) struct Request {
     twin: bool,
 }
 
+/// A ticket as a cookie brings it back.
+fn kept(ticket: Option<Ticket>) -> Option<Ticket> {
+    Ticket::from_bytes(&ticket?.to_bytes())
+}
+
 impl Planet {
     pub(super) fn second(&mut self) {
         let now = self.now();
@@ -289,8 +294,9 @@ impl Planet {
                 self.passed(&request, moved);
                 return;
             }
-            Standing::New => self.is_new(visitor, id),
-            Standing::Waiting(_) => {}
+            // With a ticket that has run out both of a pair are new, and one visitor.
+            Standing::New if !twin => self.is_new(visitor, id),
+            Standing::New | Standing::Waiting(_) => {}
         }
         let newcomer = self.room.one_place_per_address && standing == Standing::New;
         let address = if newcomer { self.visitors[visitor as usize].address } else { 0 };
@@ -303,9 +309,11 @@ impl Planet {
     fn is_new(&mut self, visitor: u32, id: u64) {
         let now = self.now();
         let here = &mut self.visitors[visitor as usize];
-        if let Some(pages) = &mut self.pages {
-            pages.lost_places += u64::from(here.place == Place::Queue && !here.cookieless);
-            pages.thrown_out += u64::from(now < here.active_until && !here.cookieless);
+        if here.place == Place::Queue && !here.cookieless {
+            self.measure.lost_place();
+        }
+        if now < here.active_until && !here.cookieless {
+            self.measure.threw_out(here.active_until - now);
         }
         if here.copies && here.counted_active {
             // The copy is refused.
@@ -333,6 +341,7 @@ impl Planet {
     /// A visit that has waited for answers is over.
     pub(super) fn late_visited(&mut self, request: &Request, outcome: Outcome) {
         self.visitors[request.visitor as usize].asking = false;
+        self.measure.answered(self.clockwork.now() - request.came_at);
         self.visited(request, outcome);
         self.visitors[request.visitor as usize].requests -= 1;
         self.release(request.visitor);
@@ -341,7 +350,11 @@ impl Planet {
     /// What came of a visit.
     pub(super) fn visited(&mut self, request: &Request, outcome: Outcome) {
         match outcome {
-            Outcome::Suspended => self.past(request),
+            Outcome::Suspended => {
+                let place = self.visitors[request.visitor as usize].place;
+                self.measure.went_past += u64::from(place == Place::Outside && !request.twin);
+                self.past(request);
+            }
             Outcome::Admitted { ticket, enters: true, .. } => self.enters(request, ticket),
             Outcome::Admitted { ticket, changed, .. } => self.passed(request, changed.then_some(ticket)),
             Outcome::Refused => self.refuse(request),
@@ -380,7 +393,7 @@ impl Planet {
         // Within a slot the cookie stays as it is: its session counts from the request that wrote it.
         let begins = moved.is_some() || !here.counted_active && !room.disable_session_renewal;
         if moved.is_some() {
-            here.ticket = moved;
+            here.ticket = kept(moved);
         }
         let from = if begins { now } else { here.active_until.saturating_sub(session) };
         here.active_until = here.active_until.max(from + session);
@@ -401,6 +414,7 @@ impl Planet {
 
     fn enters(&mut self, request: &Request, ticket: Ticket) {
         let now = self.now();
+        self.measure.let_in += 1;
         let session = self.room.at(now).0.session_ms();
         let mean = self.behaviour.visit_seconds * 1_000.0;
         let length = self.exponential(mean) as u64;
@@ -409,7 +423,7 @@ impl Planet {
             return;
         }
         let first = here.place != Place::Inside;
-        here.ticket = (!here.cookieless).then_some(ticket);
+        here.ticket = kept((!here.cookieless).then_some(ticket));
         if first {
             let queued = here.place == Place::Queue && !here.is_bot;
             here.place = Place::Inside;
@@ -481,7 +495,7 @@ impl Planet {
         here.shown = estimate.or(here.shown);
         let is_good = |old: &Ticket| now < old.last_check_in + KEPT_REFRESHES * refresh;
         if !here.replays || !here.ticket.as_ref().is_some_and(is_good) {
-            here.ticket = (!here.cookieless).then_some(told.ticket);
+            here.ticket = kept((!here.cookieless).then_some(told.ticket));
         }
         let next = if here.reloads { next.min(RELOAD_MS) } else { next };
         let next = (now + next).min(here.gives_up.max(now + 1));
@@ -507,7 +521,9 @@ impl Planet {
         let queued = here.place == Place::Queue;
         here.place = Place::Gone;
         let (bucket, queued_at) = (here.waits_in(), here.queued_at);
-        if queued && !self.visitors[request.visitor as usize].is_bot {
+        if !queued {
+            self.measure.turned_away += 1;
+        } else if !self.visitors[request.visitor as usize].is_bot {
             self.measure.gave_up(now, bucket, queued_at);
         }
     }

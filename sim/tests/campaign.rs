@@ -1,0 +1,100 @@
+//! Worlds drawn at random: the room keeps its promises in them, and a campaign finds a room that does not.
+#![allow(missing_docs, clippy::pedantic)]
+
+use anteroom_sim::campaign::{Promise, Tally, broken, draw, run, shrink};
+use anteroom_sim::scenario::Scenario;
+
+/// A few of those that a campaign draws.
+const WORLDS: u64 = 500;
+
+#[test]
+fn a_room_keeps_its_promises_in_every_world_that_is_drawn() {
+    let mut tally = Tally::default();
+    for seed in 1..=WORLDS {
+        let failed = tally.world(seed, true).unwrap();
+        assert!(failed.is_none(), "npm run campaign -- --planets 1 --seed {seed}: {failed:?}");
+    }
+    assert_eq!((tally.worlds, tally.failed), (WORLDS, 0));
+    assert!(tally.queued > 100 * WORLDS, "hardly anybody had to wait: {tally}");
+}
+
+#[test]
+fn a_world_is_the_same_each_time_it_is_drawn_and_after_it_was_written_to_a_file() {
+    for seed in 1..=20 {
+        let written = toml::to_string(&draw(seed).unwrap()).unwrap();
+        assert_eq!(written, toml::to_string(&draw(seed).unwrap()).unwrap());
+        let read = Scenario::parse(&written).unwrap();
+        let figures = |world: &Scenario| serde_json::to_string(&run(world).unwrap()).unwrap();
+        assert_eq!(figures(&read), figures(&draw(seed).unwrap()), "seed {seed}");
+    }
+}
+
+/// A crowd before a room whose pool loses what it has stored, among other things.
+const FORGETFUL: &str = r#"
+name = "forgetful"
+minutes = 8
+arrivals = [{ until = 5, per_minute = 600 }, { until = 3, per_minute = 20 }]
+[room]
+total_active_users = 60
+new_users_per_minute = 200
+session_duration = 1
+[visitors]
+visit_seconds = 120
+roaming = 0.1
+[planet]
+colos = 4
+twice = 0.1
+[[faults]]
+at = 4
+what = "anywhere"
+forgets = true
+[[faults]]
+at = 60
+what = "counter"
+[[faults]]
+at = 200
+what = "deploy"
+"#;
+
+#[test]
+fn a_room_that_forgets_whom_it_let_in_is_caught_and_its_world_made_small() {
+    let world = Scenario::parse(FORGETFUL).unwrap();
+    let promises: Vec<Promise> =
+        broken(&world, &run(&world).unwrap()).unwrap().iter().map(|breach| breach.promise).collect();
+    assert!(promises.contains(&Promise::ActiveUsers), "{promises:?}");
+
+    let smallest = shrink(&world, Promise::ActiveUsers).unwrap();
+    let read = Scenario::parse(&toml::to_string(&smallest).unwrap()).unwrap();
+    let breaches = broken(&read, &run(&read).unwrap()).unwrap();
+    assert!(
+        breaches.iter().any(|breach| breach.promise == Promise::ActiveUsers),
+        "it still fails: {breaches:?}"
+    );
+    assert!(read.faults.iter().all(|fault| fault.forgets), "what did not matter is gone: {:?}", read.faults);
+    assert!(read.planet.colos < 4 && read.arrivals.len() == 1, "{read:?}");
+    assert!(read.planet.twice <= 0.0 && run(&read).unwrap().arrived < 200, "{read:?}");
+}
+
+#[test]
+fn two_instances_of_an_object_are_two_until_the_older_one_writes() {
+    // By the seeds of a quiet room in which the older one has nothing to write, and of a crowd before it.
+    let world = |what: &str| {
+        let text = format!(
+            "name = \"two\"\nminutes = 6\narrivals = [{{ until = 4, per_minute = 100 }}]\n[room]\n\
+             total_active_users = 20\nnew_users_per_minute = 60\nsession_duration = 1\n[planet]\ncolos = 2\n\
+             [[faults]]\nat = 90\nwhat = \"{what}\"\noverlaps = 8\n"
+        );
+        Scenario::parse(&text)
+    };
+    let plain = |what| {
+        let mut world: Scenario = world(what).unwrap();
+        world.faults[0].overlaps = 0.0;
+        run(&world).unwrap()
+    };
+    for what in ["anywhere", "counter", "data_center"] {
+        let measured = run(&world(what).unwrap()).unwrap();
+        assert_eq!(broken(&world(what).unwrap(), &measured).unwrap(), [], "{what}");
+        assert_ne!(measured.events, plain(what).events, "{what}: the older one has gone on");
+    }
+    assert!(world("global").unwrap_err().to_string().contains("overlaps"));
+}
