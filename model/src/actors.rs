@@ -70,7 +70,7 @@ pub(crate) enum Deed {
     /// A request looks into the cache.
     Looks(u64),
     /// The colo's other workers are to know.
-    Caches(Clocked),
+    Caches(Box<Clocked>),
     /// A request or task waits for a time, and perhaps for others.
     Sleeps(u64, u64, bool),
     /// A task begins.
@@ -215,7 +215,9 @@ impl Isolate {
             deeds.push(match effect {
                 WorkerEffect::Call(call) => Deed::Calls(id, call),
                 WorkerEffect::ReadCache => Deed::Looks(id),
-                WorkerEffect::WriteCache(key) => Deed::Caches(Clocked { key: *key, received_at: now }),
+                WorkerEffect::WriteCache(key) => {
+                    Deed::Caches(Box::new(Clocked { key: *key, received_at: now }))
+                }
                 WorkerEffect::Await { until } => Deed::Sleeps(id, until, true),
                 WorkerEffect::Sleep { until } => Deed::Sleeps(id, until, false),
                 WorkerEffect::Start(task) => {

@@ -489,7 +489,7 @@ impl Step<'_> {
             }
             Deed::Caches(clocked) => {
                 let Actor::Worker(colo) = actor else { return };
-                self.state.caches.insert(colo, Shaped::new(clocked));
+                self.state.caches.insert(colo, Shaped::new(*clocked));
             }
             Deed::Sleeps(work, until, awaits) => {
                 self.station(actor).sleeps.insert(work, (until, awaits));
