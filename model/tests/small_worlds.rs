@@ -70,7 +70,6 @@ fn an_old_report_after_a_new_one_changes_nothing() {
 }
 
 #[test]
-#[ignore = "a known defect: docs/why-limits-hold.md, what it rests on"]
 fn whom_global_has_not_heard_of_yet_is_not_forgotten() {
     holds(worlds::first_reports(), 200);
 }

@@ -96,6 +96,9 @@ pub struct StateKey {
     /// may grow at its end.)
     #[serde(default)]
     pub ended: EndedNews,
+    /// For the pool of `leases`: how many colos have told of users admitted in each minute of `recent`.
+    #[serde(default)]
+    pub recent_colos: Vec<u32>,
 }
 
 /// Sessions that were ended before their time: all colos refuse their tickets.
@@ -232,6 +235,12 @@ impl StateKey {
     /// Users admitted with a permit of one of the last minutes.
     pub fn admitted_of(&self, minute: u32) -> i64 {
         self.recent.iter().find(|(of, ..)| *of == minute).map_or(0, |(_, users, _)| *users)
+    }
+
+    /// How many colos have told of users admitted with a number of the minute; `None`: it does not say.
+    pub fn colos_of(&self, minute: u32) -> Option<u32> {
+        let place = self.recent.iter().position(|(of, ..)| *of == minute)?;
+        self.recent_colos.get(place).copied()
     }
 
     /// Active users at a time, with expiries foreseen for a moment only.

@@ -551,6 +551,7 @@ impl Global {
         );
         let merged = &self.merged;
         let pools = room.slot_strategy.leases_permits() && colo.is_none();
+        let recent = if pools { self.recent_admissions(here) } else { Vec::new() };
         StateKey {
             v: VERSION,
             taken_at: now,
@@ -577,7 +578,8 @@ impl Global {
             all_workers: self.active_workers(now).max(1),
             level: level(room, limits, active, entering, nobody_waits),
             covered,
-            recent: if pools { self.recent_admissions(here) } else { Vec::new() },
+            recent_colos: recent.iter().map(|(minute, ..)| self.colos_of(*minute)).collect(),
+            recent,
             leaving: self.flow.leaving(i64::from(limits.total_active_users)),
             giving_up: self.flow.giving_up(),
             present,
@@ -588,6 +590,11 @@ impl Global {
             uncounted: false,
             ended: EndedNews::default(),
         }
+    }
+
+    /// How many colos have told of users admitted with a number of the minute.
+    fn colos_of(&self, minute: u32) -> u32 {
+        self.colos.values().filter(|colo| colo.report.counts.admitted_in(minute) > 0).count() as u32
     }
 
     /// The parts of the new traffic that a colo brought and that no colo brought, in millionths.
@@ -619,7 +626,6 @@ impl Global {
     fn recent_admissions(&self, here: u32) -> Vec<(u32, i64, i64)> {
         (here.saturating_sub(RECENT_MINUTES)..=here + 1)
             .map(|minute| (minute, self.merged.admitted_in(minute), self.merged.unnumbered_in(minute)))
-            .filter(|(_, admitted, unnumbered)| (*admitted, *unnumbered) != (0, 0))
             .collect()
     }
 

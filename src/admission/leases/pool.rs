@@ -430,6 +430,12 @@ impl Pool {
         self.reserved.push_back(now);
     }
 
+    /// Whether more colos have used permits in a minute than have told Global of it.
+    fn is_missing(&self, key: &StateKey, minute: u32) -> bool {
+        let used = self.lessees.values().filter(|lessee| lessee.used_in(minute) > 0).count();
+        key.colos_of(minute).is_some_and(|told| (told as usize) < used)
+    }
+
     /// How many more may enter now: by the active users, and by the rate. `None` when no state can tell.
     fn left(&self, room: &Room, now: u64) -> Option<(i64, i64)> {
         let state = self.state.as_ref().filter(|state| state.age(now) < UNUSABLE_MS)?;
@@ -440,9 +446,15 @@ impl Pool {
         let unreported: i64 = self
             .used
             .iter()
-            .filter(|(of, _)| start_of(**of + 1) + ON_THE_WAY_MS > covered)
             // More than we know of are inside where a colo has used its spare permits while it could not reach us.
-            .map(|(of, used)| (used - key.admitted_of(*of)).max(0))
+            .map(|(of, used)| (*of, (used - key.admitted_of(*of)).max(0)))
+            .filter(|(of, untold)| {
+                let ended = start_of(*of + 1);
+                let is_covered = ended + ON_THE_WAY_MS <= covered;
+                // Of a colo that is new, or has slept, nobody knows that a report is missing.
+                *untold > 0 && (!is_covered || now < ended + room.session_ms() && self.is_missing(key, *of))
+            })
+            .map(|(_, untold)| untold)
             .sum();
         let told_until = state.received_at.saturating_sub(key.age);
         let reserved = self.reserved.iter().filter(|at| **at + RESERVED_MS > told_until).count() as i64;
