@@ -31,6 +31,11 @@ async function bundle(entry) {
   return outputFiles[0].text;
 }
 
+/** Anteroom, as Miniflare takes it. @param {string} directory where it is built */
+export function anteroomWorker(directory) {
+  return wasmWorker(readFileSync(join(directory, "index.js"), "utf8"), directory);
+}
+
 /** A Worker in JavaScript, with what it imports, as Miniflare takes it. @param {string} name */
 async function javaScriptWorker(name) {
   return [{ type: "ESModule", path: name, contents: await bundle(join(HERE, "workers", name)) }];
@@ -50,7 +55,7 @@ export async function buildWorkers(directory) {
   return {
     passThrough: await javaScriptWorker("pass-through.js"),
     rustPassThrough: await rustPassThrough(),
-    anteroom: wasmWorker(readFileSync(join(directory, "index.js"), "utf8"), directory),
+    anteroom: anteroomWorker(directory),
     queueIt: await javaScriptWorker("queue-it.js"),
   };
 }

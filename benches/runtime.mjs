@@ -6,6 +6,8 @@ import { Log, LogLevel, Miniflare } from "miniflare";
 
 const COMPATIBILITY_DATE = "2026-07-01";
 
+const PAGE_BYTES = 4_096;
+
 /** What Miniflare runs. */
 export const WORKERD_VERSION = createRequire(createRequire(import.meta.url).resolve("miniflare"))(
   "workerd/package.json",
@@ -30,6 +32,7 @@ function workerds() {
 /** A workerd with one Worker in it. */
 export class Runtime {
   #miniflare;
+  #options;
   #pid;
   /** What the Worker has logged. */
   log = "";
@@ -41,15 +44,16 @@ export class Runtime {
    * @param {Record<string, unknown>} [worker.durableObjects]
    * @param {string[]} [worker.compatibilityFlags]
    * @param {string} origin Where all that the Worker fetches goes, whatever its URL.
+   * @param {number} [port] Where it listens; left out: anywhere.
    */
-  static async start(worker, origin) {
+  static async start(worker, origin, port = 0) {
     const runtime = new Runtime();
     const others = workerds();
     const collect = (stream) =>
       stream.on("data", (chunk) => {
         runtime.log += chunk;
       });
-    runtime.#miniflare = new Miniflare({
+    runtime.#options = {
       log: new Log(LogLevel.NONE),
       cf: false,
       handleRuntimeStdio: (out, error) => {
@@ -61,12 +65,13 @@ export class Runtime {
           name: "bench",
           compatibilityDate: COMPATIBILITY_DATE,
           // No detour by way of Miniflare's own Worker.
-          unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }],
+          unsafeDirectSockets: [{ host: "127.0.0.1", port }],
           outboundService: { external: { address: origin, http: {} } },
           ...worker,
         },
       ],
-    });
+    };
+    runtime.#miniflare = new Miniflare(runtime.#options);
     await runtime.#miniflare.ready;
     runtime.url = (await runtime.#miniflare.unsafeGetDirectURL("bench")).origin;
     [runtime.#pid] = workerds().filter((pid) => !others.includes(pid));
@@ -83,6 +88,19 @@ export class Runtime {
       Number(readFileSync(`${tasks}/${task}/schedstat`, "utf8").split(" ")[0]),
     );
     return nanoseconds.reduce((sum, each) => sum + each, 0) / 1e9;
+  }
+
+  /** Memory that it has, in bytes. */
+  memoryBytes() {
+    const [, pages] = readFileSync(`/proc/${this.#pid}/statm`, "utf8").split(" ");
+    return Number(pages) * PAGE_BYTES;
+  }
+
+  /** As a deploy does: isolates and objects end and are made anew, what they have stored stays. */
+  async deploy() {
+    const others = workerds().filter((pid) => pid !== this.#pid);
+    await this.#miniflare.setOptions(this.#options);
+    [this.#pid] = workerds().filter((pid) => !others.includes(pid));
   }
 
   close() {
