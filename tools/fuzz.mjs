@@ -88,12 +88,20 @@ function fuzz(program, target, minutes) {
   });
 }
 
-main(import.meta.url, async () => {
-  const { minutes, chosen } = readOptions();
-  await setup();
-  const program = await build();
-  for (const target of chosen) {
-    console.log(`\n== ${target}`);
-    await fuzz(program, target, minutes);
-  }
-});
+main(
+  import.meta.url,
+  async () => {
+    const { minutes, chosen } = readOptions();
+    await setup();
+    const program = await build();
+    for (const target of chosen) {
+      console.log(`\n== ${target}`);
+      await fuzz(program, target, minutes);
+    }
+  },
+  {
+    help: `Usage: npm run fuzz -- [target…] [--minutes 1]
+
+Runs each target for so long under libFuzzer, all of them if none is named: ${targets().join(", ")}.`,
+  },
+);
