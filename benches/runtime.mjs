@@ -6,8 +6,6 @@ import { Log, LogLevel, Miniflare } from "miniflare";
 
 const COMPATIBILITY_DATE = "2026-07-01";
 
-const PAGE_BYTES = 4_096;
-
 /** What Miniflare runs. */
 export const WORKERD_VERSION = createRequire(createRequire(import.meta.url).resolve("miniflare"))(
   "workerd/package.json",
@@ -92,8 +90,8 @@ export class Runtime {
 
   /** Memory that it has, in bytes. */
   memoryBytes() {
-    const [, pages] = readFileSync(`/proc/${this.#pid}/statm`, "utf8").split(" ");
-    return Number(pages) * PAGE_BYTES;
+    const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${this.#pid}/status`, "utf8"));
+    return Number(kilobytes) * 1_024;
   }
 
   /** As a deploy does: isolates and objects end and are made anew, what they have stored stays. */

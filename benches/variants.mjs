@@ -4,7 +4,15 @@ import { createHmac } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { clock } from "../tests/edge/clock.mjs";
-import { ADMIN_TOKEN, KEY, openTicket, room, roomInMinute, sealTicket } from "../tests/edge/world.mjs";
+import {
+  ADMIN_TOKEN,
+  CLASSES,
+  KEY,
+  openTicket,
+  room,
+  roomInMinute,
+  sealTicket,
+} from "../tests/edge/world.mjs";
 import { LANES, Wrong } from "./load.mjs";
 
 // What is measured takes real time.
@@ -92,13 +100,6 @@ const passThroughs = [
 // Anteroom.
 
 const ROOM = "sale";
-const CLASSES = {
-  COUNTER: "Counter",
-  ANYWHERE: "Anywhere",
-  DATA_CENTER: "DataCenter",
-  GLOBAL: "Global",
-  HEALTH: "Health",
-};
 /** The longest there is, so that nobody's session ends during a bench. */
 const SESSION_MINUTES = 30;
 /** How long an active user's cookie stays as it is. */

@@ -26,14 +26,6 @@ const GROWTH = 1.15;
 const LEAST_MINUTES = 20;
 const MIB = 2 ** 20;
 
-const CLASSES = {
-  COUNTER: "Counter",
-  ANYWHERE: "Anywhere",
-  DATA_CENTER: "DataCenter",
-  GLOBAL: "Global",
-  HEALTH: "Health",
-};
-
 function readOptions() {
   const option = (value) => ({ type: "string", default: value });
   let values;
@@ -82,7 +74,7 @@ main(
     const { startOrigin } = await import("../benches/origin.mjs");
     const { Runtime } = await import("../benches/runtime.mjs");
     const { anteroomWorker } = await import("../benches/build.mjs");
-    const { ADMIN_TOKEN, KEY, room } = await import("../tests/edge/world.mjs");
+    const { ADMIN_TOKEN, CLASSES, KEY, room } = await import("../tests/edge/world.mjs");
     const { clock } = await import("../tests/edge/clock.mjs");
     clock.goReal();
 
@@ -97,7 +89,6 @@ main(
         bindings: {
           COOKIE_KEYS: KEY,
           ADMIN_TOKEN,
-          OPERATOR_TOKENS: `soak:steer:${ADMIN_TOKEN.toUpperCase()}`,
           ROOM_SALE: room("/", { session_duration: SESSION_SECONDS / 60, ...limits }),
         },
       },
@@ -115,7 +106,7 @@ main(
     };
     const args = Object.entries(crowd).flatMap(([name, value]) => [`--${name}`, `${value}`]);
     const child = start(node22(), [join(ROOT, "tools", "crowd.mjs"), ...args], {
-      env: environment({ ANTEROOM_TOKEN: ADMIN_TOKEN.toUpperCase() }),
+      env: environment({ ANTEROOM_TOKEN: ADMIN_TOKEN }),
     });
     const samples = [];
     const sampling = setInterval(() => samples.push(runtime.memoryBytes()), SAMPLE_MS);

@@ -92,8 +92,7 @@ pub struct StateKey {
     #[serde(default)]
     pub uncounted: bool,
     /// For whoever is answered, and nobody else: a data center that has pushed, or a worker that has reported. (It stands
-    /// here because an answer ends with its state key, which
-    /// may grow at its end.)
+    /// here because an answer ends with its state key, which may grow at its end.)
     #[serde(default)]
     pub ended: EndedNews,
     /// For the pool of `leases`: how many colos have told of users admitted in each minute of `recent`.

@@ -242,7 +242,7 @@ macro_rules! flag {
 
 /// A whole number: the least, the most, the default.
 macro_rules! whole {
-    ($least:literal..=$most:literal, $default:literal, $($place:tt)+) => {
+    ($least:literal..=$most:expr, $default:literal, $($place:tt)+) => {
         Kind::Whole { least: $least, most: $most, default: Some($default), at: at!($($place)+) }
     };
 }
@@ -326,7 +326,7 @@ pub static FIELDS: &[Field] = &[
         "which minutes `new_users_per_minute` is for: calendar minutes, or any 60 seconds, which needs \
          `slot_strategy = \"leases\"`",
     ),
-    Field::new("session_duration", whole!(1..=30, 5, session_duration))
+    Field::new("session_duration", whole!(1..=Room::LONGEST_SESSION_MINUTES, 5, session_duration))
         .steered(4)
         .in_events(FromStart)
         .help("minutes that a user stays active after the last request"),

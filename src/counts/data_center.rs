@@ -135,8 +135,6 @@ pub struct DataCenter {
     /// What operators have changed, as Global could read it last.
     last_known: Overrides,
     ended: Ended,
-    /// Of how many ended sessions the last push told.
-    telling: usize,
 }
 
 impl DataCenter {
@@ -168,8 +166,7 @@ impl DataCenter {
             calm_until: now + CALM_REPORT_MS,
             origin: OriginCounts::default(),
             last_known: Overrides::default(),
-            ended: Ended::restore(room.session_ms(), Vec::new(), Vec::new(), now),
-            telling: 0,
+            ended: Ended::restore(Vec::new(), Vec::new(), now),
         };
         if let Some(saved) = saved {
             data_center.counts = saved.counts;
@@ -177,7 +174,7 @@ impl DataCenter {
             data_center.counts.forget(room, now);
             data_center.sequence = saved.sequence;
             data_center.tallies = saved.tallies;
-            data_center.ended = Ended::restore(room.session_ms(), saved.ended, saved.untold, now);
+            data_center.ended = Ended::restore(saved.ended, saved.untold, now);
             // Global still waits for the next push of the instance that has gone.
             data_center.dirty = true;
             // Where the pool judges, an old state does no harm; numbers of a minute need a fresh one. What operators have
@@ -409,8 +406,7 @@ impl DataCenter {
         self.dirty = false;
         self.pushed = std::mem::take(&mut self.haste);
         (self.push_by, self.announced_at) = (None, None);
-        let (ended, heard) = self.ended.to_tell();
-        self.telling = ended.len();
+        let (ended, heard) = self.ended.tell();
         let next_in = self.next_push(room, now);
         self.announced_at = next_in.map(|wait| now + wait);
         ColoReport {
@@ -457,7 +453,7 @@ impl DataCenter {
                 self.haste = self.haste.max(Haste::Slots);
             }
         }
-        self.ended.told(std::mem::take(&mut self.telling), &news, now);
+        self.ended.told(&news, now);
         self.dirty |= self.ended.has_more();
         self.failures = 0;
         self.counted = true;

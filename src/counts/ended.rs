@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use crate::admission::{EndedNews, Remembered};
 use crate::check_in::CheckIn;
+use crate::room::Room;
 
 /// Ended sessions that one message names.
 const TOLD_AT_ONCE: usize = 200;
@@ -16,6 +17,9 @@ const TOLD_AT_ONCE: usize = 200;
 const ON_THE_WAY: usize = 5_000;
 /// A data center keeps for this time what it has told Global, in milliseconds: by then all others have heard of it.
 const TOLD_FOR_MS: u64 = 15_000;
+/// For how long an ended session is remembered, in milliseconds: a copy of its ticket may be good for as long as any session,
+/// which operators and events may have made longer meanwhile.
+pub const REMEMBERED_MS: u64 = Room::LONGEST_SESSION_MINUTES as u64 * 60_000;
 /// Ended sessions that a data center remembers, per generation.
 const REMEMBERED: usize = 50_000;
 /// Of those: how many are in storage.
@@ -61,8 +65,9 @@ pub struct Ended {
     /// By ticket: the last check-in with which it was ended.
     tickets: Remembered<u64>,
     newest: Newest,
-    /// What Global is to be told.
+    /// What Global is to be told, and how much of it the last push told.
     untold: VecDeque<CheckIn>,
+    telling: usize,
     /// What it was told lately, and when.
     told: VecDeque<(CheckIn, u64)>,
     /// Which start of Global has answered last, and up to which number it has told.
@@ -71,17 +76,18 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// What was stored before, if anything. `session_ms`: the session duration, in milliseconds.
-    pub fn restore(session_ms: u64, stored: Vec<CheckIn>, untold: Vec<CheckIn>, now: u64) -> Self {
+    /// What was stored before, if anything; `now` in milliseconds since the epoch.
+    pub fn restore(stored: Vec<CheckIn>, untold: Vec<CheckIn>, now: u64) -> Self {
         let known_since = match stored.first() {
             Some(CheckIn::Leave { at, .. }) if stored.len() >= STORED => at + ORDER_MS,
             _ => 0,
         };
         let mut ended = Self {
             known_since,
-            tickets: Remembered::new(session_ms, REMEMBERED),
+            tickets: Remembered::new(REMEMBERED_MS, REMEMBERED),
             newest: Newest::new(STORED, now),
             untold: untold.into(),
+            telling: 0,
             told: VecDeque::new(),
             start: 0,
             heard: 0,
@@ -139,8 +145,9 @@ impl Ended {
     }
 
     /// What Global is told with the next push, and up to which number this data center has heard.
-    pub fn to_tell(&self) -> (Vec<CheckIn>, u64) {
-        (self.untold.iter().take(TOLD_AT_ONCE).copied().collect(), self.heard)
+    pub fn tell(&mut self) -> (Vec<CheckIn>, u64) {
+        self.telling = self.untold.len().min(TOLD_AT_ONCE);
+        (self.untold.iter().take(self.telling).copied().collect(), self.heard)
     }
 
     /// Whether there is more to tell.
@@ -148,10 +155,11 @@ impl Ended {
         !self.untold.is_empty()
     }
 
-    /// Global has answered a push that told of so many.
-    pub fn told(&mut self, count: usize, news: &EndedNews, now: u64) {
+    /// Global has answered the push.
+    pub fn told(&mut self, news: &EndedNews, now: u64) {
+        let telling = std::mem::take(&mut self.telling).min(self.untold.len());
         self.told.retain(|(_, told_at)| now < told_at + TOLD_FOR_MS);
-        self.told.extend(self.untold.drain(..count.min(self.untold.len())).map(|leave| (leave, now)));
+        self.told.extend(self.untold.drain(..telling).map(|leave| (leave, now)));
         if self.start != news.start {
             // One that has started anew may have forgotten them before it told the others.
             let again = std::mem::take(&mut self.told).into_iter().map(|(leave, _)| leave);
@@ -171,9 +179,9 @@ pub struct EndedEverywhere {
 }
 
 impl EndedEverywhere {
-    /// Nothing yet. `session_ms`: the session duration, in milliseconds.
-    pub fn new(session_ms: u64, now: u64) -> Self {
-        let known = Remembered::new(session_ms, REMEMBERED);
+    /// Nothing yet; `now` in milliseconds since the epoch.
+    pub fn new(now: u64) -> Self {
+        let known = Remembered::new(REMEMBERED_MS, REMEMBERED);
         Self { known, newest: Newest::new(ON_THE_WAY, now), start: now }
     }
 

@@ -22,7 +22,7 @@ mod status;
 
 pub use data_center::{DataCenter, SavedDataCenter};
 pub use dedup::CheckInDedup;
-pub use ended::EndedEverywhere;
+pub use ended::{EndedEverywhere, REMEMBERED_MS};
 pub use global::{Global, GlobalMeta, MAX_COLOS, OriginMemory};
 pub use histogram::Counts;
 pub use outbox::Outbox;

@@ -64,7 +64,9 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     let (deployed, steered) = (room, steered(room));
     let room = steered.as_deref().unwrap_or(room);
     let time = time_in(&room.name);
-    if room.at(time).0.suspended {
+    // An event, or the end of what an operator has changed, may have made it another room.
+    let room = room.at(time).0;
+    if room.suspended {
         // An operator may have switched it on.
         if is_refresh_due(&room.name) {
             let colo = likely_colo(&request.inner);
@@ -81,8 +83,6 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     }
     let bound_to = bound_to(room, &request.inner);
     let (tickets, carrier) = tickets(keys, room, &bound_to, &request);
-    // An event may have made it another room for a while.
-    let room = room.at(time).0;
     let context = Rc::new(context);
     if let Some(checked_in) = request.closed {
         let place = Place::new(deployed, likely_colo(&request.inner), host, &env, &settings);

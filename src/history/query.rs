@@ -182,6 +182,14 @@ impl Query {
         }
     }
 
+    /// The same, with at most as many rows and fields as [`Query::read`] lets through: for one that came as a message.
+    #[must_use]
+    pub fn bounded(mut self) -> Self {
+        self.to = self.to.min(self.from.saturating_add(MOST_ROWS as u32));
+        self.fields.truncate(FIELDS.len());
+        self
+    }
+
     fn names(&self) -> impl Iterator<Item = &'static str> {
         let all = all_fields(&self.colo);
         self.fields.iter().filter_map(move |field| all.get(usize::from(*field)).copied())
@@ -226,8 +234,7 @@ impl Query {
         let silent: &dyn Cells = if self.colo.is_empty() { &Record::default() } else { &Part::default() };
         let mut rows = rows.iter().peekable();
         let last = (now / width) as u32;
-        // A question that was not read here may ask for more.
-        for at in (self.from..self.to.min(last.saturating_add(1))).take(MOST_ROWS as usize) {
+        for at in self.from..self.to.min(last.saturating_add(1)) {
             while rows.next_if(|(other, _)| *other < at).is_some() {}
             let found = rows.next_if(|(other, _)| *other == at).map(|(_, row)| *row);
             let start = u64::from(at) * width;
@@ -241,7 +248,7 @@ impl Query {
             } else {
                 let _ = write!(text, "{}[{start}", if at == self.from { "" } else { "," });
             }
-            for field in self.fields.iter().take(FIELDS.len()) {
+            for field in &self.fields {
                 let value = found.unwrap_or(silent).cell(*field, minutes.max(1));
                 match value.filter(|_| is_known) {
                     Some(value) => {

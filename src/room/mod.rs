@@ -155,6 +155,9 @@ impl Room {
         self.adaptive.is_some() || self.on_unhealthy == OnUnhealthy::Hold
     }
 
+    /// The longest session duration that a room may have, in minutes.
+    pub const LONGEST_SESSION_MINUTES: u32 = 30;
+
     /// The session duration in milliseconds.
     pub fn session_ms(&self) -> u64 {
         u64::from(self.session_duration) * 60_000

@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 use crate::config::{Field, Kind, steered_fields};
 use crate::room::{AdaptiveRange, Room};
 
-/// How many steered fields stand before the events, `unreadable` and the ends on the wire. Those that were added later follow: what
-/// travels grows at its end only.
+/// How many steered fields stand before the events, `unreadable` and the ends on the wire. Those that were added later
+/// follow: what travels grows at its end only.
 const BEFORE_EVENTS: usize = 7;
 
 /// What operators have changed of a room; a field that is not there is as deployed.

@@ -33,7 +33,8 @@ pub fn draw_id(id: u64) -> String {
 /// The bucket is never after the last check-in, nor is the admission: a ticket that says so is no ticket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ticket {
-    /// Random, drawn when the visitor first came: parallel requests and retries with one cookie count once.
+    /// Drawn when the visitor first came, random but for the colo in which that was ([`ticket_id`](super::ticket_id)): parallel
+    /// requests and retries with one cookie count once.
     pub id: u64,
     /// The minute in which the visitor first came, in whole minutes since the epoch: the place in the queue.
     pub bucket: u32,
@@ -73,7 +74,8 @@ impl Ticket {
     /// The length of the bytes of format 1, which ended with the admission.
     pub(super) const OLD_LENGTH: usize = 1 + 8 + 4 + 8 + 8;
 
-    /// The ticket of a visitor who comes for the first time at `time`, in milliseconds since the epoch. `id` is random.
+    /// The ticket of a visitor who comes for the first time at `time`, in milliseconds since the epoch. `id`: see
+    /// [`Ticket::id`].
     pub fn new(id: u64, time: u64) -> Self {
         Self {
             id,

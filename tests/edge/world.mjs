@@ -21,7 +21,7 @@ const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "..", "..");
 /** Another build than the usual one, for trials. */
 const BUILD = resolve(ROOT, process.env.ANTEROOM_BUILD ?? "build");
 const COMPATIBILITY_DATE = "2026-07-01";
-const CLASSES = {
+export const CLASSES = {
   COUNTER: "Counter",
   ANYWHERE: "Anywhere",
   DATA_CENTER: "DataCenter",

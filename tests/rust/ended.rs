@@ -38,7 +38,7 @@ impl World {
     fn new(colos: &[&str]) -> Self {
         let room = room(100, 100, 1);
         let data_centers = colos.iter().map(|colo| DataCenter::restore(&room, colo, 7, None, NOW)).collect();
-        let everywhere = EndedEverywhere::new(room.session_ms(), NOW);
+        let everywhere = EndedEverywhere::new(NOW);
         Self { room, data_centers, everywhere, reports: 0 }
     }
 
@@ -147,12 +147,27 @@ fn a_copy_of_an_ended_sessions_ticket_is_refused_in_every_colo_and_counts_in_non
 }
 
 #[test]
+fn an_ended_session_is_remembered_for_as_long_as_any_may_last() {
+    // An operator has made sessions longer meanwhile.
+    let mut world = World::new(&COLOS[..1]);
+    let id = |random| ticket_id(random, "AMS");
+    world.report(0, &[enter(id(0)), end(id(0), 0, 1_000)], 1_000);
+    for minute in 1..30 {
+        let now = minute * 60_000;
+        world.report(0, &[end(id(minute), now, now)], now);
+    }
+    let now = 29 * 60_000 + 30_000;
+    world.report(0, &[go(id(30), 0, now), end(id(0), now, now)], now);
+    assert_eq!(world.active(now), 1, "another user stays counted");
+}
+
+#[test]
 fn a_global_that_restarts_before_it_has_told_all_is_told_again() {
     let mut world = World::new(&COLOS);
     let id = ticket_id(1, "AMS");
     world.report(0, &[enter(id), end(id, 0, 1_000)], 1_000);
     world.push(0, 1_500);
-    world.everywhere = EndedEverywhere::new(world.room.session_ms(), NOW + 2_000);
+    world.everywhere = EndedEverywhere::new(NOW + 2_000);
     world.push_all(3_000);
     world.push_all(5_000);
     assert_eq!(world.report(5, &[go(id, 0, 6_000)], 6_000), [id]);
@@ -180,7 +195,7 @@ fn of_more_sessions_than_are_stored_none_is_taken_off_twice_after_a_restart() {
 
 #[test]
 fn global_tells_of_many_in_turn_and_of_each_once() {
-    let mut everywhere = EndedEverywhere::new(60_000, NOW);
+    let mut everywhere = EndedEverywhere::new(NOW);
     let ended: Vec<CheckIn> = (1..=1_200).map(|id| end(id, 0, 1)).collect();
     everywhere.learn(&ended, NOW);
     everywhere.learn(&ended, NOW + 1);

@@ -5,7 +5,7 @@ import { Refused } from "./api.mjs";
 import { shown } from "./print.mjs";
 
 /**
- * The order that clears all overrides. An event that was called off stays so, unless it is named: else it would go on on
+ * The order that clears all overrides. An event that was called off stays so, unless it is named: else it would go on
  * by its schedule.
  * @param {ReturnType<typeof import("./api.mjs").openApi>} api
  * @param {string} room

@@ -208,7 +208,7 @@ impl Global {
             summed_up: 0,
             records_history,
             kept,
-            ended: EndedEverywhere::new(at.session_ms(), now),
+            ended: EndedEverywhere::new(now),
         })
     }
 
@@ -260,7 +260,7 @@ impl Global {
                 Answer::GlobalNotifications(Box::new(self.show_notifications(context, &asked.query)?))
             }
             Request::GlobalHistory(asked) => {
-                Answer::GlobalHistory(Box::new(self.show_history(context, &asked.query)?))
+                Answer::GlobalHistory(Box::new(self.show_history(context, &asked.query.bounded())?))
             }
             Request::GlobalTotals(_) => Answer::GlobalTotals(Box::new(self.show_totals())),
             _ => return Err(Refused { status: 404, reason: NO_ROUTE }),

@@ -18,7 +18,7 @@ use crate::admission::{
     Outcome as Judgement, Remembered, RoundTrip, StateKey, Step, Whom, minute_of,
 };
 use crate::check_in::CheckIn;
-use crate::counts::Outbox;
+use crate::counts::{Outbox, REMEMBERED_MS};
 use crate::history::Count;
 use crate::origin::OriginMonitor;
 use crate::protocol::messages::{StateRequest, Take, Taken, VERSION, colo_object};
@@ -141,7 +141,7 @@ impl Worker {
     /// timeout of calls on the visitor's path.
     pub fn new(id: u64, room: Rc<Room>, colo: String, deadline_ms: u64) -> Self {
         let replace_after = COLD_START_FACTOR * deadline_ms + 100;
-        let session_ms = room.session_ms();
+        let moved = Remembered::new(room.session_ms(), REMEMBERED_TICKETS);
         Self {
             deployed: room,
             colo,
@@ -154,8 +154,8 @@ impl Worker {
             round_trip: RoundTrip::default(),
             addresses: Addresses::default(),
             chances: Chances::default(),
-            moved: Remembered::new(session_ms, REMEMBERED_TICKETS),
-            ended: Remembered::new(session_ms, REMEMBERED_TICKETS),
+            moved,
+            ended: Remembered::new(REMEMBERED_MS, REMEMBERED_TICKETS),
             heard: 0,
             reservations: Vec::new(),
             reserving_until: 0,
