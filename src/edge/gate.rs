@@ -85,7 +85,7 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     let (tickets, carrier) = tickets(keys, room, &bound_to, &request);
     let context = Rc::new(context);
     if let Some(checked_in) = request.closed {
-        let place = Place::new(deployed, likely_colo(&request.inner), host, &env, &settings);
+        let place = Place::new(deployed, colo(&request.inner), host, &env, &settings);
         let standing = best(&tickets, room, time);
         let settings = Rc::clone(&settings);
         return Gate { request, context, settings, place, carrier, bound_to }
@@ -137,7 +137,8 @@ pub fn end_session(
     let room = settings.rooms.get(session.room)?;
     let url = request.url();
     let (https, host, path) = parts(&url);
-    let place = Place::new(room, likely_colo(request), host, env, &settings);
+    // Only where the ticket was made does it count.
+    let place = Place::new(room, colo(request), host, env, &settings);
     let left = CheckIn::Leave {
         id: session.id,
         from: session.last_check_in,
@@ -253,7 +254,7 @@ impl Gate {
             Outcome::Suspended => Ok(uncounted(word(&self.settings, room, NOBODY))),
             Outcome::Admitted { ticket, changed, .. } => self.admit(room, &ticket, changed),
             Outcome::Refused => Ok(self.refuse(room, EventView::of(phase), time)),
-            Outcome::Waiting(waiting) => self.wait(room, &waiting, EventView::of(phase), time),
+            Outcome::Waiting(waiting) => self.wait(room, &waiting, EventView::of(phase)),
         }
     }
 
@@ -328,13 +329,7 @@ impl Gate {
     }
 
     /// Whoever waits.
-    fn wait(
-        &self,
-        room: &Room,
-        waiting: &Waiting,
-        event: Option<EventView<'_>>,
-        time: u64,
-    ) -> Result<JsValue> {
+    fn wait(&self, room: &Room, waiting: &Waiting, event: Option<EventView<'_>>) -> Result<JsValue> {
         let ticket = &waiting.ticket;
         let turnstile = self
             .settings
@@ -353,7 +348,8 @@ impl Gate {
             event,
             kept_seconds: room.terms().kept_ms(ticket) / 1_000,
             refresh_seconds: waiting.refresh_seconds,
-            now_ms: time,
+            // By it a page that is closed says which check-in was its last one: to the millisecond the ticket's.
+            now_ms: ticket.last_check_in,
             cookieless: !waiting.known && self.comes_from_itself(),
             infinite_queue: ticket.human == Human::Failed && !room.trusts(ticket.human),
             turnstile: &turnstile,
