@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { Failure, ROOT } from "./toolchain.mjs";
 
 const STATIC = join(ROOT, "static");
-/** Owners' templates: `custom_page_html = "name"` is `static/pages/name.html`. */
+/** Owners' pages: `custom_page_html = "name"` is `static/pages/name.html`, a template, or `name.toml`, a branding of ours. */
 export const PAGES = join(STATIC, "pages");
 
 const read = (...path) => readFileSync(join(STATIC, ...path), "utf8");
@@ -22,8 +22,8 @@ function readAll(folder, ending) {
 }
 
 /** Makes it small, and takes the hash that the policy names from exactly the bytes that the page embeds. */
-function embed({ transformSync }, file, options) {
-  const code = transformSync(read(file), { ...options, minify: true, target: "es2022" }).code.trim();
+function embed({ transformSync }, file, options, more = "") {
+  const code = transformSync(read(file) + more, { ...options, minify: true, target: "es2022" }).code.trim();
   if (code.includes("</") || code.includes("<!--"))
     throw new Failure(`static/${file} would end the element that embeds it`);
   return [code, `sha256-${createHash("sha256").update(code).digest("base64")}`];
@@ -33,11 +33,23 @@ function embed({ transformSync }, file, options) {
 export async function readPages(pages = PAGES) {
   // Here, because the set-up that installs it may be a part of the same run.
   const esbuild = await import("esbuild");
+  const { readBrand } = await import("./branding.mjs");
+  const brands = Object.entries(readAll(pages, ".toml")).map(([name, source]) => {
+    const { brand, problems } = readBrand(source, pages);
+    const [style, hash] = embed(
+      esbuild,
+      "waiting.css",
+      { loader: "css" },
+      problems.length > 0 ? "" : brand.style,
+    );
+    return [name, { ...brand, style, hash, problems }];
+  });
   const [style, styleHash] = embed(esbuild, "waiting.css", { loader: "css" });
   const [script, scriptHash] = embed(esbuild, "waiting.js", { loader: "js", format: "iife" });
   return {
     languages: readAll(join(STATIC, "languages"), ".json"),
     templates: readAll(pages, ".html"),
+    brands: Object.fromEntries(brands),
     template: read("waiting.mustache"),
     parts: { style, script, picture: read("door.svg").trim() },
     hashes: { style: styleHash, script: scriptHash },

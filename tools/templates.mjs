@@ -30,8 +30,8 @@ function distance(one, other) {
   return row.at(-1);
 }
 
-/** @param {string} name @param {string[]} known */
-function meant(name, known) {
+/** The known name that may be meant, in words. @param {string} name @param {string[]} known */
+export function meant(name, known) {
   const [nearest] = known
     .map((other) => ({ other, letters: distance(name.toLowerCase(), other.toLowerCase()) }))
     .sort((left, right) => left.letters - right.letters);
@@ -75,10 +75,18 @@ export function problemsOf(source, languages) {
 
 /**
  * @param {Awaited<ReturnType<typeof import("./pages.mjs").readPages>>} pages
- * @returns {string[]} one line for each problem of each template
+ * @returns {string[]} one line for each problem of each template and branding
  */
-export function problemsOfAll({ templates, languages }) {
-  return Object.entries(templates).flatMap(([name, source]) =>
-    problemsOf(source, languages).map(({ line, message }) => `static/pages/${name}.html:${line}: ${message}`),
-  );
+export function problemsOfAll({ templates, brands, languages }) {
+  const said = (file, problems) =>
+    problems.map(({ line, message }) => `static/pages/${file}:${line}: ${message}`);
+  return [
+    ...Object.entries(templates).flatMap(([name, source]) =>
+      said(`${name}.html`, problemsOf(source, languages)),
+    ),
+    ...Object.entries(brands).flatMap(([name, { problems }]) => said(`${name}.toml`, problems)),
+    ...Object.keys(brands)
+      .filter((name) => Object.hasOwn(templates, name))
+      .map((name) => `static/pages/${name}.toml:1: there is also ${name}.html: a page is one or the other`),
+  ];
 }

@@ -290,15 +290,17 @@ impl Project {
 
     fn judge_template(&mut self, part: Part, owner: &str, room: &Room) {
         let name = &room.page.template;
-        let file = self.folder.join("static/pages").join(format!("{name}.html"));
-        if !name.is_empty() && !file.is_file() {
+        let pages = self.folder.join("static/pages");
+        let is_there = ["html", "toml"].iter().any(|kind| pages.join(format!("{name}.{kind}")).is_file());
+        if !name.is_empty() && !is_there {
             self.problems.push(Problem::Part(ConfigError {
                 part,
                 name: owner.to_owned(),
                 field: "custom_page_html".to_owned(),
                 value: format!("\"{name}\""),
-                message: format!("there is no file static/pages/{name}.html"),
-                fix: "put the template there, or leave the field out for Anteroom's own page".to_owned(),
+                message: format!("there is no file static/pages/{name}.html or {name}.toml"),
+                fix: "put the template or the branding there, or leave the field out for Anteroom's own page"
+                    .to_owned(),
                 excerpt: String::new(),
             }));
         }

@@ -262,7 +262,7 @@ fn of_page(page: &PageSettings) -> Vec<String> {
     let made_of = if page.template.is_empty() {
         "Anteroom's own".to_owned()
     } else {
-        format!("the template static/pages/{}.html", page.template)
+        format!("made of static/pages/{}", page.template)
     };
     let language = if page.visitor_languages {
         format!("in the visitor's language where there is a translation, else in {}", page.language)

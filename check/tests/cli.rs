@@ -151,7 +151,7 @@ fn what_waiting_visitors_see_is_told_and_a_missing_template_refused() {
     std::fs::write(pages.join("here.html"), "{{waitTime}}").unwrap();
     let (status, out, errors) = check(&with("custom_page_html = \"here\"\n"), &[]);
     assert_eq!((status, errors.as_str()), (0, ""));
-    assert!(out.contains("The page is the template static/pages/here.html"), "{out}");
+    assert!(out.contains("The page is made of static/pages/here"), "{out}");
 }
 
 #[test]

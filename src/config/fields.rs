@@ -463,7 +463,10 @@ pub static FIELDS: &[Field] = &[
     Field::new("bind_ticket", choice!(BindTicket, bind_ticket)).help("for somebody else a ticket is none"),
     Field::own("custom_page_html", |table, room| room.page.template = table.template())
         .in_events(FromPrequeue)
-        .help("the waiting page is your Mustache template `static/pages/<name>.html`")
+        .help(
+            "the waiting page is your Mustache template `static/pages/<name>.html`, or Anteroom's own with your \
+             branding in `static/pages/<name>.toml`",
+        )
         .see("pages.md")
         .example("\"sale\"")
         .facts("text", "Anteroom's own", "1 to 64 letters, digits, `_`, `-`"),

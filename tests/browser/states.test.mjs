@@ -1,6 +1,6 @@
 // Every state of the waiting page in the browser, as the preview shows it: by the code that answers visitors.
 import assert from "node:assert/strict";
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -9,6 +9,7 @@ import { startPreview } from "../../tools/preview/server.mjs";
 import { inLine, look, startBrowser, Visitor, wait } from "./room.mjs";
 
 const TEMPLATES = join(import.meta.dirname, "..", "page", "templates");
+const BRANDS = join(import.meta.dirname, "..", "page", "brands");
 
 describe("states", { concurrency: 2 }, () => {
   let browser;
@@ -18,6 +19,7 @@ describe("states", { concurrency: 2 }, () => {
     folder = mkdtempSync(join(tmpdir(), "anteroom-pages-"));
     mkdirSync(folder, { recursive: true });
     copyFileSync(join(TEMPLATES, "script.html"), join(folder, "script.html"));
+    cpSync(BRANDS, folder, { recursive: true });
     preview = await startPreview({ pages: folder });
     browser = await startBrowser();
   });
@@ -42,6 +44,14 @@ describe("states", { concurrency: 2 }, () => {
       visitor.expectQuiet(preview.url);
     });
   }
+
+  test("with an owner's branding, in both lights", async (t) => {
+    const visitor = await newVisitor(t);
+    await visitor.page.goto(address({ state: "known", page: "shop" }));
+    await visitor.page.getByRole("img", { name: "The Shop" }).waitFor();
+    assert.ok(await visitor.page.locator(".logo").evaluate((logo) => logo.naturalWidth > 0));
+    await look(visitor.page, "branded");
+  });
 
   for (const [language, direction] of [
     ["de-DE", "ltr"],

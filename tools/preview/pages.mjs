@@ -53,13 +53,13 @@ choose();
 </script>`;
 
 /** Links to every state. */
-export function indexPage(states, moments, { languages, templates }) {
+export function indexPage(states, moments, { languages, templates, brands }) {
   const names = new Intl.DisplayNames("en", { type: "language" });
   return FRAME(
     "The waiting page",
     Mustache.render(INDEX, {
       languages: Object.keys(languages).map((tag) => ({ tag, name: names.of(tag) })),
-      pages: Object.keys(templates).map((name) => ({ name })),
+      pages: Object.keys({ ...templates, ...brands }).map((name) => ({ name })),
       states: [
         ...Object.entries(states).map(([name, [text]]) => ({ name, text, json: true })),
         ...Object.entries(moments).map(([name, text]) => ({ name, text, json: false })),
@@ -68,14 +68,14 @@ export function indexPage(states, moments, { languages, templates }) {
   );
 }
 
-/** What is wrong with a template. @param {{ line: number, message: string }[]} problems */
-export const problemPage = (name, problems) =>
+/** What is wrong with a template or branding. @param {{ line: number, message: string }[]} problems */
+export const problemPage = (file, problems) =>
   FRAME(
-    "This template has mistakes",
+    "This page has mistakes",
     Mustache.render(
-      "<ul>{{#problems}}<li>static/pages/{{name}}.html:{{line}}: {{message}}</li>{{/problems}}</ul>",
+      "<ul>{{#problems}}<li>static/pages/{{file}}:{{line}}: {{message}}</li>{{/problems}}</ul>",
       {
-        name,
+        file,
         problems,
       },
     ),

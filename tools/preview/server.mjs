@@ -10,7 +10,7 @@ import { indexPage, problemPage, welcomePage } from "./pages.mjs";
 
 /** Sooner than usual, to see what a check brings. */
 const REFRESH_SECONDS = 5;
-/** For owners' pages only, and only here: they show what was saved. */
+/** For owners' pages and brandings only, and only here: they show what was saved. */
 const RELOADER = `<script>new EventSource("/changes").onmessage = () => location.reload();</script>`;
 
 /** States that are not told by facts alone. */
@@ -53,10 +53,15 @@ async function answer(request, pages) {
   const isOpen = facts.queueingMethod === "passthrough" && !facts.queueAll && !facts.event?.prequeueing;
   if (isOpen) return html(welcomePage());
   const source = assets.templates[facts.customPage];
-  if (facts.customPage && source === undefined)
-    return html(problemPage(facts.customPage, [{ line: 0, message: "there is no such file" }]), 404);
-  const problems = source === undefined ? [] : problemsOf(source, assets.languages);
-  if (problems.length > 0) return html(problemPage(facts.customPage, problems));
+  const brand = assets.brands[facts.customPage];
+  if (facts.customPage && source === undefined && brand === undefined)
+    return html(
+      problemPage(`${facts.customPage}.html`, [{ line: 0, message: "there is no such file" }]),
+      404,
+    );
+  const problems = source === undefined ? (brand?.problems ?? []) : problemsOf(source, assets.languages);
+  const file = `${facts.customPage}.${source === undefined ? "toml" : "html"}`;
+  if (problems.length > 0) return html(problemPage(file, problems));
   const asked = new Request(request.url, {
     headers: {
       ...Object.fromEntries(request.headers),
@@ -64,8 +69,10 @@ async function answer(request, pages) {
     },
   });
   const response = createWaitingRoom(assets)(facts, asked);
-  const isOwners = source !== undefined && !asksForStatus;
-  return isOwners ? new Response((await response.text()) + RELOADER, response) : response;
+  if (!(source ?? brand) || asksForStatus) return response;
+  // The policy of a branded page would not let the reloader run.
+  response.headers.delete("content-security-policy");
+  return new Response((await response.text()) + RELOADER, response);
 }
 
 const html = (body, status = 200) =>

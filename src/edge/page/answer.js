@@ -16,7 +16,7 @@ import { words } from "./words.js";
  * @property {string} host the host that it covers; empty: every host
  * @property {string} language the owner's
  * @property {boolean} visitorLanguages the visitor's come first
- * @property {string} customPage name of the owner's template; empty: the page of our own
+ * @property {string} customPage name of the owner's template or branding; empty: the page of our own
  * @property {boolean} exactJson JSON for exactly `Accept: application/json` (`json_response_enabled`)
  * @property {boolean} preferredJson JSON for whoever prefers it (`json_response`)
  * @property {boolean} embedded pages of other sites may show the room in a frame
@@ -44,6 +44,19 @@ import { words } from "./words.js";
  * @property {boolean} [bringAgain] what the challenge gave could not be judged: it is to be brought again
  */
 
+/**
+ * What an owner has made of the page of our own; tools/branding.mjs reads it. Texts are one for all, or one by language.
+ * @typedef {object} Brand
+ * @property {string} style the whole style
+ * @property {string} hash of it, as the policy names it
+ * @property {boolean} picture the door is shown
+ * @property {string} [logo] a `data:` address
+ * @property {string} [logoDark] the same in the dark
+ * @property {string | Record<string, string>} [logoText] what it shows
+ * @property {string | Record<string, string>} [consent]
+ * @property {{ text: string | Record<string, string>, url: string }[]} links
+ */
+
 /** A longer address is left out of the `Refresh` header. */
 const LONGEST_REFRESH_URL = 2_000;
 /** In owners' templates: sends what the Turnstile widget gives. Our own page's script does it itself. */
@@ -55,11 +68,12 @@ const SENDS_TOKEN =
  * @param {object} assets what tools/pages.mjs reads from static/
  * @param {Record<string, string>} assets.languages
  * @param {Record<string, string>} assets.templates those of owners, by name
+ * @param {Record<string, Brand>} assets.brands the owners' of the page of our own, by name
  * @param {string} assets.template the page of our own
  * @param {Record<string, string>} assets.parts what stands in it
  * @param {{ style: string, script: string }} assets.hashes as the policy names them
  */
-export function createWaitingRoom({ languages: files, templates, template, parts, hashes }) {
+export function createWaitingRoom({ languages: files, templates, brands, template, parts, hashes }) {
   const languages = createLanguages(files);
   const parsed = new Map();
   /** @param {string} name of an owner's template; empty: our own */
@@ -103,8 +117,12 @@ export function createWaitingRoom({ languages: files, templates, template, parts
     headers.set("content-type", "text/html; charset=utf-8");
     if (facts.refreshSeconds > 0) headers.set("refresh", refresh(facts.refreshSeconds, request.url));
     const name = Object.hasOwn(templates, facts.customPage) ? facts.customPage : "";
-    headers.set("content-security-policy", name ? ownersPolicy(facts) : policy(facts, hashes));
-    const values = { ...variables(facts, said, tag, texts), ...(name ? withSender(facts) : parts) };
+    const brand = Object.hasOwn(brands, facts.customPage) ? brands[facts.customPage] : undefined;
+    const { script, style } = hashes;
+    const ours = () => policy(facts, { script, style: brand?.hash ?? style });
+    headers.set("content-security-policy", name ? ownersPolicy(facts) : ours());
+    const more = name ? withSender(facts) : { ...parts, ...(brand && branded(brand, parts, tag)) };
+    const values = { ...variables(facts, said, tag, texts), ...more };
     return send(request, facts.status, headers, page(name)(values));
   };
 }
@@ -145,6 +163,26 @@ function refresh(seconds, url) {
 /** The widget for an owner's template, with what sends its token. */
 function withSender({ turnstile }) {
   return { turnstile: turnstile && SENDS_TOKEN + turnstile };
+}
+
+/** A text of the owner's in a language: in the same one for another country, else the first there is. */
+function inLanguage(text, tag) {
+  if (typeof text !== "object") return text;
+  const [language] = tag.split("-");
+  const near = Object.keys(text).find((other) => other.split("-")[0] === language);
+  return text[tag] ?? text[near] ?? Object.values(text)[0];
+}
+
+/** What stands in the page of our own in an owner's branding. @param {Brand} brand */
+function branded({ style, logo, logoDark, logoText, consent, links, picture }, parts, tag) {
+  return {
+    style,
+    picture: picture ? parts.picture : "",
+    logo: logo && { light: logo, dark: logoDark, text: inLanguage(logoText, tag) },
+    consent: inLanguage(consent, tag),
+    hasLinks: links.length > 0,
+    links: links.map(({ text, url }) => ({ text: inLanguage(text, tag), url })),
+  };
 }
 
 /** What a page may do: run the script and style that it carries, show the icon that it carries, and ask its own site. */
