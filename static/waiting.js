@@ -3,6 +3,7 @@
 
 const LONGEST_PAUSE_SECONDS = 60;
 const LONGEST_CHECK_SECONDS = 10;
+const SIGNAL_MS = 1200;
 
 const element = (id) => document.getElementById(id);
 const room = element("room");
@@ -172,20 +173,70 @@ function go() {
   else location.replace(location.href);
 }
 
+// The signal that it is the visitor's turn, for whoever has asked for one
+
+let sound;
+let wantsSignal = false;
+
+// Browsers let a page sound and notify only after a click. One without sound or notifications is asked all the same:
+// the other one, or a phone's vibration, is left.
+function tellMe() {
+  sound ??= globalThis.AudioContext && new AudioContext();
+  if (globalThis.Notification?.permission === "default") Notification.requestPermission();
+  element("tell").hidden = true;
+  write("tells", words.tellsMe);
+  wantsSignal = true;
+}
+
+// Two soft notes.
+function play() {
+  if (!sound) return;
+  sound.resume();
+  for (const [start, frequency] of [
+    [0, 523],
+    [0.3, 784],
+  ]) {
+    const note = new OscillatorNode(sound, { frequency });
+    const volume = new GainNode(sound, { gain: 0 });
+    const at = sound.currentTime + start;
+    volume.gain.linearRampToValueAtTime(0.2, at + 0.04);
+    volume.gain.exponentialRampToValueAtTime(0.001, at + 0.8);
+    note.connect(volume).connect(sound.destination);
+    note.start(at);
+    note.stop(at + 0.9);
+  }
+}
+
+function signal(turn) {
+  play();
+  navigator.vibrate?.([200, 100, 200]);
+  if (globalThis.Notification?.permission !== "granted") return;
+  try {
+    const notification = new Notification(turn, { body: document.title, lang: language, tag: "anteroom" });
+    notification.onclick = () => focus();
+  } catch {
+    // Chromium on Android lets only service workers notify.
+  }
+}
+
 function enter() {
   entering = true;
   clearInterval(countdown);
   room.dataset.state = "open";
   const [initial = "", ...rest] = words.turn;
-  document.title = `${initial.toLocaleUpperCase(language)}${rest.join("")} – ${words.title}`;
+  const turn = `${initial.toLocaleUpperCase(language)}${rest.join("")}`;
+  document.title = `${turn} – ${words.title}`;
   write("label", words.turnLabel);
   write("wait", words.turn);
   write("note", words.turnNote);
-  for (const id of ["people", "expected", "trouble"]) write(id, "");
+  for (const id of ["people", "expected", "tells", "trouble"]) write(id, "");
   // For addresses that answer with a download or nothing at all, and so leave this page standing.
   element("enter").hidden = false;
-  for (const id of ["begin", "progress", "line", "often", "still"]) element(id).hidden = true;
-  go();
+  for (const id of ["begin", "progress", "line", "often", "still", "tell"]) element(id).hidden = true;
+  if (!wantsSignal) return go();
+  signal(turn);
+  // What sounds ends with the page.
+  setTimeout(go, SIGNAL_MS);
 }
 
 // Check-ins
@@ -281,6 +332,8 @@ addEventListener("pagehide", leave);
 // in Chromium, Firefox and WebKit; a moment later WebKit ignores it.
 addEventListener("load", () => stop());
 element("still").addEventListener("click", toggleMovement);
+element("tell").addEventListener("click", tellMe);
+element("tell").hidden = !(refreshSeconds > 0);
 if (!navigator.cookieEnabled) element("cookies").hidden = false;
 showTime();
 showExpected(first.expectedIn);

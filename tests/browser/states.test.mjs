@@ -148,6 +148,44 @@ describe("states", { concurrency: 2 }, () => {
     await look(visitor.page, "state-trouble");
   });
 
+  test("who has asked to be told hears and sees that it is the turn; nobody else does", async (t) => {
+    for (const asks of [true, false]) {
+      const visitor = await newVisitor(t, { permissions: ["notifications"] });
+      const { page } = visitor;
+      await page.addInitScript(() => {
+        globalThis.signals = [];
+        globalThis.Notification = class {
+          static permission = "granted";
+          constructor(title) {
+            globalThis.signals.push(title);
+          }
+        };
+        const { start } = OscillatorNode.prototype;
+        OscillatorNode.prototype.start = function (...when) {
+          globalThis.signals.push("a note");
+          start.apply(this, when);
+        };
+        navigator.vibrate = () => globalThis.signals.push("vibrates");
+      });
+      // The page's timers wait for the test.
+      await page.clock.install();
+      await page.clock.pauseAt(Date.now() + 60_000);
+      await page.goto(address({ state: "turn" }));
+      const button = page.getByRole("button", { name: "Tell me when it is my turn" });
+      await button.waitFor();
+      if (asks) {
+        await button.click();
+        await page.getByText("You will be told with a sound").waitFor();
+        await button.waitFor({ state: "hidden" });
+      }
+      await page.clock.runFor(1_000);
+      await page.getByRole("link", { name: "Go in now" }).waitFor();
+      const signals = await page.evaluate(() => globalThis.signals);
+      assert.deepEqual(signals, asks ? ["a note", "a note", "vibrates", "It is your turn"] : []);
+      visitor.expectQuiet(preview.url);
+    }
+  });
+
   test("an owner's page runs its scripts and styles, and shows what was saved", async (t) => {
     const visitor = await newVisitor(t);
     const { page } = visitor;
