@@ -748,6 +748,11 @@ impl Measure {
         self.passed_over += u64::from(younger >= PASSED_BY);
     }
 
+    /// Somebody is there who is not counted here.
+    pub fn seen(&mut self, now: u64) {
+        self.last_seen = now;
+    }
+
     /// How many are active.
     pub fn active(&self) -> u64 {
         self.active.max(0) as u64

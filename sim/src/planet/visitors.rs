@@ -554,6 +554,9 @@ impl Planet {
         if request.twin || here.place == Place::Inside || here.place == Place::Gone {
             return;
         }
+        if here.is_bot {
+            self.measure.seen(now);
+        }
         if here.place == Place::Outside {
             here.place = Place::Queue;
             (here.shown, here.first_shown, here.rose) = (None, None, false);
