@@ -413,7 +413,8 @@ pub fn broken(world: &Scenario, run: &Measured) -> Result<Vec<Breach>, ScenarioE
         let tells = matches!(fault.what, Broken::Global | Broken::DataCenter);
         !tells || fault.lasts * 1_000.0 < refresh as f64
     };
-    let is_steady = is_steady && world.faults.iter().all(knows);
+    // Whoever goes on with a copy leaves the queue without having entered.
+    let is_steady = is_steady && world.faults.iter().all(knows) && world.visitors.copying <= 0.0;
     if room.queueing_method == QueueingMethod::Fifo && is_steady && !strategy.counts_alone() {
         // Of those who refuse cookies nobody knows who waits still, so some more of the young are taken for such.
         let most = 50 + (world.visitors.cookieless * 100.0) as u64;

@@ -592,6 +592,11 @@ impl Measure {
         self.arrived += 1;
     }
 
+    /// Who has come is in already.
+    pub fn not_new(&mut self) {
+        self.arrived -= 1;
+    }
+
     /// The room takes a user for new, whose session would have gone on for so long.
     pub fn threw_out(&mut self, left_ms: u64) {
         self.thrown_out += 1;

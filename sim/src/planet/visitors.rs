@@ -474,11 +474,15 @@ impl Planet {
             }
         }
         if here.place != Place::Inside {
-            // Let in by a twin's answer that came later than this one's cookie; or a copy goes on that was refused elsewhere.
+            // By this colo's clock, or to a worker that does not know that it was ended, the session goes on that another has
+            // taken for over: this is no new visitor after all.
             let (was, bucket, queued_at) = (here.place, here.waits_in(), here.queued_at);
+            let is_bot = here.is_bot;
             here.place = Place::Inside;
-            if was == Place::Queue && here.copies {
-                self.measure.gave_up(now, bucket, queued_at);
+            match was {
+                Place::Queue if !is_bot => self.measure.gave_up(now, bucket, queued_at),
+                Place::Outside => self.measure.not_new(),
+                _ => {}
             }
         }
         if !request.twin {
