@@ -2,10 +2,12 @@
 
 use crate::bypass::fields::Fact;
 use crate::bypass::{Request, Source, extension, is_so_in_each_reading};
-use crate::room::{Count, Room};
+use crate::room::{Count, QueueingMethod, Room};
 
 /// Destinations of requests that show a page to somebody (`Sec-Fetch-Dest`).
 const PAGES: [&str; 5] = ["document", "iframe", "frame", "embed", "object"];
+/// Destinations of requests for what pages consist of.
+const PARTS: [&str; 8] = ["image", "style", "script", "font", "audio", "video", "track", "manifest"];
 /// Headers by which a browser says that nobody has asked for a page yet.
 const PURPOSES: [&str; 2] = ["sec-purpose", "purpose"];
 
@@ -16,7 +18,8 @@ pub enum Concern {
     Room,
     /// The origin alone: it goes there uncounted and without a ticket.
     Origin,
-    /// Nobody yet: a browser loads a page in advance. Told that it cannot, it asks again on a real visit.
+    /// Nobody yet: a browser loads a page in advance, or shows a page of another site that has an image from here, say. Told
+    /// that it cannot, it asks again on a real visit.
     Nobody,
 }
 
@@ -30,11 +33,21 @@ pub fn concern(room: &Room, request: &Request, asks_for_status: bool) -> Concern
         Concern::Origin
     } else if is_in_advance(source) {
         Concern::Nobody
-    } else if room.count == Count::All || is_navigation(source, &method) {
+    } else if room.count == Count::All {
+        let has_limits = room.queueing_method != QueueingMethod::Passthrough;
+        if has_limits && is_part_of_another_site(source) { Concern::Nobody } else { Concern::Room }
+    } else if is_navigation(source, &method) {
         Concern::Room
     } else {
         Concern::Origin
     }
+}
+
+/// Whether a browser fetches a part of a page of another site: a newsletter's image, say. No visitor of this site has come, and
+/// whoever means to could send such headers, so it must not lead to the origin either.
+fn is_part_of_another_site(source: &dyn Source) -> bool {
+    let told = |name| source.header(name).unwrap_or_default();
+    told("sec-fetch-site").trim() == "cross-site" && PARTS.contains(&told("sec-fetch-dest").trim())
 }
 
 /// Whether a browser asks if it may send a request of a script: it takes no page for an answer. It sends neither a body nor

@@ -24,6 +24,8 @@ const SEED: u64 = 1;
 const AFTERMATH: u32 = 8;
 /// The most visitors who are drawn for one world, about.
 const MOST_VISITORS: f64 = 12_000.0;
+/// What the dice for what was drawn later than the rest begin with, besides the seed.
+const MORE: u64 = 0x5a1e;
 /// The most worlds that are tried to make one smaller.
 const TRIES: u32 = 600;
 
@@ -52,6 +54,8 @@ pub enum Promise {
     Answer,
     /// Nobody new enters after an operator has closed the room.
     Closed,
+    /// A copy of a ticket is refused soon after its session was ended.
+    Copy,
     /// Older buckets go first.
     Order,
     /// No object gets more requests than it can be asked.
@@ -122,7 +126,7 @@ pub fn draw(seed: u64) -> Result<Scenario, ScenarioError> {
     let faults = draw_faults(dice, busy, planet.colos);
     let steering =
         if events.is_empty() && dice.says(0.3) { draw_steering(dice, busy, active, new) } else { Vec::new() };
-    let scenario = Scenario {
+    let mut scenario = Scenario {
         name: format!("campaign_{seed}"),
         about: format!("Drawn from seed {seed}."),
         minutes: busy + AFTERMATH,
@@ -136,8 +140,37 @@ pub fn draw(seed: u64) -> Result<Scenario, ScenarioError> {
         steering,
         origin: None,
     };
+    // From dice of its own: what a seed drew before is drawn as it was.
+    draw_more(&mut Dice(Rng::with_seed(seed ^ MORE)), busy, &mut scenario);
     scenario.check()?;
     Ok(scenario)
+}
+
+/// Copies of tickets, addresses that many share, clocks that jump, and two versions side by side.
+fn draw_more(dice: &mut Dice, busy: u32, world: &mut Scenario) {
+    let (visitors, colos) = (&mut world.visitors, world.planet.colos);
+    if visitors.revoked > 0.0 {
+        visitors.copying = dice.share(1.0);
+    }
+    visitors.attackers = dice.share(0.3);
+    if dice.says(0.15) {
+        visitors.shared_addresses = dice.users(1, 50).into();
+    }
+    let fault =
+        |at, what, colo| Fault { at, lasts: 0.0, overlaps: 0.0, forgets: false, jumps_ms: 0, what, colo };
+    if dice.says(0.1) {
+        for _ in 0..dice.0.usize(1..=3) {
+            let (at, colo) = (dice.second(busy + 2), dice.0.usize(..colos));
+            let jumps_ms = dice.about(100.0, 10_000.0) as i64 * dice.one(&[1, -1]);
+            world.faults.push(Fault { jumps_ms, ..fault(at, Broken::Clock, colo) });
+        }
+    }
+    if dice.says(0.1) {
+        world.planet.begins_old = true;
+        for _ in 0..dice.0.usize(1..=3) {
+            world.faults.push(fault(dice.second(busy + 2), Broken::Deploy, 0));
+        }
+    }
 }
 
 fn draw_room(dice: &mut Dice, active: u32, new: u32) -> Table {
@@ -257,7 +290,8 @@ fn draw_faults(dice: &mut Dice, busy: u32, colos: usize) -> Vec<Fault> {
     if dice.says(0.5) {
         return faults;
     }
-    let fault = |at, what, colo| Fault { at, lasts: 0.0, overlaps: 0.0, forgets: false, what, colo };
+    let fault =
+        |at, what, colo| Fault { at, lasts: 0.0, overlaps: 0.0, forgets: false, jumps_ms: 0, what, colo };
     let objects = [Broken::Global, Broken::Anywhere, Broken::Counter, Broken::DataCenter];
     for _ in 0..dice.0.usize(0..=6) {
         let what = dice.one(&objects);
@@ -267,7 +301,7 @@ fn draw_faults(dice: &mut Dice, busy: u32, colos: usize) -> Vec<Fault> {
             _ => (0.0, 0.0),
         };
         let (at, colo) = (dice.second(busy + 1), dice.0.usize(..colos));
-        faults.push(Fault { at, lasts, overlaps, forgets: false, what, colo });
+        faults.push(Fault { lasts, overlaps, ..fault(at, what, colo) });
     }
     if dice.says(0.3) {
         faults.push(fault(dice.second(busy), Broken::Deploy, 0));
@@ -326,6 +360,7 @@ pub fn broken(world: &Scenario, run: &Measured) -> Result<Vec<Breach>, ScenarioE
     };
 
     let hangs = world.faults.iter().any(|fault| fault.lasts > 0.0);
+    let jumps_ms = world.faults.iter().map(|fault| fault.jumps_ms.unsigned_abs()).sum::<u64>();
     let [active, minute, sixty] = run.users_over;
     if !strategy.counts_alone() {
         // Where objects cannot be reached the limits are kept approximately: too many are those at most who entered without
@@ -334,7 +369,7 @@ pub fn broken(world: &Scenario, run: &Measured) -> Result<Vec<Breach>, ScenarioE
         let unasked = count(Count::Fallbacks) + if hangs { most.into() } else { 0 };
         // A session that is renewed in its last moment must be told of within a second. Where messages are lost or late or
         // clocks are off, or one hears of whoever goes on in another data center only later, somebody may have been let in.
-        let is_told = planet.skew_ms <= 500
+        let is_told = planet.skew_ms + jumps_ms <= 500
             && planet.jitter_ms <= 500
             && planet.loss <= 0.0
             && !(hangs && world.visitors.roaming > 0.0);
@@ -349,7 +384,7 @@ pub fn broken(world: &Scenario, run: &Measured) -> Result<Vec<Breach>, ScenarioE
         }
     }
     // Clocks of two data centers, one ahead and one behind, set right by states that have been on their way for long.
-    let off = 2 * planet.skew_ms + planet.jitter_ms + planet.storage_ms.1 + 1_000;
+    let off = 2 * (planet.skew_ms + jumps_ms) + planet.jitter_ms + planet.storage_ms.1 + 1_000;
     at_most(Promise::Session, "ms left of a session that was ended", run.session_lost_ms, off);
     at_most(Promise::Place, "places lost", run.lost_places, 0);
     if world.visitors.bot_addresses == 0 && run.quiet_ms > 0 {
@@ -373,8 +408,28 @@ pub fn broken(world: &Scenario, run: &Measured) -> Result<Vec<Breach>, ScenarioE
         at_most(Promise::Progress, "ms in which nobody entered beside free slots", run.stuck_ms, patience);
     }
     let is_steady = world.events.is_empty() && world.steering.is_empty();
+    // While an object hangs that knows who waits, nobody hears who still does.
+    let knows = |fault: &Fault| {
+        let tells = matches!(fault.what, Broken::Global | Broken::DataCenter);
+        !tells || fault.lasts * 1_000.0 < refresh as f64
+    };
+    // Whoever goes on with a copy leaves the queue without having entered.
+    let is_steady = is_steady && world.faults.iter().all(knows) && world.visitors.copying <= 0.0;
     if room.queueing_method == QueueingMethod::Fifo && is_steady && !strategy.counts_alone() {
-        at_most(Promise::Order, "in 1,000 passed over", (run.passed_over * 1_000.0) as u64, 50);
+        // Of those who refuse cookies nobody knows who waits still, so some more of the young are taken for such.
+        let most = 50 + (world.visitors.cookieless * 100.0) as u64;
+        at_most(Promise::Order, "in 1,000 passed over", (run.passed_over * 1_000.0) as u64, most);
+    }
+    let is_quick = !hangs && planet.loss <= 0.0 && planet.jitter_ms == 0 && world.faults.is_empty();
+    if is_quick && !planet.begins_old {
+        // Two reports, and two pushes of a calm room.
+        let most = 2 * 28_000 + 2 * session / 6 + 4_000;
+        at_most(
+            Promise::Copy,
+            "ms after its session was ended a copy was let through",
+            run.copy_passed_ms,
+            most,
+        );
     }
     at_most(Promise::Answer, "ms until an answer", run.answer_ms, 20 * planet.deadline_ms);
     let after_closing = run.entered_after_closing_ms.unwrap_or(0);

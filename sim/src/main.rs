@@ -104,6 +104,10 @@ struct RunArguments {
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
 
+    /// Let attackers come beside the visitors, one for every twenty, where the scenario has none
+    #[arg(long)]
+    attackers: bool,
+
     /// Judge leases by the goals in docs/accuracy.md: exit status 1 when one is missed
     #[arg(long)]
     goals: bool,
@@ -448,6 +452,9 @@ fn replay(history: &Path) -> Result<ExitCode, Failure> {
     Ok(if replayed.is_same() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// So many attackers come for each visitor, where they are asked for.
+const ATTACKERS: f64 = 0.05;
+
 /// A scenario with one strategy and number of colos, for all seeds.
 struct Setting {
     scenario: Scenario,
@@ -473,7 +480,10 @@ fn settings(arguments: &RunArguments) -> Result<Vec<Setting>, ScenarioError> {
         }
     }
     let mut settings = Vec::new();
-    for scenario in scenarios {
+    for mut scenario in scenarios {
+        if arguments.attackers && scenario.visitors.attackers <= 0.0 {
+            scenario.visitors.attackers = ATTACKERS;
+        }
         let own = scenario.room(None)?;
         let (active, new) = (own.total_active_users, own.new_users_per_minute);
         let case = Case::of(&scenario, active, new);

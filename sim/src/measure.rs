@@ -141,6 +141,10 @@ pub struct Measured {
     pub miscounted_waiting: i64,
     /// For how long nobody had been active or waiting at the end, in milliseconds; 0: somebody was.
     pub quiet_ms: u64,
+    /// Attackers who came, and those of them who entered.
+    pub attackers: (u64, u64),
+    /// How long after a session was ended a copy of its ticket was let through, at the latest, in milliseconds.
+    pub copy_passed_ms: u64,
     /// How often the room let a visitor in: twins, and those who had gone meanwhile, count too.
     pub let_in: u64,
     /// Requests of users whose session went on, and whom the room took for new.
@@ -282,6 +286,15 @@ pub struct Measure {
     over_minute: f64,
     over_sliding: f64,
     users_over: [i64; 3],
+    /// Of those who entered above `total_active_users`, those since it was changed.
+    entered_over: i64,
+    /// Who goes on with a copy of a ticket whose slot is free.
+    copies: i64,
+    copy_passed_ms: u64,
+    /// Attackers who came.
+    pub attackers_arrived: u64,
+    /// Those who entered.
+    pub attackers_admitted: u64,
     chances: [Chance; 4],
     refresh_ms: u64,
     start: u64,
@@ -382,6 +395,11 @@ impl Measure {
             over_minute: 0.0,
             over_sliding: 0.0,
             users_over: [0; 3],
+            entered_over: 0,
+            copies: 0,
+            copy_passed_ms: 0,
+            attackers_arrived: 0,
+            attackers_admitted: 0,
             chances: [Chance::default(); 4],
             refresh_ms: room.refresh_ms(),
             start,
@@ -493,6 +511,7 @@ impl Measure {
         let limit = |users: u32| if free { NO_LIMIT } else { i64::from(users) };
         // A minute's admissions count for the whole minute.
         self.before = (self.limit_active, self.limit_new, now);
+        self.entered_over = 0;
         self.limit_active = limit(limits.total_active_users);
         self.limit_new = limit(limits.new_users_per_minute);
         self.closed = room.is_closed();
@@ -571,6 +590,11 @@ impl Measure {
     /// Somebody new comes.
     pub fn arrived(&mut self, _now: u64) {
         self.arrived += 1;
+    }
+
+    /// Who has come is in already.
+    pub fn not_new(&mut self) {
+        self.arrived -= 1;
     }
 
     /// The room takes a user for new, whose session would have gone on for so long.
@@ -729,6 +753,11 @@ impl Measure {
         self.passed_over += u64::from(younger >= PASSED_BY);
     }
 
+    /// Somebody is there who is not counted here.
+    pub fn seen(&mut self, now: u64) {
+        self.last_seen = now;
+    }
+
     /// How many are active.
     pub fn active(&self) -> u64 {
         self.active.max(0) as u64
@@ -737,14 +766,29 @@ impl Measure {
     /// One more is active.
     pub fn activated(&mut self, now: u64) {
         self.active += 1;
+        // A session may be ended before the next sample.
+        self.last_seen = now;
         let (limit, _) = self.limits(now);
         self.over_active = self.over_active.max((self.active - limit).max(0) as f64 / limit as f64);
-        self.users_over[0] = self.users_over[0].max(self.active - limit);
+        // Whoever was in before an operator lowered the limit stays: too many are only those who have come in since.
+        let over = self.active - self.copies - limit;
+        self.entered_over += i64::from(over > 0);
+        self.users_over[0] = self.users_over[0].max(over.min(self.entered_over));
     }
 
     /// A session has ended.
     pub fn expired(&mut self, _now: u64) {
         self.active -= 1;
+    }
+
+    /// Somebody goes on with a copy of the ticket of a session that was ended, or does not any more.
+    pub fn copied(&mut self, users: i64) {
+        self.copies += users;
+    }
+
+    /// A copy has been let through, so long after its session was ended.
+    pub fn copy_passed(&mut self, after_ms: u64) {
+        self.copy_passed_ms = self.copy_passed_ms.max(after_ms);
     }
 
     /// Looks at the room, ten times a second.
@@ -990,6 +1034,8 @@ impl Measure {
             miscounted_waiting: known.waiting.iter().map(|(_, users)| i64::from(*users)).sum::<i64>()
                 - self.waiting,
             quiet_ms: end - self.last_seen,
+            copy_passed_ms: self.copy_passed_ms,
+            attackers: (self.attackers_arrived, self.attackers_admitted),
             let_in: self.let_in,
             thrown_out: self.thrown_out,
             session_lost_ms: self.session_lost_ms,

@@ -303,6 +303,8 @@ pub struct Planet {
     pub jitter_ms: u64,
     /// How far clocks of colos may be wrong, either way, in milliseconds.
     pub skew_ms: u64,
+    /// It begins with 0.1.0. Each deploy goes to today's version, or back.
+    pub begins_old: bool,
 }
 
 impl Default for Planet {
@@ -326,6 +328,7 @@ impl Default for Planet {
             twice: 0.0,
             jitter_ms: 0,
             skew_ms: 0,
+            begins_old: false,
         }
     }
 }
@@ -360,10 +363,15 @@ pub struct Behaviour {
     /// who are queued; 0: each comes from an address of its own, as everybody
     /// else.
     pub bot_addresses: u64,
+    /// All others come from this many addresses; 0: each from an address of its own.
+    pub shared_addresses: u64,
     /// Share of visitors who press reload all the time while they wait.
     pub reloading: f64,
     /// Share of visitors who do so with an old cookie: they take a newer one only when it would not be good any more.
     pub replaying: f64,
+    /// So many attackers come for each visitor, beside them: they reload, replay old cookies, have many, or storm the room with
+    /// copies of an old one in their sessions' last seconds.
+    pub attackers: f64,
     /// With an origin: how long a visitor waits for a page before asking again, in seconds.
     pub page_patience_seconds: f64,
     /// With an origin: after this many pages in a row that failed, a visitor leaves.
@@ -385,8 +393,10 @@ impl Default for Behaviour {
             copying: 0.0,
             closing: 0.0,
             bot_addresses: 0,
+            shared_addresses: 0,
             reloading: 0.0,
             replaying: 0.0,
+            attackers: 0.0,
             page_patience_seconds: 30.0,
             page_tries: 10,
         }
@@ -409,6 +419,9 @@ pub struct Fault {
     /// Where it restarts: what it had stored is gone too. The platform promises that this does not happen.
     #[serde(default)]
     pub forgets: bool,
+    /// Of a clock: by how much it jumps, in milliseconds; forwards, or backwards below 0.
+    #[serde(default)]
+    pub jumps_ms: i64,
     /// What breaks.
     pub what: Broken,
     /// Which colo, from 0 (the busiest), for what is a colo's.
@@ -458,6 +471,8 @@ pub enum Broken {
     DataCenter,
     /// A whole colo: its objects and workers are gone, its visitors go to other colos.
     Colo,
+    /// The clock of a colo's workers and objects.
+    Clock,
     /// A new version: within some seconds all objects restart, and new isolates take over.
     Deploy,
 }
@@ -633,6 +648,7 @@ impl Scenario {
             ("visitors: closing", visitors.closing),
             ("visitors: reloading", visitors.reloading),
             ("visitors: replaying", visitors.replaying),
+            ("visitors: attackers", visitors.attackers),
         ];
         for (field, share) in shares {
             if !(0.0..=1.0).contains(&share) {
@@ -658,6 +674,14 @@ impl Scenario {
                 if !(0.0..=MINUTES_MAX * 60.0).contains(&seconds) {
                     return wrong(format!("faults {index}: {field} = {seconds}; it is in seconds, from 0"));
                 }
+            }
+            if fault.jumps_ms.unsigned_abs() > 60_000
+                || (fault.jumps_ms != 0) != (fault.what == Broken::Clock)
+            {
+                let jumps = fault.jumps_ms;
+                return wrong(format!(
+                    "faults {index}: jumps_ms = {jumps}; for a clock, up to 60,000 either way"
+                ));
             }
             if fault.overlaps > 0.0 && fault.what == Broken::Global {
                 return wrong(format!("faults {index}: overlaps is for anywhere, counter and data_center"));

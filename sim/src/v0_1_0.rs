@@ -11,7 +11,7 @@ use anteroom::counts::Counts;
 use anteroom::history::Tallies;
 use anteroom::origin::OriginReport;
 use anteroom::protocol::messages::LoanAsk;
-use anteroom::protocol::{Answer, Request};
+use anteroom::protocol::{Answer, Object, Request};
 use anteroom::room::Limits;
 use anteroom::wire::{decode, encode};
 use serde::de::DeserializeOwned;
@@ -187,17 +187,17 @@ pub fn request(request: &Request) -> Option<Request> {
     Request::decode(request.object(), request.route(), &bytes)?.ok()
 }
 
-/// An answer as 0.1.0 reads or writes it. `asked`: what it answers.
-pub fn answer(asked: &Request, answer: &Answer) -> Option<Answer> {
+/// An answer as 0.1.0 reads or writes it.
+pub fn answer(answer: &Answer) -> Option<Answer> {
     let bytes = answer.encode().ok()?;
-    let bytes = match answer {
-        Answer::DataCenterReport(_) => through::<WorkerAnswer>(&bytes)?,
-        Answer::DataCenterState(_) | Answer::GlobalPush(_) | Answer::GlobalState(_) => {
-            through::<StateAnswer>(&bytes)?
-        }
-        _ => bytes,
-    };
-    Answer::decode(asked.object(), asked.route(), &bytes).ok()
+    let told = |bytes: Option<Vec<u8>>, object, route| Answer::decode(object, route, &bytes?).ok();
+    match answer {
+        Answer::DataCenterReport(_) => told(through::<WorkerAnswer>(&bytes), Object::DataCenter, "/report"),
+        Answer::DataCenterState(_) => told(through::<StateAnswer>(&bytes), Object::DataCenter, "/state"),
+        Answer::GlobalPush(_) => told(through::<StateAnswer>(&bytes), Object::Global, "/push"),
+        Answer::GlobalState(_) => told(through::<StateAnswer>(&bytes), Object::Global, "/state"),
+        other => Some(other.clone()),
+    }
 }
 
 /// A record as 0.1.0 reads or stores it; `None`: to it, there is none.

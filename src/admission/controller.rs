@@ -276,8 +276,9 @@ impl AdmissionController {
         }
     }
 
-    /// A Counter says how full the room is.
+    /// A Counter says how full the room is. That may end the calm, but not begin it: how late reports of a calm room are is
+    /// known only where the state key says that it is calm.
     pub fn told_level(&mut self, level: Level) {
-        self.level = level;
+        self.level = level.max(self.state.as_ref().map_or(Level::Busy, |state| state.key.level));
     }
 }

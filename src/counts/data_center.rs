@@ -201,6 +201,7 @@ impl DataCenter {
     /// Counts a worker's report and answers it.
     pub fn receive(&mut self, room: &Room, report: &WorkerReport, now: u64) -> WorkerAnswer {
         self.reported_at = now;
+        self.tells_calm(now);
         self.counts.adapt(room);
         if !self.workers.contains_key(&report.worker) && self.workers.len() >= MAX_WORKERS {
             let longest = self.workers.iter().min_by_key(|(_, worker)| worker.reported_at).map(|(id, _)| *id);
@@ -351,6 +352,15 @@ impl DataCenter {
     /// Somebody has asked for the state key.
     pub fn asked(&mut self, now: u64) {
         self.tallies.add(minute_of(now), Count::DataCenterCalls, 1);
+        self.tells_calm(now);
+    }
+
+    /// A worker is told the state. If that says that the room is calm, it reports slowly from now on: it goes by what it was
+    /// told until it reports.
+    fn tells_calm(&mut self, now: u64) {
+        if self.level() == Level::Calm && self.state.is_some() && !self.watched() {
+            self.calm_until = now + 2 * CALM_REPORT_MS;
+        }
     }
 
     /// What to write to storage before a push.
@@ -484,9 +494,6 @@ impl DataCenter {
             if key.watched {
                 // Whoever was told before reports within that time.
                 self.calm_until = self.calm_until.min(now + CALM_REPORT_MS);
-            } else if key.level == Level::Calm {
-                // Workers go by it for as long as they have no newer one: until they report.
-                self.calm_until = now + 2 * CALM_REPORT_MS;
             }
             if !key.steering.unreadable {
                 self.last_known.clone_from(&key.steering);

@@ -81,7 +81,7 @@ impl Counter {
         self.pace.called(now);
         if asked.steering.version > self.overrides.version {
             self.overrides = asked.steering;
-            self.permits.give_back();
+            self.permits.void();
         }
         let whole = self.rooms.with(context.room, &self.overrides);
         let room = whole.at(now).0;

@@ -36,6 +36,7 @@ describe("passing", { concurrency: true }, () => {
         change: room("/change", { session_duration: 30 }),
         suspended: room("/suspended", { suspended: true, total_active_users: 1 }),
         closed: room("/closed", { queue_all: true }),
+        only: room("/only", { total_active_users: 1 }),
       },
     });
   });
@@ -139,6 +140,21 @@ describe("passing", { concurrency: true }, () => {
       if (time === "new") assert.ok(visitor.ticket(), "the upgrade's answer carries the ticket");
       if (time === "admitted") await sleep(300);
     }
+  });
+
+  test("a WebSocket counts as the request that opened it", async () => {
+    const path = "/only/live";
+    const [visitor, other] = [world.visitor({ path }), world.visitor({ path })];
+    const { socket } = await visitor.upgrade();
+    await sleep(40_000);
+    assert.ok((await visitor.get()).fromOrigin, "its page asks for something");
+    await sleep(40_000);
+    assert.ok((await other.get()).waiting, "so its user is counted on");
+    await sleep(30_000);
+    assert.ok((await other.get()).fromOrigin, "it asks for nothing more, so the slot is free");
+    socket.send("hello");
+    assert.equal(await socket.read(), "echo hello", "nobody is cut off");
+    socket.close();
   });
 
   test("requests with a body arrive whole", async () => {

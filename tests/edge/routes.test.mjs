@@ -113,6 +113,14 @@ describe("a room covers", { concurrency: true }, () => {
     }
   });
 
+  test("no part of another site's page, which gets no slot and nothing of the origin", async () => {
+    const headers = { "sec-fetch-site": "cross-site", "sec-fetch-dest": "image" };
+    const answer = await send("/full", headers);
+    assert.deepEqual([answer.status, answer.setCookie, answer.body], [503, [], ""]);
+    isUntouched(await send("/pages", headers), "its room counts pages");
+    isWaiting(await send("/full", { ...headers, "sec-fetch-site": "same-origin" }), "a part of our own page");
+  });
+
   test("no preflight, but whatever else asks with OPTIONS", async () => {
     const headers = { origin: "https://x.test", "access-control-request-method": "PUT" };
     const ask = (more, body) => send("/full", { ...headers, ...more }, { method: "OPTIONS", body });

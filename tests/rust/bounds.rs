@@ -3,7 +3,8 @@
 use std::rc::Rc;
 
 use anteroom::admission::{
-    Batcher, DrawKey, Group, LeaseAsk, Level, Pool, Progress, Remembered, StateKey, minute_of,
+    AdmissionController, Batcher, Clocked, DrawKey, Group, LeaseAsk, Level, Pool, Progress, Remembered,
+    StateKey, minute_of,
 };
 use anteroom::counts::{CheckIn, Counts, DataCenter, Global, MAX_COLOS, Outbox, Seen};
 use anteroom::machines::Call;
@@ -141,6 +142,42 @@ fn one_colo_more_than_fit_is_turned_away_until_another_has_long_been_silent() {
     let later = NOW + 600_000;
     assert!(global.receive(&room, from("NEW".to_owned(), 1), later));
     assert_eq!(global.colos().count(), MAX_COLOS);
+}
+
+#[test]
+fn a_counter_may_end_the_calm_of_a_worker_and_not_begin_it() {
+    let mut controller = AdmissionController::default();
+    let told = |level: Level, taken_at: u64| Clocked {
+        key: StateKey { level, taken_at, ..StateKey::default() },
+        received_at: taken_at,
+    };
+    let mut levels = |key: Clocked| {
+        controller.learn(key);
+        [Level::Calm, Level::Busy, Level::Queueing, Level::Calm].map(|level| {
+            controller.told_level(level);
+            controller.level()
+        })
+    };
+    // Global, which says how late reports are, does not know that the room is calm.
+    assert_eq!(levels(told(Level::Busy, NOW)), [Level::Busy, Level::Busy, Level::Queueing, Level::Busy]);
+    assert_eq!(levels(told(Level::Calm, NOW)), [Level::Calm, Level::Busy, Level::Queueing, Level::Calm]);
+}
+
+#[test]
+fn a_data_center_says_that_reports_are_late_for_as_long_as_it_tells_workers_that_the_room_is_calm() {
+    let room = Room { slot_strategy: SlotStrategy::Leases, ..room(1_000, 1_000, 30) };
+    let mut data_center = DataCenter::restore(&room, "AMS", 7, None, NOW);
+    data_center.learn(StateKey { level: Level::Calm, taken_at: NOW, ..StateKey::default() }, NOW);
+    // In such a room pushes are five minutes apart, and so are the state keys that come back.
+    let (told_at, pushed_at) = (NOW + 299_000, NOW + 300_000);
+    let answer = data_center.receive(&room, &report(1, 7, 1, vec![enter(1, told_at)]), told_at);
+    assert_eq!(answer.state.map(|key| key.level), Some(Level::Calm));
+    let saved = data_center.save(&room, pushed_at);
+    let late = data_center.push(&room, &saved, None, pushed_at).late;
+    assert!(
+        late > 300_000,
+        "the worker's next report comes in 27 s, and the push after it in 300: {late} ms"
+    );
 }
 
 #[test]

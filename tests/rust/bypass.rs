@@ -365,6 +365,8 @@ fn only_some_requests_start_a_visit() {
         ..visitor()
     };
     let fetched = |destination| sent("GET", "/", &[("sec-fetch-dest", destination), ("accept", "text/html")]);
+    let elsewhere =
+        |destination| sent("GET", "/", &[("sec-fetch-site", "cross-site"), ("sec-fetch-dest", destination)]);
     let html = ("accept", "application/xml;q=0.9, Text/HTML");
     let preflight = [("origin", "https://x.example"), ("access-control-request-method", "PUT")];
     let mut with_body = sent("OPTIONS", "/", &preflight);
@@ -379,6 +381,18 @@ fn only_some_requests_start_a_visit() {
         (fetched("empty"), [room, origin, room]),
         (fetched("image"), [room, origin, room]),
         (fetched("documents"), [room, origin, room]),
+        (elsewhere("image"), [nobody, origin, nobody]),
+        (elsewhere("font"), [nobody, origin, nobody]),
+        (elsewhere("document"), [room, room, room]),
+        (elsewhere("empty"), [room, origin, room]),
+        (
+            sent("GET", "/", &[("sec-fetch-site", "same-site"), ("sec-fetch-dest", "image")]),
+            [room, origin, room],
+        ),
+        (
+            sent("GET", "/x.css", &[("sec-fetch-site", "cross-site"), ("sec-fetch-dest", "style")]),
+            [nobody, origin, origin],
+        ),
         (sent("POST", "/", &[("sec-fetch-dest", "document")]), [room, room, room]),
         (sent("GET", "/", &[html]), [room, room, room]),
         (sent("HEAD", "/", &[html]), [room, room, room]),
@@ -401,6 +415,8 @@ fn only_some_requests_start_a_visit() {
         (sent("GET", "/x.css", &[html, ("sec-purpose", "prefetch")]), [nobody, nobody, origin]),
         (sent("GET", "/", &[html, ("purpose", "preview")]), [room, room, room]),
     ];
+    let passthrough = with(json!({ "queueing_method": "passthrough" }));
+    assert_eq!(concern(&passthrough, &elsewhere("image").request(), false), room, "everybody enters");
     for (sent, concerned) in &table {
         let found = [&all, &pages, &styles].map(|room| concern(room, &sent.request(), false));
         assert_eq!(found, *concerned, "{sent:?}");

@@ -409,6 +409,30 @@ fn nobody_is_refused_who_came_while_the_stock_was_on_its_way() {
 }
 
 #[test]
+fn a_permit_from_before_an_order_is_good_for_nobody() {
+    let now = 28_000_000 * 60_000;
+    let ask =
+        NumberAsk { id: 7, bucket: minute_of(now), waits: false, minute: minute_of(now), limit: 1, owned: 1 };
+    let mut counter = LeaseCounter::new(1);
+    counter.ask(0, ask, now);
+    let call = counter.call(now).unwrap();
+    let mut pool = Pool::restore(None, now);
+    let room = leases_room();
+    let mut global = Global::restore(&room, None, Vec::new(), now);
+    pool.renew(global.state(&room, None, minute_of(now), now), now);
+    counter.answered(pool.lease(&room, "AMS", &call, now).as_ref(), now);
+    let given = |(_, outcome): &(u64, Outcome)| matches!(outcome, Outcome::Given { .. });
+    assert!(counter.answers().iter().all(given));
+    counter.ask(1, ask, now);
+    assert!(counter.answers().iter().all(given), "who asks once more has one");
+
+    counter.void();
+    counter.ask(2, ask, now);
+    assert_eq!(counter.answers(), [], "the pool is asked once more, which knows the order");
+    assert!(counter.call(now + 1_000).is_some());
+}
+
+#[test]
 fn a_quiet_colo_has_its_stock_when_it_wakes_up_and_a_lost_one_counts_as_held_for_a_moment() {
     let mut leases = Leases::new(100);
     for _ in 0..4 {

@@ -4,7 +4,7 @@
 //! The machines are the Worker's own. A machine of the version before is told, says, reads and stores what 0.1.0 knew.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::rc::Rc;
 
 use anteroom::admission::{DrawKey, minute_of};
@@ -70,8 +70,8 @@ struct Site {
     rows: MemoryRows,
     alarm: Option<u64>,
     timer: Option<u64>,
-    /// Who is to be answered, and what they asked.
-    asked: BTreeMap<u64, (Caller, u64, Request)>,
+    /// Who is to be answered.
+    asked: BTreeMap<u64, (Caller, u64)>,
     numbers: u64,
 }
 
@@ -112,8 +112,8 @@ struct World {
     places: Vec<Place>,
     runs: BTreeMap<usize, (usize, Work)>,
     run_numbers: usize,
-    /// Calls that are under way, and what they asked.
-    calls: BTreeMap<(Caller, u64), Request>,
+    /// Calls that are under way.
+    calls: BTreeSet<(Caller, u64)>,
     people: Vec<Person>,
     /// Nobody may enter from the first time to the second.
     closed: Option<(u64, u64)>,
@@ -155,7 +155,7 @@ impl World {
             places: Vec::new(),
             runs: BTreeMap::new(),
             run_numbers: 0,
-            calls: BTreeMap::new(),
+            calls: BTreeSet::new(),
             people: Vec::new(),
             closed: None,
             most_active: 0,
@@ -247,7 +247,7 @@ impl World {
         let object = self.sites.iter().position(|site| site.class == call.object() && site.name == call.name);
         let object = object.expect("all objects are there");
         self.at(self.now + call.deadline_ms, Event::Answered { caller, call: call.number, answer: None });
-        self.calls.insert((caller, call.number), call.request.clone());
+        self.calls.insert((caller, call.number));
         let request = if self.is_old(caller) { v0_1_0::request(&call.request) } else { Some(call.request) };
         let asked = Event::Asked { object, caller, call: call.number, request: request.unwrap() };
         let arrives = self.now + self.rng.u64(1..WAY_MS);
@@ -274,10 +274,10 @@ impl World {
         let (old, life) = (self.sites[object].old, self.sites[object].life);
         match effect {
             Effect::Reply { to, answer } => {
-                let Some((caller, call, asked)) = self.sites[object].asked.remove(&to) else { return };
-                let answer = if old { v0_1_0::answer(&asked, &answer) } else { Some(answer) };
+                let Some((caller, call)) = self.sites[object].asked.remove(&to) else { return };
+                let answer = if old { v0_1_0::answer(&answer) } else { Some(answer) };
                 let answer = if self.is_old(caller) {
-                    answer.and_then(|answer| v0_1_0::answer(&asked, &answer))
+                    answer.and_then(|answer| v0_1_0::answer(&answer))
                 } else {
                     answer
                 };
@@ -285,7 +285,7 @@ impl World {
                 self.at(arrives, Event::Answered { caller, call, answer });
             }
             Effect::Refuse { to, .. } => {
-                if let Some((caller, call, _)) = self.sites[object].asked.remove(&to) {
+                if let Some((caller, call)) = self.sites[object].asked.remove(&to) {
                     self.at(self.now + 1, Event::Answered { caller, call, answer: None });
                 }
             }
@@ -437,12 +437,12 @@ impl World {
                 let site = &mut self.sites[object];
                 site.numbers += 1;
                 let from = site.numbers;
-                site.asked.insert(from, (caller, call, request.clone()));
+                site.asked.insert(from, (caller, call));
                 let request = if site.old { v0_1_0::request(&request).unwrap() } else { request };
                 self.tell(object, Input::Asked { from, request });
             }
             Event::Answered { caller, call, answer } => {
-                if self.calls.remove(&(caller, call)).is_none() {
+                if !self.calls.remove(&(caller, call)) {
                     return;
                 }
                 match caller {

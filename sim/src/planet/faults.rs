@@ -33,6 +33,14 @@ impl Planet {
                 self.colos[usize::from(colo)].dead = true;
                 return;
             }
+            Broken::Clock => {
+                let jumps = fault.jumps_ms;
+                self.colos[usize::from(colo)].skew += jumps;
+                for station in [counter_of(colo), data_center_of(colo)] {
+                    self.stations[usize::from(station)].skew += jumps;
+                }
+                return;
+            }
             Broken::Deploy => return self.deploy(),
         };
         if until > self.now() {
@@ -51,6 +59,7 @@ impl Planet {
 
     fn deploy(&mut self) {
         let now = self.now();
+        self.deploys_old = self.setup.begins_old && !self.deploys_old;
         for station in 0..self.objects() {
             let at = now + self.chance.u64(0..DEPLOY_MS);
             self.clockwork.at(at, Event::Restart(station));

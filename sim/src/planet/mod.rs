@@ -121,6 +121,8 @@ pub struct Planet {
     effects: Vec<Effect>,
     /// Cumulative traffic of all, even and odd colos.
     weights: [Vec<f64>; 3],
+    /// What starts now is 0.1.0.
+    deploys_old: bool,
     /// `counters` as the article reads, without the repairs; see [`literal`](crate::literal).
     literal: bool,
     /// How much longer messages take than their way says, in 256ths.
@@ -129,6 +131,8 @@ pub struct Planet {
     free: Vec<u32>,
     /// Parts of visitors that have not come yet, by kind of colo.
     fractions: [f64; 3],
+    /// The same of attackers.
+    attackers_due: f64,
     /// Visitors so far.
     arrived: u64,
     measure: Measure,
@@ -185,11 +189,13 @@ impl Planet {
             worker_effects: Vec::new(),
             effects: Vec::new(),
             weights,
+            deploys_old: setup.begins_old,
             literal: false,
             delays: geography::delays(),
             visitors: Vec::new(),
             free: Vec::new(),
             fractions: [0.0; 3],
+            attackers_due: 0.0,
             arrived: 0,
             measure: Measure::new(&room, START),
             pages,

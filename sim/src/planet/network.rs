@@ -8,6 +8,7 @@ use anteroom::protocol::{Answer, Object, Request};
 use super::geography::NEAR_MICROS;
 use super::objects::{ANYWHERE, Station};
 use super::{Event, Planet};
+use crate::v0_1_0;
 
 /// Who waits for an answer. It travels as the number of the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,7 +152,20 @@ impl Planet {
         self.send(from, to, request);
     }
 
+    /// Whether somebody is 0.1.0.
+    fn is_old(&self, caller: Caller) -> bool {
+        match caller {
+            Caller::Object { station, .. } => self.stations[usize::from(station)].old,
+            Caller::Worker { colo, worker, .. } => {
+                self.colos[usize::from(colo)].workers[usize::from(worker)].old
+            }
+            Caller::Nobody => false,
+        }
+    }
+
     fn send(&mut self, from: Caller, to: u16, request: Request) {
+        let request = if self.is_old(from) { v0_1_0::request(&request) } else { Some(request) };
+        let Some(request) = request else { return };
         let behind_backs = is_behind_backs(&request);
         if let Request::GlobalPush(report) = &request {
             self.measure.report_bytes(report);
@@ -186,6 +200,8 @@ impl Planet {
         if to == Caller::Nobody {
             return;
         }
+        let old = self.stations[usize::from(station)].old;
+        let answer = if old { answer.as_ref().and_then(v0_1_0::answer) } else { answer };
         self.weigh(to, answer.as_ref());
         let behind_backs = answer.as_ref().is_some_and(answers_behind_backs);
         let way = self.way(self.end_at(station), self.end_of(to));
@@ -233,6 +249,7 @@ impl Planet {
 
     /// A call has ended, or takes too long.
     pub(super) fn ended(&mut self, to: Caller, answer: Option<Answer>) {
+        let answer = if self.is_old(to) { answer.as_ref().and_then(v0_1_0::answer) } else { answer };
         match to {
             Caller::Object { station, life, call } => self.object_hears(station, life, call, answer),
             Caller::Worker { colo, worker, call } => self.worker_hears(colo, worker, call, answer),

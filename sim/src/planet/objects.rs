@@ -15,6 +15,7 @@ use super::network::{Caller, Ended, Message};
 use super::storage::{Storage, Write};
 use super::{Colo, Event, Planet};
 use crate::literal::Attempts;
+use crate::v0_1_0;
 
 /// Retry interval of an alarm whose work broke off, in milliseconds.
 const RING_AGAIN_MS: u64 = 2_000;
@@ -74,7 +75,9 @@ pub(super) struct Station {
     pub(super) colo: u16,
     /// Its name; empty for Anywhere and Global.
     colo_name: String,
-    skew: i64,
+    pub(super) skew: i64,
+    /// It is 0.1.0.
+    pub(super) old: bool,
     pub(super) machine: Machine,
     /// How often it was made anew.
     pub(super) life: u16,
@@ -99,6 +102,12 @@ pub(super) struct Station {
     replaced: Option<(u16, u64)>,
 }
 
+/// What 0.1.0 finds in storage.
+fn as_read_by_0_1_0(stored: &Stored) -> Stored {
+    let read = |(key, bytes): (&String, &Vec<u8>)| Some((key.clone(), v0_1_0::record(key, bytes)?));
+    stored.iter().filter_map(read).collect()
+}
+
 /// What waits for a write to be confirmed; lost when the object ends before.
 pub(super) struct Held {
     life: u16,
@@ -112,6 +121,7 @@ impl Station {
             colo: colo.map_or(u16::MAX, |(index, _)| index),
             colo_name: colo.map_or(String::new(), |(_, colo)| colo.name.clone()),
             skew: colo.map_or(0, |(_, colo)| colo.skew),
+            old: false,
             machine,
             life: 0,
             woken_at: 0,
@@ -147,7 +157,8 @@ impl Planet {
         let name = colo.map_or(String::new(), |colo| self.colos[usize::from(colo)].name.clone());
         let machine = self.machine(object, &name, &Stored::new(), storage.rows(), now);
         let colo = colo.map(|colo| (colo, &self.colos[usize::from(colo)]));
-        self.stations.push(Station::new(object, colo, machine, storage));
+        let station = Station::new(object, colo, machine, storage);
+        self.stations.push(Station { old: self.deploys_old, ..station });
         let index = self.stations.len() as u16 - 1;
         self.measure.object_made(index, object);
         self.plan_timer(index);
@@ -345,7 +356,10 @@ impl Planet {
         let station = &self.stations[usize::from(index)];
         let is_there = message.life.is_none_or(|life| life == station.life) && !self.is_dead(index);
         if is_there && self.hangs(index).is_none() {
-            self.tell(index, Input::Asked { from: message.from.number(), request: message.request });
+            let asked = message.request;
+            let request = if station.old { v0_1_0::request(&asked) } else { Some(asked) };
+            let Some(request) = request else { return };
+            self.tell(index, Input::Asked { from: message.from.number(), request });
         }
     }
 
@@ -469,7 +483,9 @@ impl Planet {
             match effect {
                 Effect::Store { key, bytes, background } => {
                     self.begin_write(index, &mut write, background);
-                    write.records.push((key, Some(bytes)));
+                    let old = self.stations[usize::from(index)].old;
+                    let bytes = if old { v0_1_0::record(&key, &bytes) } else { Some(bytes) };
+                    write.records.push((key, bytes));
                 }
                 Effect::Delete { key } => {
                     self.begin_write(index, &mut write, false);
@@ -598,6 +614,7 @@ impl Planet {
         let mut storage = std::mem::take(&mut self.stations[usize::from(index)].storage);
         let rows = storage.rows();
         let (stored, mut alarm) = storage.end(now, &mut self.chance);
+        let stored = if self.deploys_old { &as_read_by_0_1_0(stored) } else { stored };
         let station = &self.stations[usize::from(index)];
         if station.alarm_runs && alarm.is_none() {
             alarm = Some(now + RING_AGAIN_MS);
@@ -606,6 +623,7 @@ impl Planet {
         let machine = self.machine(object, &colo, stored, rows, local);
         let station = &mut self.stations[usize::from(index)];
         let next = Station {
+            old: self.deploys_old,
             machine,
             storage,
             life: station.life.wrapping_add(1),

@@ -11,6 +11,16 @@ use super::{Event, Planet, START};
 /// The interval of whoever presses reload all the time, in milliseconds.
 const RELOAD_MS: u64 = 2_000;
 
+/// So many places a bot with many cookies takes.
+const MANY_COOKIES: usize = 10;
+/// Whoever storms does it in this last time of what an old cookie is good for, in milliseconds, every [`STORM_EVERY_MS`], with
+/// [`STORM_REQUESTS`] requests in as many data centers.
+const STORM_MS: u64 = 3_500;
+/// See [`STORM_MS`].
+const STORM_EVERY_MS: u64 = 200;
+/// See [`STORM_MS`].
+const STORM_REQUESTS: usize = 3;
+
 /// For how many refreshes an old cookie serves whoever replays it: after two and a half it is no place any more.
 const KEPT_REFRESHES: u64 = 2;
 
@@ -29,11 +39,14 @@ pub(super) struct Visitor {
     pub(super) replays: bool,
     /// Goes on with a copy of the ticket of a session that the origin has ended.
     pub(super) copies: bool,
+    /// Has done so. Of two answers at once the one for the copy may take the place of a new ticket.
+    pub(super) has_copied: bool,
     /// Counts as active until this time, if no other request comes.
     pub(super) active_until: u64,
     pub(super) counted_active: bool,
     pub(super) visit_until: u64,
     pub(super) gives_up: u64,
+    /// Since when they wait; of a copy, when the session was ended.
     pub(super) queued_at: u64,
     /// The wait that was shown last, in seconds.
     pub(super) shown: Option<u32>,
@@ -50,6 +63,10 @@ pub(super) struct Visitor {
     pub(super) failed: u8,
     /// As a key.
     pub(super) address: u64,
+    /// Wants more than a visitor's part.
+    pub(super) attacks: bool,
+    /// Once in, sends copies of an old cookie to many data centers when its session seems to end.
+    pub(super) storms: bool,
     /// Refuses cookies, and comes from an address with others: not one of those whom a queue is for.
     pub(super) is_bot: bool,
 }
@@ -112,7 +129,33 @@ impl Planet {
             }
         }
         std::mem::swap(&mut self.rng, &mut self.arrivals);
+        self.attackers_come();
         self.clockwork.at(now + 1_000, Event::Second);
+    }
+
+    /// Beside the others, whose arrivals are as they would be without them.
+    fn attackers_come(&mut self) {
+        if self.behaviour.attackers <= 0.0 {
+            return;
+        }
+        let minutes = (self.now() - START) as f64 / 60_000.0;
+        let rates = self.scenario.arrivals_at(minutes);
+        self.attackers_due +=
+            rates.iter().map(|(_, rate)| rate).sum::<f64>() * self.behaviour.attackers / 60.0;
+        while self.attackers_due >= 1.0 {
+            let kind = self.rng.u8(0..4);
+            let places = if kind == 0 { MANY_COOKIES } else { 1 };
+            let colo = self.pick_colo(0);
+            for _ in 0..places {
+                self.attackers_due -= 1.0;
+                let visitor = self.new_visitor(colo);
+                let here = &mut self.visitors[visitor as usize];
+                (here.attacks, here.cookieless, here.is_bot) = (true, false, false);
+                (here.reloads, here.replays, here.storms) = (kind != 3, kind == 1, kind == 3);
+                let at = self.now() + self.rng.u64(0..1_000);
+                self.visit_at(visitor, at);
+            }
+        }
     }
 
     pub(super) fn exponential(&mut self, mean: f64) -> f64 {
@@ -138,7 +181,11 @@ impl Planet {
                 let address = self.rng.u64(1..=addresses);
                 (address, (address % self.colos.len() as u64) as u16)
             }
-            addresses => (addresses + 1 + self.arrived, colo),
+            bots => {
+                let shared = self.behaviour.shared_addresses;
+                let own = if shared > 0 { self.rng.u64(0..shared) } else { self.arrived };
+                (bots + 1 + own, colo)
+            }
         };
         self.arrived += 1;
         let replays = self.behaviour.replaying > 0.0 && self.rng.f64() < self.behaviour.replaying;
@@ -148,6 +195,7 @@ impl Planet {
             reloads,
             replays,
             copies: false,
+            has_copied: false,
             colo,
             place: Place::Outside,
             cookieless,
@@ -165,6 +213,8 @@ impl Planet {
             requests: 0,
             failed: 0,
             address,
+            attacks: false,
+            storms: false,
             is_bot,
         };
         if let Some(index) = self.free.pop() {
@@ -218,9 +268,14 @@ impl Planet {
         let twin = self.behaviour.parallel > 0.0 && self.rng.f64() < self.behaviour.parallel;
         let here = &mut self.visitors[visitor as usize];
         let ticket = here.ticket;
+        let storms = here.storms && here.place == Place::Inside;
         here.requests += 1;
         self.request(visitor, colo, ticket, false);
         if twin && ticket.is_some() {
+            self.request(visitor, colo, ticket, true);
+        }
+        for _ in 0..if storms { STORM_REQUESTS } else { 0 } {
+            let colo = self.pick_colo(0);
             self.request(visitor, colo, ticket, true);
         }
         self.visitors[visitor as usize].requests -= 1;
@@ -250,6 +305,7 @@ impl Planet {
         let here = &mut self.visitors[visitor as usize];
         let Some(ticket) = here.ticket.take().filter(|_| here.counted_active) else { return };
         here.counted_active = false;
+        self.measure.copied(-i64::from(here.copies));
         self.measure.expired(self.clockwork.now());
         let colo = here.colo;
         let at = (colo, self.isolate(colo));
@@ -260,8 +316,9 @@ impl Planet {
             let gap = self.exponential(self.behaviour.gap_seconds * 1_000.0) as u64;
             let length = self.exponential(self.behaviour.visit_seconds * 1_000.0) as u64;
             let here = &mut self.visitors[visitor as usize];
-            (here.ticket, here.place, here.copies) = (Some(ticket), Place::Inside, true);
+            (here.ticket, here.place, here.copies, here.queued_at) = (Some(ticket), Place::Inside, true, now);
             (here.colo, here.visit_until, here.active_until) = (colo, now + length, 0);
+            here.has_copied = true;
             self.visit_at(visitor, now + gap.max(1));
         }
     }
@@ -309,24 +366,27 @@ impl Planet {
     fn is_new(&mut self, visitor: u32, id: u64) {
         let now = self.now();
         let here = &mut self.visitors[visitor as usize];
-        if here.place == Place::Queue && !here.cookieless {
+        if here.place == Place::Queue && !here.cookieless && !here.has_copied {
             self.measure.lost_place();
         }
-        if now < here.active_until && !here.cookieless {
+        if now < here.active_until && !here.cookieless && !here.has_copied {
             self.measure.threw_out(here.active_until - now);
         }
-        if here.copies && here.counted_active {
-            // The copy is refused.
-            here.counted_active = false;
-            self.measure.expired(now);
+        if here.copies {
+            // The copy is refused here; another worker may not know yet.
+            here.ticket = None;
+            if std::mem::take(&mut here.counted_active) {
+                self.measure.expired(now);
+                self.measure.copied(-1);
+            }
         }
-        here.copies = false;
         if here.place == Place::Inside {
             // The session was over: a new visit, and a new visitor for the room.
             here.place = Place::Outside;
         }
         if here.place == Place::Outside {
             here.bucket = queue_bucket(&self.room, &self.draw_key, minute_of(now), id);
+            self.measure.attackers_arrived += u64::from(here.attacks);
             self.measure.arrived(now);
         }
     }
@@ -390,22 +450,40 @@ impl Planet {
         let room = self.room.at(now).0;
         let session = room.session_ms();
         let here = &mut self.visitors[request.visitor as usize];
+        // Who has entered anew does not live on a copy any more that was on its way.
+        let is_own = |moved: &Ticket| {
+            here.copies || !here.has_copied || here.ticket.is_none_or(|own| own.id == moved.id)
+        };
+        let moved = moved.filter(is_own);
         // Within a slot the cookie stays as it is: its session counts from the request that wrote it.
         let begins = moved.is_some() || !here.counted_active && !room.disable_session_renewal;
-        if moved.is_some() {
+        let is_good = |old: &Ticket| now + 1_000 < old.last_check_in + session;
+        if moved.is_some() && !(here.storms && here.ticket.as_ref().is_some_and(is_good)) {
             here.ticket = kept(moved);
         }
         let from = if begins { now } else { here.active_until.saturating_sub(session) };
         here.active_until = here.active_until.max(from + session);
-        if here.copies && !here.counted_active {
-            here.counted_active = true;
-            here.pending += 1;
-            self.clockwork.at(here.active_until, Event::Expiry(request.visitor));
-            self.measure.activated(now);
+        if here.copies {
+            self.measure.copy_passed(now - here.queued_at);
+            if !here.counted_active {
+                here.counted_active = true;
+                here.pending += 1;
+                self.clockwork.at(here.active_until, Event::Expiry(request.visitor));
+                self.measure.copied(1);
+                self.measure.activated(now);
+            }
         }
         if here.place != Place::Inside {
-            // Let in by a twin's answer that came later than this one's cookie.
+            // By this colo's clock, or to a worker that does not know that it was ended, the session goes on that another has
+            // taken for over: this is no new visitor after all.
+            let (was, bucket, queued_at) = (here.place, here.waits_in(), here.queued_at);
+            let is_bot = here.is_bot;
             here.place = Place::Inside;
+            match was {
+                Place::Queue if !is_bot => self.measure.gave_up(now, bucket, queued_at),
+                Place::Outside => self.measure.not_new(),
+                _ => {}
+            }
         }
         if !request.twin {
             self.page(request.colo, request.worker, request.visitor);
@@ -423,12 +501,20 @@ impl Planet {
             return;
         }
         let first = here.place != Place::Inside;
+        if here.copies && !first && here.ticket.is_some_and(|copy| copy.id == ticket.id) {
+            // The answer to the second of two requests, of which the first has entered and left already.
+            return;
+        }
+        if std::mem::take(&mut here.copies) && here.counted_active {
+            self.measure.copied(-1);
+        }
         here.ticket = kept((!here.cookieless).then_some(ticket));
         if first {
             let queued = here.place == Place::Queue && !here.is_bot;
             here.place = Place::Inside;
             here.visit_until = now + length;
             self.measure.cookieless += u64::from(here.cookieless);
+            self.measure.attackers_admitted += u64::from(here.attacks);
             self.measure.admitted(
                 now,
                 request.colo,
@@ -471,6 +557,9 @@ impl Planet {
         let here = &mut self.visitors[request.visitor as usize];
         if request.twin || here.place == Place::Inside || here.place == Place::Gone {
             return;
+        }
+        if here.is_bot {
+            self.measure.seen(now);
         }
         if here.place == Place::Outside {
             here.place = Place::Queue;
@@ -534,7 +623,11 @@ impl Planet {
         let returns = self.behaviour.returning > 0.0 && self.rng.f64() < self.behaviour.returning;
         let pause = 60_000 + self.exponential(300_000.0) as u64;
         let length = self.exponential(self.behaviour.visit_seconds * 1_000.0) as u64;
+        let session = self.room.at(now).0.session_ms();
         let here = &mut self.visitors[visitor as usize];
+        let storm = |ticket: &Ticket| (ticket.last_check_in + session).saturating_sub(now + STORM_MS);
+        let storms = here.ticket.as_ref().filter(|_| here.storms);
+        let gap = storms.map_or(gap, |ticket| storm(ticket).max(STORM_EVERY_MS));
         if now + gap < here.visit_until {
             self.visit_at(visitor, now + gap.max(1));
         } else if returns {
@@ -564,11 +657,13 @@ impl Planet {
         }
         here.pending -= 1;
         here.counted_active = false;
+        let copies = i64::from(here.copies);
         if here.pending == 0 && here.requests == 0 && here.place == Place::Inside {
             // Let in by a twin's answer while the page itself was the queue's: nothing more will come.
             here.place = Place::Gone;
         }
         self.measure.expired(now);
+        self.measure.copied(-copies);
         self.release(visitor);
     }
 

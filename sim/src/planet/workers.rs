@@ -73,6 +73,8 @@ impl Traffic {
 
 pub(super) struct Worker {
     pub(super) machine: machine::Worker,
+    /// It is 0.1.0.
+    pub(super) old: bool,
     pub(super) origin: OriginMonitor,
     /// Visits and tasks that go on.
     going: FxHashMap<u32, Going>,
@@ -173,6 +175,7 @@ impl Planet {
         let before = here.workers.get(usize::from(worker));
         let isolate = Worker {
             machine: if self.literal { machine.judging_by(literal::judge) } else { machine },
+            old: self.deploys_old,
             origin: OriginMonitor::new(&self.room),
             going: FxHashMap::default(),
             // Answers to what another one has asked are not for this one.

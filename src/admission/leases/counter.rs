@@ -296,10 +296,16 @@ impl LeaseCounter {
         self.uses.in_ms(milliseconds, now).max(fast)
     }
 
-    /// An operator has changed the room: what was leased before is not used any more. The pool takes back what it is not
-    /// told of.
-    pub fn give_back(&mut self) {
+    /// What was leased before is not used any more. The pool takes back what it is not told of.
+    fn give_back(&mut self) {
         (self.stock, self.spare) = (0, 0);
+    }
+
+    /// An operator has changed the room: nothing that was given or leased before is good any more. Who has a permit and has
+    /// not entered yet is judged once more.
+    pub fn void(&mut self) {
+        self.give_back();
+        self.holders = Holders::new(REMEMBERED_TICKETS);
     }
 
     /// The pool calls back what is in stock.
