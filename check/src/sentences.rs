@@ -7,7 +7,7 @@ use anteroom::config::{FIELDS, Rooms};
 use anteroom::health::check::{Check, OBSERVERS, SEARCHED_BODY, Target};
 use anteroom::origin::GuardStrategy;
 use anteroom::room::{
-    BindTicket, Count, Event, Location, OnError, OnUnhealthy, OriginGuard, PageSettings, QueueingMethod,
+    BindTicket, Count, Event, Location, Mode, OnError, OnUnhealthy, OriginGuard, PageSettings, QueueingMethod,
     RateWindow, Room, SameSite, Secure, SlotStrategy, TurnstileAction, Webhook, WebhookFormat, WhenFull,
 };
 use anteroom::time::rfc3339;
@@ -20,6 +20,15 @@ pub fn of_room(room: &Room) -> Vec<String> {
         sentences.push("It is suspended: every request goes to the origin, and no cookie is set.".to_owned());
     } else if room.queue_all {
         sentences.push("It queues all: users who are active go on, nobody new enters.".to_owned());
+    }
+    if room.mode == Mode::Observe {
+        let except = match room.enforce_share {
+            0.0 => String::new(),
+            share => format!(", but for {} % of the visitors, for whom it is on", share * 100.0),
+        };
+        sentences.push(format!(
+            "It only observes: everybody passes{except}. The rest is how it judges and counts."
+        ));
     }
     sentences.extend(of_bypass(room));
     sentences.push(format!(

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::table::Table;
 use crate::room::{
-    AdaptiveRange, BindTicket, Count, Location, OnError, OnUnhealthy, QueueingMethod, RateWindow, Room,
+    AdaptiveRange, BindTicket, Count, Location, Mode, OnError, OnUnhealthy, QueueingMethod, RateWindow, Room,
     SameSite, Secure, SlotStrategy,
 };
 
@@ -359,6 +359,15 @@ pub static FIELDS: &[Field] = &[
     Field::new("suspended", flag!(false, suspended))
         .steered(1)
         .help("the room is off: straight to the origin, no cookie"),
+    Field::new("mode", choice!(Mode, mode))
+        .steered(7)
+        .help("`observe`: everybody passes, and all is judged and counted as if the room were on")
+        .see("observe.md"),
+    Field::own("enforce_share", |table, room| room.enforce_share = table.enforce_share(room.mode))
+        .help("with `mode = \"observe\"`: the part of the visitors for whom the room is on all the same")
+        .see("observe.md")
+        .example("0.05")
+        .facts("number", "`0`", "0 to 1, only with `mode = \"observe\"`"),
     Field::new("slot_strategy", choice!(SlotStrategy, slot_strategy))
         .help("how slots are handed out")
         .see("strategies.md"),

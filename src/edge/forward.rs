@@ -75,12 +75,19 @@ pub struct Revocable<'a> {
     pub entered: Option<u64>,
     /// How the ticket travels.
     pub carrier: Carrier,
+    /// The user waits, in a room that only observes: there is no session yet, and the ticket alone is taken away.
+    pub waits: bool,
 }
 
 impl<'a> Revocable<'a> {
     /// The text that [`Revocable::read`] reads.
     pub fn text(room: &Room, ticket: &Ticket, carrier: Carrier) -> String {
-        let by = if carrier == Carrier::Cookie { 'c' } else { 'h' };
+        let by = match (carrier, ticket.accepted_at.is_none()) {
+            (Carrier::Cookie, false) => 'c',
+            (Carrier::Cookie, true) => 'C',
+            (Carrier::Header, false) => 'h',
+            (Carrier::Header, true) => 'H',
+        };
         let inside = ticket.last_check_in.saturating_sub(ticket.accepted_at.unwrap_or(ticket.last_check_in));
         format!("{} {} {inside} {by} {}", ticket.id, ticket.last_check_in, room.name)
     }
@@ -92,7 +99,9 @@ impl<'a> Revocable<'a> {
         let last_check_in: u64 = parts.next()?.parse().ok()?;
         let inside: u64 = parts.next()?.parse().ok()?;
         let entered = last_check_in.checked_sub(inside);
-        let carrier = if parts.next()? == "c" { Carrier::Cookie } else { Carrier::Header };
-        Some(Self { room: parts.next()?, id, last_check_in, entered, carrier })
+        let by = parts.next()?;
+        let carrier = if by.eq_ignore_ascii_case("c") { Carrier::Cookie } else { Carrier::Header };
+        let waits = by.starts_with(char::is_uppercase);
+        Some(Self { room: parts.next()?, id, last_check_in, entered, carrier, waits })
     }
 }

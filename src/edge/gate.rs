@@ -7,7 +7,7 @@ use js_sys::futures::future_to_promise;
 use wasm_bindgen::JsValue;
 use worker::{Context, Env, Result};
 
-use super::clock::{now, pause, random, random_id};
+use super::clock::{now, pause, random, random_id, within};
 use super::forward::{Carrier, HeaderLine, Passport, Revocable, TICKET_HEADER, uncounted};
 use super::in_flight::{self, Way};
 use super::platform::{colo, likely_colo};
@@ -19,9 +19,9 @@ use crate::answer::{self, DrawFacts, Estimate, EventView, WaitingView};
 use crate::concern::Concern;
 use crate::config::Coverage;
 use crate::counts::{CheckIn, Seen};
-use crate::machines::worker::{Outcome, Verification, Visitor, Waiting, best};
+use crate::machines::worker::{Outcome, Verification, Visitor, Waiting, best, passes_unasked};
 use crate::origin::Turn;
-use crate::room::{BindTicket, Room};
+use crate::room::{BindTicket, Mode, Room};
 use crate::ticket::{Human, KeyRing, Scope, Standing, Ticket, address_key, binding, find_cookie, set_cookie};
 use crate::turnstile::TOKEN_HEADER;
 
@@ -29,6 +29,8 @@ use crate::turnstile::TOKEN_HEADER;
 const NOBODY: u64 = 0;
 /// Whom the origin is too busy for is asked to try again after this many seconds, and up to this many more.
 const TRY_AGAIN_SECONDS: (u32, u32) = (2, 4);
+/// Where a room only observes, a visitor waits for its objects for so many timeouts of a call at most.
+const OBSERVED_CALLS: u64 = 2;
 
 /// A request, read once.
 pub struct Request {
@@ -91,7 +93,8 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         return Gate { request, context, settings, place, carrier, bound_to }
             .close(room, &standing, checked_in);
     }
-    if let Standing::Active(ticket) = best(&tickets, room, time) {
+    let standing = best(&tickets, room, time);
+    if let Standing::Active(ticket) = standing {
         if !request.asks_for_status && !room.moves_on(&ticket, time) {
             return to_origin(
                 &request.inner,
@@ -108,11 +111,28 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     match bypass::concern(room, &request) {
         Concern::Room => {}
         Concern::Origin => return Ok(uncounted(None)),
+        Concern::Nobody if room.mode == Mode::Observe => {
+            return Ok(uncounted(word(&settings, room, NOBODY)));
+        }
         // Browsers forget what they could not load in advance.
         Concern::Nobody => return response::response(503, &[("cache-control", "no-store".to_owned())], None),
     }
+    if let Standing::Waiting(ticket) = standing
+        && passes_unasked(room, &ticket, time)
+        && !request.asks_for_status
+    {
+        let passport = passport(&settings, room, &ticket, carrier, None);
+        return to_origin(&request.inner, room, ticket.id, passport);
+    }
+    // Whoever brings no ticket gets this one.
+    let id = random_id()?;
+    let is_observed = room.observes(match standing {
+        Standing::Waiting(ticket) => ticket.id,
+        _ => id,
+    });
     let place = Place::new(deployed, colo(&request.inner), host, &env, &settings);
-    Ok(later(Gate { request, context, settings, place, carrier, bound_to }.handle(tickets)))
+    let gate = Gate { request, context, settings, place, carrier, bound_to };
+    Ok(later(gate.handle(tickets, id, is_observed)))
 }
 
 /// No room has a say in it: to the origin, but for what a page of ours says, from a room that is gone.
@@ -144,7 +164,9 @@ pub fn end_session(
         at: place.time(),
         entered: session.entered,
     };
-    place.note(room, left, context);
+    if !session.waits {
+        place.note(room, left, context);
+    }
     Some(match session.carrier {
         Carrier::Cookie => ("set-cookie", set_cookie(room, path, "", 0, https)),
         Carrier::Header => (TICKET_HEADER, String::new()),
@@ -231,14 +253,14 @@ struct Gate {
 }
 
 impl Gate {
-    /// Whoever is not an active user.
-    async fn handle(self, tickets: Vec<Ticket>) -> Result<JsValue> {
+    /// Whoever is not an active user. `id`: of a new ticket; `is_observed`: passes, whatever the room says.
+    async fn handle(self, tickets: Vec<Ticket>, id: u64, is_observed: bool) -> Result<JsValue> {
         let [random] = random::<1>()?;
         let request = &self.request.inner;
         let room = self.settings.rooms.get(self.place.room());
         let visitor = Visitor {
             tickets,
-            id: random_id()?,
+            id,
             random: f64::from(random) / 256.0,
             address: room
                 .filter(|room| room.one_place_per_address)
@@ -246,13 +268,24 @@ impl Gate {
             verification: room.map_or(Verification::None, |room| self.verification(room)),
             rehearsal: rehearsal::is_marked(request, &self.settings),
         };
-        let (outcome, whole) = self.place.visit(visitor, request, &self.context).await?;
+        let visit = self.place.visit(visitor, request, &self.context);
+        let visited = if is_observed {
+            // Nobody is held up by a room that only looks, or that fails. What was asked for goes on without the visitor.
+            within(OBSERVED_CALLS * self.settings.object_deadline_ms, visit).await.and_then(Result::ok)
+        } else {
+            Some(visit.await?)
+        };
+        let Some((outcome, whole)) = visited else { return self.past(room) };
         let time = self.place.time();
         let (room, phase) = whole.at(time);
         match outcome {
             Outcome::Suspended => Ok(uncounted(word(&self.settings, room, NOBODY))),
             Outcome::Admitted { ticket, changed, .. } => self.admit(room, &ticket, changed),
+            Outcome::Refused if is_observed && room.mode == Mode::Observe => self.past(Some(room)),
             Outcome::Refused => Ok(self.refuse(room, EventView::of(phase), time)),
+            Outcome::Waiting(waiting) if room.observes(waiting.ticket.id) => {
+                self.admit(room, &waiting.ticket, true)
+            }
             Outcome::Waiting(waiting) => self.wait(room, &waiting, EventView::of(phase), time),
         }
     }
@@ -301,6 +334,14 @@ impl Gate {
         }
         let passport = passport(&self.settings, room, ticket, self.carrier, line);
         to_origin(&self.request.inner, room, ticket.id, passport)
+    }
+
+    /// To the origin, though the room has not said so: it only observes.
+    fn past(&self, room: Option<&Room>) -> Result<JsValue> {
+        if self.request.asks_for_status {
+            return response::page(&answer::admitted_status(), None);
+        }
+        Ok(uncounted(room.and_then(|room| word(&self.settings, room, NOBODY))))
     }
 
     /// Whoever is turned away keeps the ticket that there is, and is not counted.
@@ -380,7 +421,10 @@ impl Gate {
         let value = keys.seal(scope, ticket, random()?);
         Ok(match self.carrier {
             Carrier::Cookie => {
-                let left_ms = room.terms().end(ticket).saturating_sub(self.place.time());
+                // Nobody sees by the cookie of a room that only observes who would wait.
+                let is_hidden = ticket.accepted_at.is_none() && room.observes(ticket.id);
+                let lasts = if is_hidden { ticket.admitted(ticket.last_check_in) } else { *ticket };
+                let left_ms = room.terms().end(&lasts).saturating_sub(self.place.time());
                 let (https, _, path) = parts(&self.request.url);
                 ("set-cookie", set_cookie(room, path, &value, left_ms.div_ceil(1_000), https))
             }

@@ -154,6 +154,10 @@ describe("the dashboard's words", () => {
     });
     const room = { ...makeRooms(now).get("closed").status(now), suspended: true };
     assert.equal(situation(room, now).word, "Suspended", "a room that is off queues nobody");
+    const closed = makeRooms(now).get("closed").status(now);
+    const { sentence, why } = situation({ ...closed, observing: true, enforce_share: 0.05 }, now);
+    assert.match(sentence, /would wait$/, "a room that observes holds nobody back, whatever was ordered");
+    assert.match(why, /but for 5 % of the visitors/);
   });
 
   test("tell what cannot be read, what is in force instead, and what to do", () => {

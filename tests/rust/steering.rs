@@ -344,6 +344,7 @@ fn any_value(field: &Field) -> BoxedStrategy<Value> {
         Kind::Flag { .. } => any::<bool>().prop_map(Value::from).boxed(),
         Kind::Whole { least, most, .. } => (least..=most).prop_map(Value::from).boxed(),
         Kind::Limit { .. } => (1_u32..5_000).prop_map(Value::from).boxed(),
+        Kind::Choice { names, .. } => prop::sample::select(names).prop_map(Value::from).boxed(),
         _ => "[a-z ]{0,20}".prop_map(Value::from).boxed(),
     }
 }

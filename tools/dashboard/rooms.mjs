@@ -17,6 +17,7 @@ const COLOS = readFileSync(join(ROOT, "static", "dashboard", "colos.txt"), "utf8
 const DEPLOYED = {
   queue_all: false,
   suspended: false,
+  mode: "enforce",
   total_active_users: 1000,
   new_users_per_minute: 200,
   session_duration: 5,
@@ -392,6 +393,8 @@ class Room {
       entering_per_minute: entered - 0.5 * chance(3),
       queue_all: queueAll,
       suspended,
+      observing: this.value("mode") === "observe",
+      enforce_share: 0,
       held: scenario.held ?? false,
       queueing_method: "fifo",
       session_duration: this.value("session_duration"),
