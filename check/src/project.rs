@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anteroom::config::{
-    ConfigError, FRONT_CONTROLLERS, FRONT_CONTROLLERS_FIX, Part, Rooms, Webhooks, is_webhook_secret,
+    ConfigError, DEFAULTS, FRONT_CONTROLLERS, FRONT_CONTROLLERS_FIX, Part, Rooms, Webhooks, is_webhook_secret,
 };
 use anteroom::health::check::{Check, Checks, Target};
 use anteroom::operator::MIN_TOKEN;
@@ -42,6 +42,8 @@ pub struct Project {
     pub checks: Checks,
     /// The webhooks that work.
     pub webhooks: Webhooks,
+    /// All vars.
+    vars: Vec<(String, Json)>,
     /// `ORIGIN`, if it is valid.
     pub origin: Option<String>,
     /// `SEARCH_ENGINE_CRAWLER_BYPASS`.
@@ -225,7 +227,8 @@ impl Project {
             let (message, fix) = FRONT_CONTROLLERS_FIX;
             self.refuse(&format!("{prefix}vars.{FRONT_CONTROLLERS}"), &wrong.to_string(), message, fix);
         }
-        let (webhooks, errors) = Webhooks::from_vars(values.into_iter(), &rooms);
+        let (webhooks, errors) = Webhooks::from_vars(values.iter().cloned(), &rooms);
+        self.vars = values;
         self.problems.extend(errors.into_iter().map(Problem::Part));
         for webhook in webhooks.iter() {
             self.warnings.extend(warnings_of_webhook(webhook));
@@ -281,11 +284,26 @@ impl Project {
             let (word, start) = (part.word(), part.var_prefix());
             let message = format!("does nothing: the name of a {word}'s table starts with {start}");
             self.refuse(&format!("{prefix}vars.{name}"), "{...}", &message, &format!("rename it to {right}"));
+        } else if name != DEFAULTS && (name.eq_ignore_ascii_case(DEFAULTS) || name == "DEFAULT") {
+            let fix = format!("write [{prefix}vars.{DEFAULTS}]");
+            self.refuse(&format!("{prefix}vars.{name}"), "{...}", "does nothing", &fix);
         } else if name.eq_ignore_ascii_case("rooms") {
             let message = "does nothing: each room is a table of its own";
             let fix = format!("write [{prefix}vars.ROOM_SHOP]");
             self.refuse(&format!("{prefix}vars.{name}"), "{...}", message, &fix);
         }
+    }
+
+    /// What is written for a field of a room, and in which var; `None`: nothing, and its default holds.
+    pub fn written(&self, room: &Room, field: &str) -> Option<(&str, &Json)> {
+        let is_own =
+            |name: &str| name.strip_prefix("ROOM_").is_some_and(|name| name.eq_ignore_ascii_case(&room.name));
+        let written = |is_var: &dyn Fn(&str) -> bool| {
+            self.vars
+                .iter()
+                .find_map(|(name, value)| Some((name.as_str(), value.get(field)?)).filter(|_| is_var(name)))
+        };
+        written(&is_own).or_else(|| written(&|name| name == DEFAULTS))
     }
 
     fn judge_template(&mut self, part: Part, owner: &str, room: &Room) {

@@ -3,15 +3,18 @@
 use std::fmt::Write as _;
 
 use anteroom::bypass::BypassRule;
-use anteroom::config::{FIELDS, Rooms};
+use anteroom::config::{FIELDS, Field, Rooms};
 use anteroom::health::check::{Check, OBSERVERS, SEARCHED_BODY, Target};
 use anteroom::origin::GuardStrategy;
 use anteroom::room::{
-    BindTicket, Count, Event, Location, Mode, OnError, OnUnhealthy, OriginGuard, PageSettings, QueueingMethod,
-    RateWindow, Room, SameSite, Secure, SlotStrategy, TurnstileAction, Webhook, WebhookFormat, WhenFull,
+    BindTicket, Count, Event, Location, Mode, OnError, OnUnhealthy, OriginGuard, PageSettings,
+    QueueingMethod, RateWindow, Room, SameSite, Secure, SlotStrategy, TurnstileAction, Webhook,
+    WebhookFormat, WhenFull,
 };
 use anteroom::time::rfc3339;
 use serde_json::{Map, Value as Json, json};
+
+use crate::project::Project;
 
 /// One headline and the sentences below it.
 pub fn of_room(room: &Room) -> Vec<String> {
@@ -532,8 +535,20 @@ pub fn of_origin(origin: &str) -> String {
     }
 }
 
-/// The room's settings under the names of its fields, and its sentences.
-pub fn as_json(room: &Room) -> Json {
+/// The fields of a room: their values, and where these come from.
+pub fn of_sources(room: &Room, project: &Project) -> Vec<String> {
+    let source = |field: &Field| match project.written(room, field.name) {
+        Some((var, value)) => format!("{} = {value} ([vars.{var}])", field.name),
+        None => match field.value(room) {
+            Some(value) => format!("{} = {value} (default)", field.name),
+            None => format!("{} (default)", field.name),
+        },
+    };
+    FIELDS.iter().map(source).collect()
+}
+
+/// The room's settings under the names of its fields, where they come from, and its sentences.
+pub fn as_json(room: &Room, project: &Project) -> Json {
     let known = FIELDS.iter().filter_map(|field| Some((field.name.to_owned(), field.value(room)?)));
     let mut settings: Map<String, Json> = known.collect();
     let more = json!({
@@ -572,6 +587,13 @@ pub fn as_json(room: &Room) -> Json {
         "custom_page_html": room.page.template,
         "default_template_language": room.page.language,
         "sentences": of_room(room),
+        "sources": FIELDS
+            .iter()
+            .map(|field| {
+                let var = project.written(room, field.name).map_or("default", |(var, _)| var);
+                (field.name.to_owned(), Json::from(var))
+            })
+            .collect::<Map<_, _>>(),
     });
     if let Json::Object(more) = more {
         settings.extend(more);

@@ -10,7 +10,9 @@ use worker::Env;
 
 use super::platform::log_error;
 use crate::admission::DrawKey;
-use crate::config::{FRONT_CONTROLLERS, FRONT_CONTROLLERS_FIX, Rooms, Webhooks, is_webhook_address};
+use crate::config::{
+    DEFAULTS, FRONT_CONTROLLERS, FRONT_CONTROLLERS_FIX, Rooms, Webhooks, is_webhook_address,
+};
 use crate::health::check::Checks;
 use crate::notifications::delivery::SigningSecrets;
 use crate::operator::Operators;
@@ -205,7 +207,7 @@ fn described(env: &Env) -> (Rooms, Checks, Webhooks, Vec<String>) {
         let names = names.iter().filter(move |name| name.starts_with(prefix));
         names.map(|name| (name.clone(), json_var(env, name).unwrap_or(serde_json::Value::Null)))
     };
-    let (mut rooms, mut errors) = Rooms::from_vars(vars("ROOM_").chain(vars("EVENT_")));
+    let (mut rooms, mut errors) = Rooms::from_vars(vars("ROOM_").chain(vars("EVENT_")).chain(vars(DEFAULTS)));
     let (checks, errors_of_checks) = Checks::from_vars(vars("CHECK_"));
     errors.extend(errors_of_checks);
     let (webhooks, errors_of_webhooks) = Webhooks::from_vars(vars("WEBHOOK_"), &rooms);
