@@ -165,7 +165,9 @@ fn print_sentences(project: &Project, sources: bool) -> std::io::Result<()> {
     if let Some(sentences) = sentences::of_paths(&project.rooms) {
         writeln!(out, "{sentences}\n")?;
     }
-    if let Some(origin) = &project.origin {
+    if let Some(worker) = &project.origin_service {
+        writeln!(out, "Admitted visitors go to the Worker {worker} (ORIGIN_SERVICE).\n")?;
+    } else if let Some(origin) = &project.origin {
         writeln!(out, "{}\n", sentences::of_origin(origin))?;
     }
     if project.crawlers_bypass {
@@ -200,6 +202,7 @@ fn print_json(project: &Project) -> std::io::Result<()> {
         "ok": errors.is_empty(),
         "config": project.place,
         "origin": project.origin,
+        "origin_service": project.origin_service,
         "search_engine_crawler_bypass": project.crawlers_bypass,
         "front_controllers": project.rooms.front_controllers(),
         "rooms": rooms,

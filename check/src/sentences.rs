@@ -43,6 +43,10 @@ pub fn of_room(room: &Room) -> Vec<String> {
         },
         count(room.total_active_users.into(), "active user", "active users"),
     ));
+    if let Some(origin) = room.own_origin() {
+        let kind = if room.origin.is_empty() { "the service binding " } else { "" };
+        sentences.push(format!("Its admitted visitors go to {kind}{origin}."));
+    }
     sentences.extend(of_health(room));
     sentences.push(format!(
         "A user stays active for {} after {}.",
@@ -554,6 +558,9 @@ pub fn as_json(room: &Room, project: &Project) -> Json {
     let more = json!({
         "name": room.name,
         "host": room.host,
+        "enforce_share": room.enforce_share,
+        "origin": room.origin,
+        "origin_service": room.origin_service,
         "path": room.path,
         "additional_routes": room.routes().skip(1).map(|(host, path)| {
             json!({ "host": host, "path": path })

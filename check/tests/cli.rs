@@ -661,3 +661,24 @@ fn every_value_says_where_it_comes_from() {
         check(&format!("{SHOP}{}{OBJECTS}", shared.replace("DEFAULTS", "defaults")), &[]);
     assert!(status == 1 && errors.contains("write [vars.DEFAULTS]"), "{errors}");
 }
+
+#[test]
+fn sites_that_are_workers_are_bound_as_services() {
+    let own = SHOP.replace("new_users", "origin_service = \"SITE\"\nnew_users");
+    let (status, _, errors) = check(&format!("{own}{OBJECTS}"), &[]);
+    assert!(
+        status == 1 && errors.contains("room shop: origin_service = \"SITE\": is not a service binding"),
+        "{errors}"
+    );
+    let services = "[[services]]\nbinding = \"SITE\"\nservice = \"shop-site\"\n\
+                    [[services]]\nbinding = \"ORIGIN_SERVICE\"\nservice = \"the-site\"\n";
+    let (status, out, errors) = check(&format!("{own}{OBJECTS}{services}"), &[]);
+    assert_eq!((status, errors.as_str()), (0, ""));
+    assert!(
+        out.contains("the Worker the-site (ORIGIN_SERVICE)") && out.contains("the service binding SITE"),
+        "{out}"
+    );
+    let both = own.replace("ORIGIN = \"\"", "ORIGIN = \"https://origin.example.com\"");
+    let (status, _, errors) = check(&format!("{both}{OBJECTS}{services}"), &[]);
+    assert!(status == 1 && errors.contains("vars.ORIGIN"), "{errors}");
+}

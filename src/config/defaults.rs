@@ -11,6 +11,9 @@ pub const DEFAULTS: &str = "DEFAULTS";
 /// What no two rooms can share.
 const EACH_ITS_OWN: [&str; 2] = ["path", "additional_routes"];
 
+/// Of these a room has one or the other.
+const EITHER: [(&str, &str); 2] = [("origin", "origin_service"), ("origin_service", "origin")];
+
 /// The fields that rooms have where they say nothing else.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Defaults {
@@ -51,6 +54,9 @@ impl Defaults {
     pub(super) fn under(&self, own: &Value) -> Value {
         let Value::Object(own) = own else { return own.clone() };
         let mut all = self.fields.clone();
+        for (_, other) in EITHER.iter().filter(|(name, _)| own.contains_key(*name)) {
+            all.remove(*other);
+        }
         all.extend(own.clone());
         Value::Object(all)
     }

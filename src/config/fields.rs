@@ -379,6 +379,16 @@ pub static FIELDS: &[Field] = &[
         .see("operations.md#where-a-rooms-objects-are"),
     Field::new("on_error", choice!(OnError, on_error))
         .help("new users when neither the objects nor a recent state answer"),
+    Field::own("origin", |table, room| room.origin = table.origin())
+        .help("where the room's admitted visitors go, instead of `ORIGIN`")
+        .see("origins.md")
+        .example("\"https://shop-origin.example.com\"")
+        .facts("text", "the deployment's", "scheme, host and port"),
+    Field::own("origin_service", |table, room| room.origin_service = table.origin_service(room))
+        .help("the same for a site that is a Worker: the name of a service binding")
+        .see("origins.md")
+        .example("\"SHOP_SITE\"")
+        .facts("text", "the deployment's", "a binding of `[[services]]`; not with `origin`"),
     Field::own("origin_guard", |table, room| room.origin_guard = table.origin_guard())
         .help("how many requests of a worker may be at the origin")
         .see("guard.md")

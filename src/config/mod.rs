@@ -16,6 +16,7 @@ mod fields;
 mod guard;
 mod health;
 mod limits;
+mod origin;
 mod page;
 mod parse;
 mod rooms;
@@ -31,6 +32,8 @@ pub use error::{ConfigError, Part};
 #[cfg(not(target_arch = "wasm32"))]
 pub use fields::Words;
 pub use fields::{FIELDS, Field, InEvents, Kind, Place, steered_fields};
+#[cfg(not(target_arch = "wasm32"))]
+pub use origin::is_origin;
 pub use parse::{check_steered, parse_room};
 pub use rooms::{BrokenRoom, Coverage, FRONT_CONTROLLERS, FRONT_CONTROLLERS_FIX, MAX_ROOMS, Rooms};
 pub(crate) use table::Table;

@@ -56,13 +56,15 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         return Ok(later(async move { operator::handle(&request.inner, &path, &env, &settings).await }));
     }
     let room = match settings.rooms.find(host, path) {
-        Coverage::Uncovered => return past(&request, None),
+        Coverage::Uncovered => return past(&request, None, None),
         Coverage::Covered(room) => room,
         // Which room it means depends on who reads it; no honest client writes such a path.
         Coverage::Contradictory(_) => return response::page(&answer::bad_path(), None),
     };
     // Without keys no ticket can be given, so nobody could ever leave the queue: fail open. It is in the log.
-    let Some(keys) = settings.keys.as_ref() else { return past(&request, word(&settings, room, NOBODY)) };
+    let Some(keys) = settings.keys.as_ref() else {
+        return past(&request, Some(room), word(&settings, room, NOBODY));
+    };
     let (deployed, steered) = (room, steered(room));
     let room = steered.as_deref().unwrap_or(room);
     let time = time_in(&room.name);
@@ -75,13 +77,13 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
             Place::new(deployed, colo, host, &env, &settings).refresh_in_background(&context);
         }
         // An origin that insists on the word would refuse the whole site else.
-        return past(&request, word(&settings, room, NOBODY));
+        return past(&request, Some(room), word(&settings, room, NOBODY));
     }
     let may_bypass = settings.crawlers_bypass || !room.bypass_rules.is_empty();
     if may_bypass && bypass::is_bypassed(&settings, room, &request) {
         let place = |colo| Place::new(deployed, colo, host, &env, &settings);
         note_bypassed(room, &request.inner, place, &context);
-        return past(&request, None);
+        return past(&request, Some(room), None);
     }
     let bound_to = bound_to(room, &request.inner);
     let (tickets, carrier) = tickets(keys, room, &bound_to, &request);
@@ -110,9 +112,9 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     }
     match bypass::concern(room, &request) {
         Concern::Room => {}
-        Concern::Origin => return Ok(uncounted(None)),
+        Concern::Origin => return Ok(uncounted(Some(room), None)),
         Concern::Nobody if room.mode == Mode::Observe => {
-            return Ok(uncounted(word(&settings, room, NOBODY)));
+            return Ok(uncounted(Some(room), word(&settings, room, NOBODY)));
         }
         // Browsers forget what they could not load in advance.
         Concern::Nobody => return response::response(503, &[("cache-control", "no-store".to_owned())], None),
@@ -136,8 +138,8 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
 }
 
 /// No room has a say in it: to the origin, but for what a page of ours says, from a room that is gone.
-fn past(request: &Request, admitted: Option<String>) -> Result<JsValue> {
-    if request.closed.is_some() { response::response(204, &[], None) } else { Ok(uncounted(admitted)) }
+fn past(request: &Request, room: Option<&Room>, admitted: Option<String>) -> Result<JsValue> {
+    if request.closed.is_some() { response::response(204, &[], None) } else { Ok(uncounted(room, admitted)) }
 }
 
 /// The signed word to the origin, for a ticket of a room.
@@ -185,6 +187,7 @@ fn passport(
         ticket: changed,
         admitted: word(settings, room, ticket.id),
         revocable: room.revoke.then(|| Revocable::text(room, ticket, carrier)),
+        origin: room.own_origin().map(str::to_owned),
     }
 }
 
@@ -279,7 +282,7 @@ impl Gate {
         let time = self.place.time();
         let (room, phase) = whole.at(time);
         match outcome {
-            Outcome::Suspended => Ok(uncounted(word(&self.settings, room, NOBODY))),
+            Outcome::Suspended => Ok(uncounted(Some(room), word(&self.settings, room, NOBODY))),
             Outcome::Admitted { ticket, changed, .. } => self.admit(room, &ticket, changed),
             Outcome::Refused if is_observed && room.mode == Mode::Observe => self.past(Some(room)),
             Outcome::Refused => Ok(self.refuse(room, EventView::of(phase), time)),
@@ -341,7 +344,7 @@ impl Gate {
         if self.request.asks_for_status {
             return response::page(&answer::admitted_status(), None);
         }
-        Ok(uncounted(room.and_then(|room| word(&self.settings, room, NOBODY))))
+        Ok(uncounted(room, room.and_then(|room| word(&self.settings, room, NOBODY))))
     }
 
     /// Whoever is turned away keeps the ticket that there is, and is not counted.

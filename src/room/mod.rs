@@ -84,6 +84,10 @@ pub struct Room {
     pub location: Location,
     /// What happens to new users when neither the objects nor a cached state answer.
     pub on_error: OnError,
+    /// Where admitted visitors go, `https://host:port`; empty: where the deployment says, or `origin_service`.
+    pub origin: String,
+    /// The service binding that they go to; empty: none.
+    pub origin_service: String,
     /// How many requests a worker has at the origin at once; `None`: as many as come.
     pub origin_guard: Option<OriginGuard>,
     /// The health checks that speak for the room's origin; none: no check does.
@@ -147,6 +151,11 @@ impl Room {
     /// Whoever is not in is turned away: nobody new enters, and nobody waits.
     pub fn turns_away(&self) -> bool {
         self.queueing_method == QueueingMethod::Reject && !self.is_closed()
+    }
+
+    /// Where its admitted visitors go, if not where the deployment says: a URL, or the name of a service binding.
+    pub fn own_origin(&self) -> Option<&str> {
+        [&self.origin, &self.origin_service].into_iter().find(|goal| !goal.is_empty()).map(String::as_str)
     }
 
     /// Whether a visitor passes whom the room would have wait or turn away: it only observes. `id`: the ticket's. As the

@@ -972,3 +972,31 @@ fn what_rooms_share_is_written_once_and_a_rooms_own_wins() {
         assert_eq!((rooms.len(), shared(&errors)), (0, 1));
     }
 }
+
+#[test]
+fn a_room_has_an_origin_of_its_own_or_goes_where_all_go() {
+    for (fields, goal) in [
+        (json!({}), None),
+        (json!({ "origin": "https://one.example.com:8443/" }), Some("https://one.example.com:8443")),
+        (json!({ "origin_service": "SHOP_SITE" }), Some("SHOP_SITE")),
+    ] {
+        assert_eq!(room(&fields).own_origin(), goal);
+    }
+    for (field, value) in [
+        ("origin", "one.example.com"),
+        ("origin", "https://one.example.com/shop"),
+        ("origin", "https://user@one.example.com"),
+        ("origin_service", "shop-site"),
+    ] {
+        assert_eq!(refused(&json!({ field: value }))[0].field, field, "{value}");
+    }
+    let both = json!({ "origin": "https://one.example.com", "origin_service": "SHOP_SITE" });
+    assert_eq!(refused(&both)[0].field, "origin_service");
+    // A room's own wins over what all share, whichever of the two it is.
+    let vars = [
+        ("DEFAULTS", json!({ "origin": "https://all.example.com" })),
+        ("ROOM_SHOP", table(&json!({ "origin_service": "SITE" }))),
+    ];
+    let (rooms, errors) = Rooms::from_vars(vars.into_iter().map(|(name, value)| (name.to_owned(), value)));
+    assert_eq!((errors.len(), rooms.get("shop").and_then(Room::own_origin)), (0, Some("SITE")));
+}
