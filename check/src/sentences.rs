@@ -27,7 +27,9 @@ pub fn of_room(room: &Room) -> Vec<String> {
     if room.mode == Mode::Observe {
         let except = match room.enforce_share {
             0.0 => String::new(),
-            share => format!(", but for {} % of the visitors, for whom it is on", share * 100.0),
+            share => {
+                format!(", but for {} % of the visitors, for whom it is on", (share * 1_000.0).round() / 10.0)
+            }
         };
         sentences.push(format!(
             "It only observes: everybody passes{except}. The rest is how it judges and counts."

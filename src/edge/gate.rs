@@ -110,10 +110,16 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         let settings = Rc::clone(&settings);
         return Gate { request, context, settings, place, carrier, bound_to }.pass(room, ticket);
     }
+    // Whoever brings no ticket gets this one.
+    let id = random_id()?;
+    let is_observed = room.observes(match standing {
+        Standing::Waiting(ticket) => ticket.id,
+        _ => id,
+    });
     match bypass::concern(room, &request) {
         Concern::Room => {}
         Concern::Origin => return Ok(uncounted(Some(room), None)),
-        Concern::Nobody if room.mode == Mode::Observe => {
+        Concern::Nobody if is_observed => {
             return Ok(uncounted(Some(room), word(&settings, room, NOBODY)));
         }
         // Browsers forget what they could not load in advance.
@@ -126,12 +132,6 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         let passport = passport(&settings, room, &ticket, carrier, None);
         return to_origin(&request.inner, room, ticket.id, passport);
     }
-    // Whoever brings no ticket gets this one.
-    let id = random_id()?;
-    let is_observed = room.observes(match standing {
-        Standing::Waiting(ticket) => ticket.id,
-        _ => id,
-    });
     let place = Place::new(deployed, colo(&request.inner), host, &env, &settings);
     let gate = Gate { request, context, settings, place, carrier, bound_to };
     Ok(later(gate.handle(tickets, id, is_observed)))

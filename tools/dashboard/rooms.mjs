@@ -75,6 +75,7 @@ const SCENARIOS = (begun) => ({
     deployed: { total_active_users: 800 },
   },
   quiet: { crowd: CALM, path: "/quiet", checks: 0 },
+  observing: { crowd: { ...FULL, waiting: 120 }, path: "/observing", deployed: { mode: "observe" } },
   closed: {
     crowd: { ...FULL, entering: 0, active: 0.64 },
     path: "/closed",
@@ -477,6 +478,8 @@ class Room {
         object_calls: 200,
         rehearsal_new_users: isRehearsed ? Math.round(entered / 2) : 0,
         rehearsal_joins: isRehearsed ? 12 : 0,
+        observed_joins: this.value("mode") === "observe" ? Math.round(entered / 3) : 0,
+        newcomers: entered,
       };
       rows.push([time, ...fields.map((field) => values[field] ?? null)]);
     }
