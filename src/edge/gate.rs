@@ -22,7 +22,9 @@ use crate::counts::{CheckIn, Seen};
 use crate::machines::worker::{Outcome, Verification, Visitor, Waiting, best, passes_unasked};
 use crate::origin::Turn;
 use crate::room::{BindTicket, Mode, Room};
-use crate::ticket::{Human, KeyRing, Scope, Standing, Ticket, address_key, binding, find_cookie, set_cookie};
+use crate::ticket::{
+    Human, KeyRing, Scope, Standing, Ticket, address_key, binding, find_cookie, set_cookie, ticket_id,
+};
 use crate::turnstile::TOKEN_HEADER;
 
 /// The id of no ticket: in the word that a room gives to everybody.
@@ -110,11 +112,10 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         let settings = Rc::clone(&settings);
         return Gate { request, context, settings, place, carrier, bound_to }.pass(room, ticket);
     }
-    // Whoever brings no ticket gets this one.
-    let id = random_id()?;
+    let random = random_id()?;
     let is_observed = room.observes(match standing {
         Standing::Waiting(ticket) => ticket.id,
-        _ => id,
+        _ => random,
     });
     match bypass::concern(room, &request) {
         Concern::Room => {}
@@ -132,9 +133,16 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         let passport = passport(&settings, room, &ticket, carrier, None);
         return to_origin(&request.inner, room, ticket.id, passport);
     }
-    let place = Place::new(deployed, colo(&request.inner), host, &env, &settings);
+    let colo = colo(&request.inner);
+    // Whoever brings no ticket gets one of this id.
+    let id = ticket_id(random, &colo);
+    let observed = is_observed.then_some(match standing {
+        Standing::Waiting(ticket) => ticket,
+        _ => Ticket::new(id, time),
+    });
+    let place = Place::new(deployed, colo, host, &env, &settings);
     let gate = Gate { request, context, settings, place, carrier, bound_to };
-    Ok(later(gate.handle(tickets, id, is_observed)))
+    Ok(later(gate.handle(tickets, id, observed)))
 }
 
 /// No room has a say in it: to the origin, but for what a page of ours says, from a room that is gone.
@@ -256,8 +264,9 @@ struct Gate {
 }
 
 impl Gate {
-    /// Whoever is not an active user. `id`: of a new ticket; `is_observed`: passes, whatever the room says.
-    async fn handle(self, tickets: Vec<Ticket>, id: u64, is_observed: bool) -> Result<JsValue> {
+    /// Whoever is not an active user. `id`: of a new ticket; `observed`: the ticket of somebody who passes, whatever the room
+    /// says.
+    async fn handle(self, tickets: Vec<Ticket>, id: u64, observed: Option<Ticket>) -> Result<JsValue> {
         let [random] = random::<1>()?;
         let request = &self.request.inner;
         let room = self.settings.rooms.get(self.place.room());
@@ -272,19 +281,22 @@ impl Gate {
             rehearsal: rehearsal::is_marked(request, &self.settings),
         };
         let visit = self.place.visit(visitor, request, &self.context);
-        let visited = if is_observed {
+        let (outcome, whole) = if let Some(ticket) = observed {
             // Nobody is held up by a room that only looks, or that fails. What was asked for goes on without the visitor.
-            within(OBSERVED_CALLS * self.settings.object_deadline_ms, visit).await.and_then(Result::ok)
+            let deadline_ms = OBSERVED_CALLS * self.settings.object_deadline_ms;
+            match within(deadline_ms, visit).await {
+                Some(Ok(visited)) => visited,
+                _ => return self.unjudged(ticket),
+            }
         } else {
-            Some(visit.await?)
+            visit.await?
         };
-        let Some((outcome, whole)) = visited else { return self.past(room) };
         let time = self.place.time();
         let (room, phase) = whole.at(time);
         match outcome {
             Outcome::Suspended => Ok(uncounted(Some(room), word(&self.settings, room, NOBODY))),
             Outcome::Admitted { ticket, changed, .. } => self.admit(room, &ticket, changed),
-            Outcome::Refused if is_observed && room.mode == Mode::Observe => self.past(Some(room)),
+            Outcome::Refused if observed.is_some() && room.mode == Mode::Observe => self.past(room),
             Outcome::Refused => Ok(self.refuse(room, EventView::of(phase), time)),
             Outcome::Waiting(waiting) if room.observes(waiting.ticket.id) => {
                 self.admit(room, &waiting.ticket, true)
@@ -339,12 +351,21 @@ impl Gate {
         to_origin(&self.request.inner, room, ticket.id, passport)
     }
 
-    /// To the origin, though the room has not said so: it only observes.
-    fn past(&self, room: Option<&Room>) -> Result<JsValue> {
+    /// Whoever is turned away by a room that only observes.
+    fn past(&self, room: &Room) -> Result<JsValue> {
         if self.request.asks_for_status {
             return response::page(&answer::admitted_status(), None);
         }
-        Ok(uncounted(room, room.and_then(|room| word(&self.settings, room, NOBODY))))
+        Ok(uncounted(Some(room), word(&self.settings, room, NOBODY)))
+    }
+
+    /// To the origin, as the room only observes and has not answered in time: it is asked again when a waiting page would be.
+    fn unjudged(&self, ticket: Ticket) -> Result<JsValue> {
+        let deployed = self.settings.rooms.get(self.place.room()).ok_or("there is no such room")?;
+        let (steered, time) = (steered(deployed), self.place.time());
+        let room = steered.as_deref().unwrap_or(deployed).at(time).0;
+        let refresh_seconds = room.refresh_interval_seconds as u16;
+        self.admit(room, &Ticket { refresh_seconds, uncounted: true, ..ticket.checked_in(time) }, true)
     }
 
     /// Whoever is turned away keeps the ticket that there is, and is not counted.

@@ -115,9 +115,13 @@ describe("a room that only observes", { concurrency: true }, () => {
     await world.fault("Counter", "dark", "hang");
     await world.fault("DataCenter", "dark", "hang");
     const began = Date.now();
-    const answer = await world.visitor({ path: "/dark" }).get();
-    assert.ok(answer.fromOrigin);
+    const visitor = world.visitor({ path: "/dark" });
+    assert.ok((await visitor.get()).fromOrigin);
     assert.ok(Date.now() - began < 6_000, "by the clock, two timeouts of a call");
+    // Nor is anybody asked with each request: there is a ticket, and it is not time yet.
+    assert.ok(openTicket("dark", visitor.ticket()).acceptedAt === undefined);
+    const next = await visitor.get("/dark/next");
+    assert.ok(next.fromOrigin && next.setCookie.length === 0);
     await world.fault("Counter", "dark");
     await world.fault("DataCenter", "dark");
   });

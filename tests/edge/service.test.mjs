@@ -130,8 +130,8 @@ describe("an origin of a room's own", () => {
     assert.equal((await world.visitor({ path: "/there" }).get()).headers["x-origin"], "there");
     const { url } = world.origin;
     await world.deploy({
-      rooms: { here: room("/here"), there: room("/there", { origin: url }) },
-      vars: { ORIGIN: "http://127.0.0.1:9" },
+      rooms: { here: room("/here", { origin: "http://127.0.0.1:9" }), there: room("/there") },
+      vars: { ORIGIN: "http://127.0.0.1:9", DEFAULTS: { origin: url } },
     });
     assert.equal((await world.visitor({ path: "/there" }).get()).body, "GET /there");
     assert.equal((await world.visitor({ path: "/here" }).get()).status, 502);
