@@ -26,6 +26,7 @@ describe("a room that only observes", { concurrency: true }, () => {
         live: observing("/live", { total_active_users: 1 }),
       },
       vars: { TURNSTILE_SECRET: "secret" },
+      colos: { AMS: 1 },
     });
   });
   after(() => world.close());

@@ -65,46 +65,47 @@ describe("a site that is a Worker", { concurrency: true }, () => {
         own: room("/own", { origin_service: "OWN_SITE" }),
       },
       sites: { ORIGIN_SERVICE: all, OWN_SITE: own },
-      colos: { AMS: 1, SIN: 1 },
+      colos: { SIN: 1 },
       vars: { ORIGIN: undefined, ADMISSION_KEY: "a key of more than thirty-two characters" },
     });
   });
   after(() => world.close());
+  const visitor = (path) => world.visitor({ path, colo: "SIN" });
 
   test("gets admitted requests as they came, with what the platform says of the visitor", async () => {
-    const visitor = world.visitor({ path: "/shop/page?a=1", colo: "SIN" });
+    const somebody = visitor("/shop/page?a=1");
     for (const _ of ["with a new ticket", "with a ticket that is as it was"]) {
-      const answer = await visitor.get();
+      const answer = await somebody.get();
       const said = { url: "http://shop.test/shop/page?a=1", colo: "SIN", admitted: true };
       assert.deepEqual(JSON.parse(answer.body), said);
       assert.equal(answer.headers["x-origin"], "all");
     }
     const body = "x".repeat(100_000);
-    const echo = await visitor.get("/shop/echo", { method: "POST", body });
+    const echo = await somebody.get("/shop/echo", { method: "POST", body });
     assert.equal(echo.body, body);
-    const moved = await visitor.get("/shop/moved");
+    const moved = await somebody.get("/shop/moved");
     assert.deepEqual([moved.status, moved.headers.location], [302, "/elsewhere"]);
-    const uncovered = await world.visitor({ path: "/elsewhere" }).get();
+    const uncovered = await visitor("/elsewhere").get();
     assert.deepEqual([uncovered.headers["x-origin"], uncovered.setCookie], ["all", []]);
   });
 
   test("who waits does not get there", async () => {
-    await letIn(world, 1, { path: "/full" });
-    const answer = await world.visitor({ path: "/full" }).get();
+    await letIn(world, 1, { path: "/full", colo: "SIN" });
+    const answer = await visitor("/full").get();
     assert.ok(answer.waiting && !answer.fromOrigin);
   });
 
   test("streams its answer", async () => {
-    const visitor = world.visitor({ path: "/shop" });
-    const { stream } = await visitor.open("/shop/stream");
+    const somebody = visitor("/shop");
+    const { stream } = await somebody.open("/shop/stream");
     const parts = stream[Symbol.asyncIterator]();
     assert.equal(String((await parts.next()).value), "first ");
-    await visitor.get("/shop/release");
+    await somebody.get("/shop/release");
     assert.equal(String((await parts.next()).value), "last");
   });
 
   test("talks over WebSockets, also with a visitor who has entered just now", async () => {
-    const { status, setCookie, socket } = await world.visitor({ path: "/shop" }).upgrade("/shop/socket");
+    const { status, setCookie, socket } = await visitor("/shop").upgrade("/shop/socket");
     assert.equal(status, 101);
     assert.match(setCookie[0], /^__anteroom=/);
     socket.send("hello");
@@ -114,7 +115,7 @@ describe("a site that is a Worker", { concurrency: true }, () => {
 
   test("each room may have one of its own, also while it is suspended", async () => {
     for (const path of ["/own", "/own/more", "/off"])
-      assert.equal((await world.visitor({ path }).get()).headers["x-origin"], "own", path);
+      assert.equal((await visitor(path).get()).headers["x-origin"], "own", path);
   });
 });
 
