@@ -38,6 +38,11 @@ struct Arguments {
     /// Print the table of a room's fields, as docs/configuration.md has it, and validate nothing
     #[arg(long)]
     fields: bool,
+
+    /// Say of every field of each room whether its value is the room's own, is shared by all rooms ([vars.DEFAULTS]), or
+    /// is the field's default
+    #[arg(long)]
+    sources: bool,
 }
 
 /// The second part of `--help`.
@@ -46,7 +51,11 @@ fn help() -> String {
     format!("A room in wrangler.toml:\n\n  [vars.ROOM_SHOP]\n{fields}\n{EVENTS}{of_events}\n{OTHERS}")
 }
 
-const EVENTS: &str = r#"An event, for which a room is another one for a while; what is left out of the second part is as in the room:
+const EVENTS: &str = r#"What rooms share is written once; a room's own fields win, each as a whole:
+
+  [vars.DEFAULTS]                   any field of a room but path and additional_routes
+
+An event, for which a room is another one for a while; what is left out of the second part is as in the room:
 
   [vars.EVENT_SALE]
   room = "shop"                     for [vars.ROOM_SHOP]; required
@@ -113,12 +122,12 @@ fn main() -> ExitCode {
     }
     let project = Project::read(&arguments.config, arguments.env.as_deref());
     // A closed pipe ends the output; the exit status still says what was found.
-    let _ = if arguments.json { print_json(&project) } else { print_sentences(&project) };
+    let _ = if arguments.json { print_json(&project) } else { print_sentences(&project, arguments.sources) };
     if project.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// What each room will do and the warnings go to the standard output, errors to the standard error.
-fn print_sentences(project: &Project) -> std::io::Result<()> {
+fn print_sentences(project: &Project, sources: bool) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     for room in project.rooms.iter() {
         let mut sentences = sentences::of_room(room).into_iter();
@@ -128,6 +137,12 @@ fn print_sentences(project: &Project) -> std::io::Result<()> {
         }
         for event in room.events.iter() {
             writeln!(out, "  {}", sentences::of_event(room, event))?;
+        }
+        if sources {
+            writeln!(out, "  Where its values come from:")?;
+            for source in sentences::of_sources(room, project) {
+                writeln!(out, "    {source}")?;
+            }
         }
         writeln!(out)?;
     }
@@ -150,7 +165,9 @@ fn print_sentences(project: &Project) -> std::io::Result<()> {
     if let Some(sentences) = sentences::of_paths(&project.rooms) {
         writeln!(out, "{sentences}\n")?;
     }
-    if let Some(origin) = &project.origin {
+    if let Some(worker) = &project.origin_service {
+        writeln!(out, "Admitted visitors go to the Worker {worker} (ORIGIN_SERVICE).\n")?;
+    } else if let Some(origin) = &project.origin {
         writeln!(out, "{}\n", sentences::of_origin(origin))?;
     }
     if project.crawlers_bypass {
@@ -179,12 +196,13 @@ fn print_sentences(project: &Project) -> std::io::Result<()> {
 }
 
 fn print_json(project: &Project) -> std::io::Result<()> {
-    let rooms: Vec<_> = project.rooms.iter().map(sentences::as_json).collect();
+    let rooms: Vec<_> = project.rooms.iter().map(|room| sentences::as_json(room, project)).collect();
     let errors: Vec<_> = project.problems.iter().map(project::Problem::as_json).collect();
     let answer = serde_json::json!({
         "ok": errors.is_empty(),
         "config": project.place,
         "origin": project.origin,
+        "origin_service": project.origin_service,
         "search_engine_crawler_bypass": project.crawlers_bypass,
         "front_controllers": project.rooms.front_controllers(),
         "rooms": rooms,

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anteroom::config::{
-    ConfigError, FRONT_CONTROLLERS, FRONT_CONTROLLERS_FIX, Part, Rooms, Webhooks, is_webhook_secret,
+    ConfigError, DEFAULTS, FRONT_CONTROLLERS, FRONT_CONTROLLERS_FIX, Part, Rooms, Webhooks, is_origin,
+    is_webhook_secret,
 };
 use anteroom::health::check::{Check, Checks, Target};
 use anteroom::operator::MIN_TOKEN;
@@ -42,8 +43,12 @@ pub struct Project {
     pub checks: Checks,
     /// The webhooks that work.
     pub webhooks: Webhooks,
+    /// All vars.
+    vars: Vec<(String, Json)>,
     /// `ORIGIN`, if it is valid.
     pub origin: Option<String>,
+    /// The Worker behind the service binding `ORIGIN_SERVICE`.
+    pub origin_service: Option<String>,
     /// `SEARCH_ENGINE_CRAWLER_BYPASS`.
     pub crawlers_bypass: bool,
     /// What is probably not meant, in sentences.
@@ -176,6 +181,7 @@ impl Project {
         }
         self.judge_vars(chosen, &prefix);
         self.judge_bindings(chosen, &prefix);
+        self.judge_services(chosen, &prefix);
         // wrangler passes migrations on to environments, unlike vars and bindings.
         let migrations = chosen.get("migrations").or_else(|| top.get("migrations"));
         self.judge_migrations(migrations);
@@ -225,7 +231,8 @@ impl Project {
             let (message, fix) = FRONT_CONTROLLERS_FIX;
             self.refuse(&format!("{prefix}vars.{FRONT_CONTROLLERS}"), &wrong.to_string(), message, fix);
         }
-        let (webhooks, errors) = Webhooks::from_vars(values.into_iter(), &rooms);
+        let (webhooks, errors) = Webhooks::from_vars(values.iter().cloned(), &rooms);
+        self.vars = values;
         self.problems.extend(errors.into_iter().map(Problem::Part));
         for webhook in webhooks.iter() {
             self.warnings.extend(warnings_of_webhook(webhook));
@@ -281,11 +288,26 @@ impl Project {
             let (word, start) = (part.word(), part.var_prefix());
             let message = format!("does nothing: the name of a {word}'s table starts with {start}");
             self.refuse(&format!("{prefix}vars.{name}"), "{...}", &message, &format!("rename it to {right}"));
+        } else if name != DEFAULTS && (name.eq_ignore_ascii_case(DEFAULTS) || name == "DEFAULT") {
+            let fix = format!("write [{prefix}vars.{DEFAULTS}]");
+            self.refuse(&format!("{prefix}vars.{name}"), "{...}", "does nothing", &fix);
         } else if name.eq_ignore_ascii_case("rooms") {
             let message = "does nothing: each room is a table of its own";
             let fix = format!("write [{prefix}vars.ROOM_SHOP]");
             self.refuse(&format!("{prefix}vars.{name}"), "{...}", message, &fix);
         }
+    }
+
+    /// What is written for a field of a room, and in which var; `None`: nothing, and its default holds.
+    pub fn written(&self, room: &Room, field: &str) -> Option<(&str, &Json)> {
+        let is_own =
+            |name: &str| name.strip_prefix("ROOM_").is_some_and(|name| name.eq_ignore_ascii_case(&room.name));
+        let written = |is_var: &dyn Fn(&str) -> bool| {
+            self.vars
+                .iter()
+                .find_map(|(name, value)| Some((name.as_str(), value.get(field)?)).filter(|_| is_var(name)))
+        };
+        written(&is_own).or_else(|| written(&|name| name == DEFAULTS))
     }
 
     fn judge_template(&mut self, part: Part, owner: &str, room: &Room) {
@@ -316,7 +338,7 @@ impl Project {
 
     fn judge_origin(&mut self, prefix: &str, value: &Json) {
         let text = value.as_str();
-        if let Some(origin) = text.filter(|origin| is_origin(origin)) {
+        if let Some(origin) = text.filter(|origin| origin.is_empty() || is_origin(origin)) {
             self.origin = Some(origin.to_owned());
             return;
         }
@@ -396,6 +418,47 @@ impl Project {
                     }
                 }
             }
+        }
+    }
+
+    /// Sites that are Workers: `ORIGIN_SERVICE`, and what rooms name.
+    fn judge_services(&mut self, chosen: &Table, prefix: &str) {
+        let services = tables(chosen.get("services"));
+        let service = |name: &str| {
+            let bound =
+                services.iter().find(|table| table.get("binding").and_then(Toml::as_str) == Some(name))?;
+            bound.get("service").and_then(Toml::as_str)
+        };
+        self.origin_service = service("ORIGIN_SERVICE").map(str::to_owned);
+        if let (Some(_), Some(origin)) =
+            (&self.origin_service, self.origin.clone().filter(|url| !url.is_empty()))
+        {
+            let message = "is not used: there is a service binding ORIGIN_SERVICE";
+            self.refuse(
+                &format!("{prefix}vars.ORIGIN"),
+                &format!("\"{origin}\""),
+                message,
+                "remove one of the two",
+            );
+        }
+        let missing: Vec<(String, String)> = self
+            .rooms
+            .iter()
+            .filter(|room| !room.origin_service.is_empty() && service(&room.origin_service).is_none())
+            .map(|room| (room.name.clone(), room.origin_service.clone()))
+            .collect();
+        for (room, name) in missing {
+            self.problems.push(Problem::Part(ConfigError {
+                part: Part::Room,
+                name: room,
+                field: "origin_service".to_owned(),
+                value: format!("\"{name}\""),
+                message: "is not a service binding of this Worker".to_owned(),
+                fix: format!(
+                    "add [[{prefix}services]] with binding = \"{name}\" and the name of the site's Worker as service"
+                ),
+                excerpt: String::new(),
+            }));
         }
     }
 
@@ -558,29 +621,6 @@ fn looks_like(name: &str) -> bool {
         let prefix = part.var_prefix();
         name.get(..prefix.len()).is_some_and(|start| start.replace('-', "_").eq_ignore_ascii_case(prefix))
     })
-}
-
-/// Whether this is empty, or a scheme, a host and perhaps a port.
-fn is_origin(origin: &str) -> bool {
-    if origin.is_empty() {
-        return true;
-    }
-    let Some(rest) = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://")) else {
-        return false;
-    };
-    let rest = rest.strip_suffix('/').unwrap_or(rest);
-    let (host, port) = match rest.rsplit_once(':') {
-        Some((host, port)) if !port.contains(']') => (host, Some(port)),
-        _ => (rest, None),
-    };
-    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    let is_address = |byte: u8| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.');
-    let host_fits = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
-        Some(address) => !address.is_empty() && address.bytes().all(is_address),
-        None => !host.is_empty() && host.bytes().all(is_name),
-    };
-    let port_fits = port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0));
-    host_fits && port_fits
 }
 
 /// The tables of an array of tables; nothing for anything else.

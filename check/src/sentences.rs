@@ -3,15 +3,18 @@
 use std::fmt::Write as _;
 
 use anteroom::bypass::BypassRule;
-use anteroom::config::{FIELDS, Rooms};
+use anteroom::config::{FIELDS, Field, Rooms};
 use anteroom::health::check::{Check, OBSERVERS, SEARCHED_BODY, Target};
 use anteroom::origin::GuardStrategy;
 use anteroom::room::{
-    BindTicket, Count, Event, Location, OnError, OnUnhealthy, OriginGuard, PageSettings, QueueingMethod,
-    RateWindow, Room, SameSite, Secure, SlotStrategy, TurnstileAction, Webhook, WebhookFormat, WhenFull,
+    BindTicket, Count, Event, Location, Mode, OnError, OnUnhealthy, OriginGuard, PageSettings,
+    QueueingMethod, RateWindow, Room, SameSite, Secure, SlotStrategy, TurnstileAction, Webhook,
+    WebhookFormat, WhenFull,
 };
 use anteroom::time::rfc3339;
 use serde_json::{Map, Value as Json, json};
+
+use crate::project::Project;
 
 /// One headline and the sentences below it.
 pub fn of_room(room: &Room) -> Vec<String> {
@@ -20,6 +23,17 @@ pub fn of_room(room: &Room) -> Vec<String> {
         sentences.push("It is suspended: every request goes to the origin, and no cookie is set.".to_owned());
     } else if room.queue_all {
         sentences.push("It queues all: users who are active go on, nobody new enters.".to_owned());
+    }
+    if room.mode == Mode::Observe {
+        let except = match room.enforce_share {
+            0.0 => String::new(),
+            share => {
+                format!(", but for {} % of the visitors, for whom it is on", (share * 1_000.0).round() / 10.0)
+            }
+        };
+        sentences.push(format!(
+            "It only observes: everybody passes{except}. The rest is how it judges and counts."
+        ));
     }
     sentences.extend(of_bypass(room));
     sentences.push(format!(
@@ -31,6 +45,10 @@ pub fn of_room(room: &Room) -> Vec<String> {
         },
         count(room.total_active_users.into(), "active user", "active users"),
     ));
+    if let Some(origin) = room.own_origin() {
+        let kind = if room.origin.is_empty() { "the service binding " } else { "" };
+        sentences.push(format!("Its admitted visitors go to {kind}{origin}."));
+    }
     sentences.extend(of_health(room));
     sentences.push(format!(
         "A user stays active for {} after {}.",
@@ -523,13 +541,28 @@ pub fn of_origin(origin: &str) -> String {
     }
 }
 
-/// The room's settings under the names of its fields, and its sentences.
-pub fn as_json(room: &Room) -> Json {
+/// The fields of a room: their values, and where these come from.
+pub fn of_sources(room: &Room, project: &Project) -> Vec<String> {
+    let source = |field: &Field| match project.written(room, field.name) {
+        Some((var, value)) => format!("{} = {value} ([vars.{var}])", field.name),
+        None => match field.value(room) {
+            Some(value) => format!("{} = {value} (default)", field.name),
+            None => format!("{} (default)", field.name),
+        },
+    };
+    FIELDS.iter().map(source).collect()
+}
+
+/// The room's settings under the names of its fields, where they come from, and its sentences.
+pub fn as_json(room: &Room, project: &Project) -> Json {
     let known = FIELDS.iter().filter_map(|field| Some((field.name.to_owned(), field.value(room)?)));
     let mut settings: Map<String, Json> = known.collect();
     let more = json!({
         "name": room.name,
         "host": room.host,
+        "enforce_share": room.enforce_share,
+        "origin": room.origin,
+        "origin_service": room.origin_service,
         "path": room.path,
         "additional_routes": room.routes().skip(1).map(|(host, path)| {
             json!({ "host": host, "path": path })
@@ -563,6 +596,13 @@ pub fn as_json(room: &Room) -> Json {
         "custom_page_html": room.page.template,
         "default_template_language": room.page.language,
         "sentences": of_room(room),
+        "sources": FIELDS
+            .iter()
+            .map(|field| {
+                let var = project.written(room, field.name).map_or("default", |(var, _)| var);
+                (field.name.to_owned(), Json::from(var))
+            })
+            .collect::<Map<_, _>>(),
     });
     if let Json::Object(more) = more {
         settings.extend(more);

@@ -641,3 +641,44 @@ fn the_documents_have_the_table_of_fields() {
         assert!(events.contains(field.name), "docs/events.md does not name {}", field.name);
     }
 }
+
+#[test]
+fn every_value_says_where_it_comes_from() {
+    let shared = "[vars.DEFAULTS]\nsession_duration = 7\nbypass_rules = [\"ip.src in {192.0.2.0/24}\"]\n";
+    let (status, out, errors) = check(&format!("{SHOP}{shared}{OBJECTS}"), &["--sources"]);
+    assert_eq!((status, errors.as_str()), (0, ""));
+    for line in [
+        "total_active_users = 1000 ([vars.ROOM_SHOP])",
+        "session_duration = 7 ([vars.DEFAULTS])",
+        "refresh_interval_seconds = 20 (default)",
+    ] {
+        assert!(out.contains(line), "{line}: {out}");
+    }
+    let (_, out, _) = check(&format!("{SHOP}{shared}{OBJECTS}"), &["--json"]);
+    let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(answer["rooms"][0]["sources"]["bypass_rules"], "DEFAULTS");
+    let (status, _, errors) =
+        check(&format!("{SHOP}{}{OBJECTS}", shared.replace("DEFAULTS", "defaults")), &[]);
+    assert!(status == 1 && errors.contains("write [vars.DEFAULTS]"), "{errors}");
+}
+
+#[test]
+fn sites_that_are_workers_are_bound_as_services() {
+    let own = SHOP.replace("new_users", "origin_service = \"SITE\"\nnew_users");
+    let (status, _, errors) = check(&format!("{own}{OBJECTS}"), &[]);
+    assert!(
+        status == 1 && errors.contains("room shop: origin_service = \"SITE\": is not a service binding"),
+        "{errors}"
+    );
+    let services = "[[services]]\nbinding = \"SITE\"\nservice = \"shop-site\"\n\
+                    [[services]]\nbinding = \"ORIGIN_SERVICE\"\nservice = \"the-site\"\n";
+    let (status, out, errors) = check(&format!("{own}{OBJECTS}{services}"), &[]);
+    assert_eq!((status, errors.as_str()), (0, ""));
+    assert!(
+        out.contains("the Worker the-site (ORIGIN_SERVICE)") && out.contains("the service binding SITE"),
+        "{out}"
+    );
+    let both = own.replace("ORIGIN = \"\"", "ORIGIN = \"https://origin.example.com\"");
+    let (status, _, errors) = check(&format!("{both}{OBJECTS}{services}"), &[]);
+    assert!(status == 1 && errors.contains("vars.ORIGIN"), "{errors}");
+}

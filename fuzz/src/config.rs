@@ -22,6 +22,8 @@ pub mod rooms {
             assert!((5..=300).contains(&room.refresh_interval_seconds));
             assert!(room.refresh_interval_seconds <= room.refresh_interval_max_seconds);
             assert!((60_000..=1_800_000).contains(&room.session_ms()));
+            let goal = room.own_origin().unwrap_or_default();
+            assert!(!goal.contains(char::is_whitespace), "it stands in a line: {goal:?}");
             for (host, path) in room.routes() {
                 assert_eq!(
                     *normalise(path.as_bytes()),

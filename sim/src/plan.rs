@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use anteroom::config::{Part, Rooms};
+use anteroom::config::{DEFAULTS, Part, Rooms};
 use anteroom::room::{Room, SlotStrategy};
 use anteroom::time::{MINUTE_MS, rfc3339};
 use jiff::civil::DateTime;
@@ -162,6 +162,7 @@ pub fn read_room(config: &Path, environment: Option<&str>, name: &str) -> Result
         .iter()
         .filter(|error| match error.part {
             Part::Event => event(&error.name).is_some(),
+            Part::Defaults => true,
             _ => error.name == name,
         })
         .map(ToString::to_string)
@@ -180,11 +181,9 @@ pub fn read_room(config: &Path, environment: Option<&str>, name: &str) -> Result
         wrong(format!("has no room {name}; {fix}"))
     })?;
     let events = room.events.iter().filter_map(|of| Some((of.name.clone(), event(&of.name)?)));
-    Ok(Written {
-        room: room.clone(),
-        fields: table_of("ROOM_", &name).unwrap_or_default(),
-        events: events.collect(),
-    })
+    let mut fields = vars.get(DEFAULTS).and_then(toml::Value::as_table).cloned().unwrap_or_default();
+    fields.extend(table_of("ROOM_", &name).unwrap_or_default());
+    Ok(Written { room: room.clone(), fields, events: events.collect() })
 }
 
 impl Day {

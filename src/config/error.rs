@@ -7,6 +7,8 @@ use std::fmt;
 pub enum Part {
     /// A waiting room, `[vars.ROOM_<NAME>]`.
     Room,
+    /// What rooms share, `[vars.DEFAULTS]`.
+    Defaults,
     /// A check of the origin's health, `[vars.CHECK_<NAME>]`.
     Check,
     /// An event of a room, `[vars.EVENT_<NAME>]`.
@@ -20,6 +22,7 @@ impl Part {
     pub fn var_prefix(self) -> &'static str {
         match self {
             Self::Room => "ROOM_",
+            Self::Defaults => super::DEFAULTS,
             Self::Check => "CHECK_",
             Self::Event => "EVENT_",
             Self::Webhook => "WEBHOOK_",
@@ -30,6 +33,7 @@ impl Part {
     pub fn word(self) -> &'static str {
         match self {
             Self::Room => "room",
+            Self::Defaults => "vars",
             Self::Check => "check",
             Self::Event => "event",
             Self::Webhook => "webhook",

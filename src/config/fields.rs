@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::table::Table;
 use crate::room::{
-    AdaptiveRange, BindTicket, Count, Location, OnError, OnUnhealthy, QueueingMethod, RateWindow, Room,
+    AdaptiveRange, BindTicket, Count, Location, Mode, OnError, OnUnhealthy, QueueingMethod, RateWindow, Room,
     SameSite, Secure, SlotStrategy,
 };
 
@@ -359,6 +359,15 @@ pub static FIELDS: &[Field] = &[
     Field::new("suspended", flag!(false, suspended))
         .steered(1)
         .help("the room is off: straight to the origin, no cookie"),
+    Field::new("mode", choice!(Mode, mode))
+        .steered(7)
+        .help("`observe`: everybody passes, and all is judged and counted as if the room were on")
+        .see("observe.md"),
+    Field::own("enforce_share", |table, room| room.enforce_share = table.enforce_share(room.mode))
+        .help("with `mode = \"observe\"`: the part of the visitors for whom the room is on all the same")
+        .see("observe.md")
+        .example("0.05")
+        .facts("number", "`0`", "0 to 1, only with `mode = \"observe\"`"),
     Field::new("slot_strategy", choice!(SlotStrategy, slot_strategy))
         .help("how slots are handed out")
         .see("strategies.md"),
@@ -370,6 +379,16 @@ pub static FIELDS: &[Field] = &[
         .see("operations.md#where-a-rooms-objects-are"),
     Field::new("on_error", choice!(OnError, on_error))
         .help("new users when neither the objects nor a recent state answer"),
+    Field::own("origin", |table, room| room.origin = table.origin())
+        .help("where the room's admitted visitors go, instead of `ORIGIN`")
+        .see("origins.md")
+        .example("\"https://shop-origin.example.com\"")
+        .facts("text", "the deployment's", "scheme, host and port"),
+    Field::own("origin_service", |table, room| room.origin_service = table.origin_service(room))
+        .help("the same for a site that is a Worker: the name of a service binding")
+        .see("origins.md")
+        .example("\"SHOP_SITE\"")
+        .facts("text", "the deployment's", "a binding of `[[services]]`; not with `origin`"),
     Field::own("origin_guard", |table, room| room.origin_guard = table.origin_guard())
         .help("how many requests of a worker may be at the origin")
         .see("guard.md")

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use litemap::LiteMap;
 use serde_json::Value;
 
+use super::defaults::{DEFAULTS, Defaults};
 use super::error::{ConfigError, Part};
 use super::event::give_events;
 use super::parse::parse_room;
@@ -102,8 +103,8 @@ pub enum Coverage<'a> {
 }
 
 impl Rooms {
-    /// Builds the rooms and their events from all vars of the Worker; vars whose names start neither with `ROOM_` nor with
-    /// `EVENT_` are passed over.
+    /// Builds the rooms and their events from all vars of the Worker: those whose names start with `ROOM_` or `EVENT_`, and
+    /// [`DEFAULTS`]; others are passed over.
     ///
     /// A room with errors is left out, remembered in [`Rooms::broken`], and leaves the others unharmed. Rooms are
     /// taken in the order of their vars' names, so that the result does not depend on the order in which a platform
@@ -113,18 +114,26 @@ impl Rooms {
     pub fn from_vars(vars: impl Iterator<Item = (String, Value)>) -> (Self, Vec<ConfigError>) {
         let mut by_name: LiteMap<String, Value> = LiteMap::new();
         let mut events: LiteMap<String, Value> = LiteMap::new();
+        let mut defaults = Defaults::default();
         for (name, value) in vars {
             if name.starts_with(Part::Room.var_prefix()) {
                 by_name.insert(name, value);
             } else if name.starts_with(Part::Event.var_prefix()) {
                 events.insert(name, value);
+            } else if name == DEFAULTS {
+                defaults = Defaults::read(&value);
             }
         }
         let mut written: LiteMap<String, (String, Value)> = LiteMap::new();
         let front_controllers = ["/index.php", "/app.php"].map(str::to_owned).to_vec();
         let mut all = Self { front_controllers, ..Self::default() };
-        for (var_name, value) in by_name.iter() {
-            let parsed = parse_room(var_name, value).and_then(|room| match all.conflict(&room) {
+        for (var_name, own) in by_name.iter() {
+            let value = defaults.under(own);
+            let parsed = match defaults.error() {
+                Some(error) => Err(vec![error.clone()]),
+                None => parse_room(var_name, &value),
+            };
+            let parsed = parsed.and_then(|room| match all.conflict(&room) {
                 None => Ok(room),
                 Some(error) => Err(vec![error]),
             });
@@ -132,11 +141,12 @@ impl Rooms {
                 Ok(room) => {
                     let rank = |room: &Room| (room.path.len(), room.host.is_some());
                     let at = all.working.partition_point(|other| rank(other) >= rank(&room));
-                    written.insert(room.name.clone(), (var_name.clone(), value.clone()));
+                    written.insert(room.name.clone(), (var_name.clone(), value));
                     all.working.insert(at, room);
                 }
                 Err(errors) => {
                     let name = shown_text(&name_of(Part::Room, var_name));
+                    let errors = errors.into_iter().map(|error| defaults.place(error, own)).collect();
                     all.broken.push(BrokenRoom { name, errors });
                 }
             }
@@ -151,8 +161,13 @@ impl Rooms {
             }
         }
         let of_events = give_events(&events, &written, &mut all.working);
-        let errors =
-            all.broken.iter().flat_map(|room| room.errors.iter().cloned()).chain(of_events).collect();
+        let mut errors: Vec<ConfigError> = Vec::new();
+        for error in all.broken.iter().flat_map(|room| &room.errors).chain(&of_events) {
+            // What is wrong with what all rooms share is told once.
+            if error.part != Part::Defaults || !errors.contains(error) {
+                errors.push(error.clone());
+            }
+        }
         (all, errors)
     }
 

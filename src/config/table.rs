@@ -56,7 +56,7 @@ impl<'a> Table<'a> {
             Self { part, name: shown_text(&name), prefix: "", fields: value.as_object(), errors: Vec::new() };
         if !is_name(part, var_name, &name) {
             let example = match part {
-                Part::Room => "ROOM_SHOP",
+                Part::Room | Part::Defaults => "ROOM_SHOP",
                 Part::Check => "CHECK_ORIGIN",
                 Part::Event => "EVENT_SALE",
                 Part::Webhook => "WEBHOOK_CHAT",

@@ -7,7 +7,7 @@ use super::Global;
 use crate::admission::{Level, StateKey, estimated_wait_seconds};
 use crate::config::steered_fields;
 use crate::origin::OriginStatus;
-use crate::room::{Limits, QueueingMethod, Room};
+use crate::room::{Limits, Mode, QueueingMethod, Room};
 use crate::steering::{EventView, OverrideView, UnreadView};
 use crate::time::rfc3339;
 use crate::time::{minute_of, start_of};
@@ -62,6 +62,10 @@ pub struct RoomStatus {
     pub queue_all: bool,
     /// The room is off.
     pub suspended: bool,
+    /// Whoever waits passes: the room only observes.
+    pub observing: bool,
+    /// While it does: the part of the visitors for whom it is on all the same, 0 to 1.
+    pub enforce_share: f64,
     /// Nobody new enters: the origin is unhealthy.
     pub held: bool,
     /// The order of those who wait.
@@ -334,6 +338,8 @@ impl Global {
             entering_per_minute: f64::from(state.entering) / 10.0,
             queue_all: room.queue_all,
             suspended: room.suspended,
+            observing: room.mode == Mode::Observe,
+            enforce_share: room.enforce_share,
             held: state.held,
             queueing_method: room.queueing_method,
             session_duration: room.session_duration,

@@ -62,7 +62,9 @@ export function createDashboard(assets, wait) {
       const { rooms = [], problems = [] } = status ? JSON.parse(status) : {};
       const rows = rooms.map((room) => ({
         ...room,
-        words: room.error ?? STATUS_WORDS[room.status] ?? room.status,
+        words:
+          room.error ??
+          `${STATUS_WORDS[room.status] ?? room.status}${room.observing ? " (only observes: everybody passes)" : ""}`,
       }));
       const facts = rows.length > 0 && { rooms: rows };
       return html(200, {

@@ -13,7 +13,10 @@ export { Anywhere, Counter, DataCenter, Global, Health } from "./objects.js";
 
 globalThis.anteroomHealthScript = healthScript;
 
-/** Where admitted visitors go; empty: the zone's own origin. The same for all requests of an isolate. */
+/**
+ * Where admitted visitors go, if their room does not say it: a URL, or the name of a service binding; empty: the zone's own
+ * origin. The same for all requests of an isolate.
+ */
 let elsewhere;
 
 /** Answers who waits. */
@@ -40,14 +43,15 @@ export default {
     );
     if (answer instanceof Response) return answer;
     if (typeof answer === "string" && answer[0] === "{") return wait(JSON.parse(answer), request);
-    elsewhere ??= origin(env);
-    const sent = elsewhere ? moved(request, elsewhere) : request;
-    const { passage, ticket, admitted, session } =
+    const { passage, ticket, admitted, session, goal } =
       typeof answer === "string" ? readPassport(answer) : { passage: answer };
+    elsewhere ??= origin(env);
+    const to = goal ?? elsewhere;
+    const sent = to.includes("://") ? moved(request, to) : request;
     const told = (came, took) => returned(passage, came, took, request, env, context);
     // No room has a say in it: nothing is counted.
     const counted = passage === undefined ? undefined : told;
-    const response = await toOrigin(marked(sent, admitted), ticket, passage, counted);
+    const response = await toOrigin(marked(sent, admitted), env[to] ?? globalThis, ticket, passage, counted);
     return session ? obeyed(response, session, request, env, context) : response;
   },
   scheduled: (_event, env) => tend(env),
@@ -69,6 +73,7 @@ function readPassport(text) {
     ticket: value("t"),
     admitted: value("a"),
     session: value("r"),
+    goal: value("o"),
   };
 }
 
@@ -107,11 +112,12 @@ function give(response, ticket) {
 /**
  * To the origin and back, untouched: method, headers and body as they are, redirects not followed.
  * @param {Request} request
+ * @param {{ fetch: typeof fetch }} origin who is asked: a service binding, or the platform for any address
  * @param {string} [ticket] The header that carries the visitor's ticket (`name: value`), added to the answer, unless empty.
  * @param {number} [passage] The request's number; below zero: it has a timeout.
  * @param {(came: number, took: number) => void} [told] What came of it, and after how many milliseconds.
  */
-async function toOrigin(request, ticket = "", passage = 0, told = undefined) {
+async function toOrigin(request, origin, ticket = "", passage = 0, told = undefined) {
   const began = Date.now();
   let isTold = false;
   // Once: who leaves in the middle of an answer has got it.
@@ -130,7 +136,7 @@ async function toOrigin(request, ticket = "", passage = 0, told = undefined) {
   }
   let response;
   try {
-    response = await (impatience ? fetch(request, { signal: impatience.signal }) : fetch(request));
+    response = await origin.fetch(request, impatience && { signal: impatience.signal });
   } catch (error) {
     const came = impatience?.signal.aborted ? TIMED_OUT : UNREACHABLE;
     tell(came);

@@ -32,13 +32,15 @@ pub struct Passport {
     pub admitted: Option<String>,
     /// What to hand back when the origin ends the session; `None`: it cannot.
     pub revocable: Option<String>,
+    /// The room's own origin; `None`: the deployment's.
+    pub origin: Option<String>,
 }
 
 impl Passport {
     /// What `entry.js` gets.
     pub fn with(&self, number: Number) -> JsValue {
-        let Self { ticket, admitted, revocable } = self;
-        if ticket.is_none() && admitted.is_none() && revocable.is_none() {
+        let Self { ticket, admitted, revocable, origin } = self;
+        if ticket.is_none() && admitted.is_none() && revocable.is_none() && origin.is_none() {
             return JsValue::from(number.value());
         }
         let mut lines = number.value().to_string();
@@ -48,7 +50,7 @@ impl Passport {
             lines.push_str(": ");
             lines.push_str(value);
         }
-        for (letter, value) in [("\na", admitted), ("\nr", revocable)] {
+        for (letter, value) in [("\na", admitted), ("\nr", revocable), ("\no", origin)] {
             if let Some(value) = value {
                 lines.push_str(letter);
                 lines.push_str(value);
@@ -58,9 +60,15 @@ impl Passport {
     }
 }
 
-/// What `entry.js` gets for a request that a room has no say in: nothing, or the signed word alone.
-pub fn uncounted(admitted: Option<String>) -> JsValue {
-    admitted.map_or(JsValue::UNDEFINED, |word| JsValue::from(["\na", &word].concat()))
+/// What `entry.js` gets for a request that a room has no say in: nothing, or the signed word and the room's own origin.
+/// `room`: the room that covers it.
+pub fn uncounted(room: Option<&Room>, admitted: Option<String>) -> JsValue {
+    let mut lines = admitted.map_or_else(String::new, |word| ["\na", &word].concat());
+    if let Some(origin) = room.and_then(Room::own_origin) {
+        lines.push_str("\no");
+        lines.push_str(origin);
+    }
+    if lines.is_empty() { JsValue::UNDEFINED } else { JsValue::from(lines) }
 }
 
 /// A session that the origin may end.
@@ -75,12 +83,19 @@ pub struct Revocable<'a> {
     pub entered: Option<u64>,
     /// How the ticket travels.
     pub carrier: Carrier,
+    /// The user waits, in a room that only observes: there is no session yet, and the ticket alone is taken away.
+    pub waits: bool,
 }
 
 impl<'a> Revocable<'a> {
     /// The text that [`Revocable::read`] reads.
     pub fn text(room: &Room, ticket: &Ticket, carrier: Carrier) -> String {
-        let by = if carrier == Carrier::Cookie { 'c' } else { 'h' };
+        let by = match (carrier, ticket.accepted_at.is_none()) {
+            (Carrier::Cookie, false) => 'c',
+            (Carrier::Cookie, true) => 'C',
+            (Carrier::Header, false) => 'h',
+            (Carrier::Header, true) => 'H',
+        };
         let inside = ticket.last_check_in.saturating_sub(ticket.accepted_at.unwrap_or(ticket.last_check_in));
         format!("{} {} {inside} {by} {}", ticket.id, ticket.last_check_in, room.name)
     }
@@ -92,7 +107,9 @@ impl<'a> Revocable<'a> {
         let last_check_in: u64 = parts.next()?.parse().ok()?;
         let inside: u64 = parts.next()?.parse().ok()?;
         let entered = last_check_in.checked_sub(inside);
-        let carrier = if parts.next()? == "c" { Carrier::Cookie } else { Carrier::Header };
-        Some(Self { room: parts.next()?, id, last_check_in, entered, carrier })
+        let by = parts.next()?;
+        let carrier = if by.eq_ignore_ascii_case("c") { Carrier::Cookie } else { Carrier::Header };
+        let waits = by.starts_with(char::is_uppercase);
+        Some(Self { room: parts.next()?, id, last_check_in, entered, carrier, waits })
     }
 }

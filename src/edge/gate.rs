@@ -7,7 +7,7 @@ use js_sys::futures::future_to_promise;
 use wasm_bindgen::JsValue;
 use worker::{Context, Env, Result};
 
-use super::clock::{now, pause, random, random_id};
+use super::clock::{now, pause, random, random_id, within};
 use super::forward::{Carrier, HeaderLine, Passport, Revocable, TICKET_HEADER, uncounted};
 use super::in_flight::{self, Way};
 use super::platform::{colo, likely_colo};
@@ -19,16 +19,20 @@ use crate::answer::{self, DrawFacts, Estimate, EventView, WaitingView};
 use crate::concern::Concern;
 use crate::config::Coverage;
 use crate::counts::{CheckIn, Seen};
-use crate::machines::worker::{Outcome, Verification, Visitor, Waiting, best};
+use crate::machines::worker::{Outcome, Verification, Visitor, Waiting, best, passes_unasked};
 use crate::origin::Turn;
-use crate::room::{BindTicket, Room};
-use crate::ticket::{Human, KeyRing, Scope, Standing, Ticket, address_key, binding, find_cookie, set_cookie};
+use crate::room::{BindTicket, Mode, Room};
+use crate::ticket::{
+    Human, KeyRing, Scope, Standing, Ticket, address_key, binding, find_cookie, set_cookie, ticket_id,
+};
 use crate::turnstile::TOKEN_HEADER;
 
 /// The id of no ticket: in the word that a room gives to everybody.
 const NOBODY: u64 = 0;
 /// Whom the origin is too busy for is asked to try again after this many seconds, and up to this many more.
 const TRY_AGAIN_SECONDS: (u32, u32) = (2, 4);
+/// Where a room only observes, a visitor waits for its objects for so many timeouts of a call at most.
+const OBSERVED_CALLS: u64 = 2;
 
 /// A request, read once.
 pub struct Request {
@@ -54,13 +58,15 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         return Ok(later(async move { operator::handle(&request.inner, &path, &env, &settings).await }));
     }
     let room = match settings.rooms.find(host, path) {
-        Coverage::Uncovered => return past(&request, None),
+        Coverage::Uncovered => return past(&request, None, None),
         Coverage::Covered(room) => room,
         // Which room it means depends on who reads it; no honest client writes such a path.
         Coverage::Contradictory(_) => return response::page(&answer::bad_path(), None),
     };
     // Without keys no ticket can be given, so nobody could ever leave the queue: fail open. It is in the log.
-    let Some(keys) = settings.keys.as_ref() else { return past(&request, word(&settings, room, NOBODY)) };
+    let Some(keys) = settings.keys.as_ref() else {
+        return past(&request, Some(room), word(&settings, room, NOBODY));
+    };
     let (deployed, steered) = (room, steered(room));
     let room = steered.as_deref().unwrap_or(room);
     let time = time_in(&room.name);
@@ -73,13 +79,13 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
             Place::new(deployed, colo, host, &env, &settings).refresh_in_background(&context);
         }
         // An origin that insists on the word would refuse the whole site else.
-        return past(&request, word(&settings, room, NOBODY));
+        return past(&request, Some(room), word(&settings, room, NOBODY));
     }
     let may_bypass = settings.crawlers_bypass || !room.bypass_rules.is_empty();
     if may_bypass && bypass::is_bypassed(&settings, room, &request) {
         let place = |colo| Place::new(deployed, colo, host, &env, &settings);
         note_bypassed(room, &request.inner, place, &context);
-        return past(&request, None);
+        return past(&request, Some(room), None);
     }
     let bound_to = bound_to(room, &request.inner);
     let (tickets, carrier) = tickets(keys, room, &bound_to, &request);
@@ -91,7 +97,8 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         return Gate { request, context, settings, place, carrier, bound_to }
             .close(room, &standing, checked_in);
     }
-    if let Standing::Active(ticket) = best(&tickets, room, time) {
+    let standing = best(&tickets, room, time);
+    if let Standing::Active(ticket) = standing {
         if !request.asks_for_status && !room.moves_on(&ticket, time) {
             return to_origin(
                 &request.inner,
@@ -105,19 +112,42 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         let settings = Rc::clone(&settings);
         return Gate { request, context, settings, place, carrier, bound_to }.pass(room, ticket);
     }
+    let random = random_id()?;
+    let is_observed = room.observes(match standing {
+        Standing::Waiting(ticket) => ticket.id,
+        _ => random,
+    });
     match bypass::concern(room, &request) {
         Concern::Room => {}
-        Concern::Origin => return Ok(uncounted(None)),
+        Concern::Origin => return Ok(uncounted(Some(room), None)),
+        Concern::Nobody if is_observed => {
+            return Ok(uncounted(Some(room), word(&settings, room, NOBODY)));
+        }
         // Browsers forget what they could not load in advance.
         Concern::Nobody => return response::response(503, &[("cache-control", "no-store".to_owned())], None),
     }
-    let place = Place::new(deployed, colo(&request.inner), host, &env, &settings);
-    Ok(later(Gate { request, context, settings, place, carrier, bound_to }.handle(tickets)))
+    if let Standing::Waiting(ticket) = standing
+        && passes_unasked(room, &ticket, time)
+        && !request.asks_for_status
+    {
+        let passport = passport(&settings, room, &ticket, carrier, None);
+        return to_origin(&request.inner, room, ticket.id, passport);
+    }
+    let colo = colo(&request.inner);
+    // Whoever brings no ticket gets one of this id.
+    let id = ticket_id(random, &colo);
+    let observed = is_observed.then_some(match standing {
+        Standing::Waiting(ticket) => ticket,
+        _ => Ticket::new(id, time),
+    });
+    let place = Place::new(deployed, colo, host, &env, &settings);
+    let gate = Gate { request, context, settings, place, carrier, bound_to };
+    Ok(later(gate.handle(tickets, id, observed)))
 }
 
 /// No room has a say in it: to the origin, but for what a page of ours says, from a room that is gone.
-fn past(request: &Request, admitted: Option<String>) -> Result<JsValue> {
-    if request.closed.is_some() { response::response(204, &[], None) } else { Ok(uncounted(admitted)) }
+fn past(request: &Request, room: Option<&Room>, admitted: Option<String>) -> Result<JsValue> {
+    if request.closed.is_some() { response::response(204, &[], None) } else { Ok(uncounted(room, admitted)) }
 }
 
 /// The signed word to the origin, for a ticket of a room.
@@ -145,7 +175,9 @@ pub fn end_session(
         at: place.time(),
         entered: session.entered,
     };
-    place.note(room, left, context);
+    if !session.waits {
+        place.note(room, left, context);
+    }
     Some(match session.carrier {
         Carrier::Cookie => ("set-cookie", set_cookie(room, path, "", 0, https)),
         Carrier::Header => (TICKET_HEADER, String::new()),
@@ -164,6 +196,7 @@ fn passport(
         ticket: changed,
         admitted: word(settings, room, ticket.id),
         revocable: room.revoke.then(|| Revocable::text(room, ticket, carrier)),
+        origin: room.own_origin().map(str::to_owned),
     }
 }
 
@@ -232,14 +265,15 @@ struct Gate {
 }
 
 impl Gate {
-    /// Whoever is not an active user.
-    async fn handle(self, tickets: Vec<Ticket>) -> Result<JsValue> {
+    /// Whoever is not an active user. `id`: of a new ticket; `observed`: the ticket of somebody who passes, whatever the room
+    /// says.
+    async fn handle(self, tickets: Vec<Ticket>, id: u64, observed: Option<Ticket>) -> Result<JsValue> {
         let [random] = random::<1>()?;
         let request = &self.request.inner;
         let room = self.settings.rooms.get(self.place.room());
         let visitor = Visitor {
             tickets,
-            id: random_id()?,
+            id,
             random: f64::from(random) / 256.0,
             address: room
                 .filter(|room| room.one_place_per_address)
@@ -247,13 +281,27 @@ impl Gate {
             verification: room.map_or(Verification::None, |room| self.verification(room)),
             rehearsal: rehearsal::is_marked(request, &self.settings),
         };
-        let (outcome, whole) = self.place.visit(visitor, request, &self.context).await?;
+        let visit = self.place.visit(visitor, request, &self.context);
+        let (outcome, whole) = if let Some(ticket) = observed {
+            // Nobody is held up by a room that only looks, or that fails. What was asked for goes on without the visitor.
+            let deadline_ms = OBSERVED_CALLS * self.settings.object_deadline_ms;
+            match within(deadline_ms, visit).await {
+                Some(Ok(visited)) => visited,
+                _ => return self.unjudged(ticket),
+            }
+        } else {
+            visit.await?
+        };
         let time = self.place.time();
         let (room, phase) = whole.at(time);
         match outcome {
-            Outcome::Suspended => Ok(uncounted(word(&self.settings, room, NOBODY))),
+            Outcome::Suspended => Ok(uncounted(Some(room), word(&self.settings, room, NOBODY))),
             Outcome::Admitted { ticket, changed, .. } => self.admit(room, &ticket, changed),
+            Outcome::Refused if observed.is_some() && room.mode == Mode::Observe => self.past(room),
             Outcome::Refused => Ok(self.refuse(room, EventView::of(phase), time)),
+            Outcome::Waiting(waiting) if room.observes(waiting.ticket.id) => {
+                self.admit(room, &waiting.ticket, true)
+            }
             Outcome::Waiting(waiting) => self.wait(room, &waiting, EventView::of(phase)),
         }
     }
@@ -302,6 +350,23 @@ impl Gate {
         }
         let passport = passport(&self.settings, room, ticket, self.carrier, line);
         to_origin(&self.request.inner, room, ticket.id, passport)
+    }
+
+    /// Whoever is turned away by a room that only observes.
+    fn past(&self, room: &Room) -> Result<JsValue> {
+        if self.request.asks_for_status {
+            return response::page(&answer::admitted_status(), None);
+        }
+        Ok(uncounted(Some(room), word(&self.settings, room, NOBODY)))
+    }
+
+    /// To the origin, as the room only observes and has not answered in time: it is asked again when a waiting page would be.
+    fn unjudged(&self, ticket: Ticket) -> Result<JsValue> {
+        let deployed = self.settings.rooms.get(self.place.room()).ok_or("there is no such room")?;
+        let (steered, time) = (steered(deployed), self.place.time());
+        let room = steered.as_deref().unwrap_or(deployed).at(time).0;
+        let refresh_seconds = room.refresh_interval_seconds as u16;
+        self.admit(room, &Ticket { refresh_seconds, uncounted: true, ..ticket.checked_in(time) }, true)
     }
 
     /// Whoever is turned away keeps the ticket that there is, and is not counted.
@@ -376,7 +441,10 @@ impl Gate {
         let value = keys.seal(scope, ticket, random()?);
         Ok(match self.carrier {
             Carrier::Cookie => {
-                let left_ms = room.terms().end(ticket).saturating_sub(self.place.time());
+                // Nobody sees by the cookie of a room that only observes who would wait.
+                let is_hidden = ticket.accepted_at.is_none() && room.observes(ticket.id);
+                let lasts = if is_hidden { ticket.admitted(ticket.last_check_in) } else { *ticket };
+                let left_ms = room.terms().end(&lasts).saturating_sub(self.place.time());
                 let (https, _, path) = parts(&self.request.url);
                 ("set-cookie", set_cookie(room, path, &value, left_ms.div_ceil(1_000), https))
             }

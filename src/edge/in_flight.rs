@@ -54,12 +54,13 @@ pub enum Way {
 /// A request of a visitor who is in arrives. `ticket`: the ticket's id.
 pub fn arrive(room: &Room, ticket: u64) -> Way {
     with(room, |place, monitor| {
-        let in_time = monitor.timeout_ms().is_some();
+        let beyond = room.observes(ticket);
+        let in_time = monitor.timeout_ms().is_some() && !beyond;
         let number = |passage: Passage| {
             let number = passage.number() * ROOMS + place as f64;
             Number(if in_time { -number } else { number })
         };
-        match monitor.arrive(ticket, now()) {
+        match monitor.arrive(ticket, beyond, now()) {
             Arrival::Go(passage) => Way::Open(number(passage)),
             Arrival::InLine(passage) => Way::InLine(number(passage)),
             Arrival::Refused => Way::Closed,

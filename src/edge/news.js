@@ -99,7 +99,8 @@ function changed({ kind, field, before, after, until }) {
  */
 export function words(kind, data) {
   const read = JSON.parse(data);
-  return `Room ${read.room}: ${WORDS[kind](read)}`;
+  const passing = read.observing ? " (only observes, everybody passes)" : "";
+  return `Room ${read.room}${passing}: ${WORDS[kind](read)}`;
 }
 
 /** What each receiver reads; `text` is short enough for all of them. */

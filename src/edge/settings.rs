@@ -10,7 +10,9 @@ use worker::Env;
 
 use super::platform::log_error;
 use crate::admission::DrawKey;
-use crate::config::{FRONT_CONTROLLERS, FRONT_CONTROLLERS_FIX, Rooms, Webhooks, is_webhook_address};
+use crate::config::{
+    DEFAULTS, FRONT_CONTROLLERS, FRONT_CONTROLLERS_FIX, Rooms, Webhooks, is_webhook_address,
+};
 use crate::health::check::Checks;
 use crate::notifications::delivery::SigningSecrets;
 use crate::operator::Operators;
@@ -20,6 +22,9 @@ use crate::turnstile::SERVICE_URL;
 
 /// Calls to objects on a visitor's path take no longer than this by default, in milliseconds.
 const OBJECT_DEADLINE_MS: u64 = 500;
+
+/// The service binding of a site that is a Worker.
+const ORIGIN_SERVICE: &str = "ORIGIN_SERVICE";
 
 /// How many days what is known of the origin's health is kept by default.
 const HEALTH_DAYS: u32 = 30;
@@ -64,7 +69,7 @@ pub struct Settings {
     pub keys: Option<Rc<KeyRing>>,
     /// What lots are drawn by (`DRAW_KEY`).
     pub draw_key: DrawKey,
-    /// Where admitted visitors go; `None`: the zone's own origin.
+    /// Where admitted visitors go, a URL or the name of a service binding; `None`: the zone's own origin.
     pub origin: Option<String>,
     /// Signs what the origin is told of admitted requests (`ADMISSION_KEY`); `None`: it is told nothing.
     pub admission: Option<AdmissionKey>,
@@ -139,6 +144,7 @@ impl Settings {
         problems.extend(wrong);
         let turnstile_secrets = turnstile_secrets(env, &rooms, &mut problems);
         let turnstile_url = turnstile_url(env, &mut problems);
+        let origin = origin(env, &rooms, &mut problems);
         let object_deadline_ms = setting(
             env,
             "OBJECT_DEADLINE_MS",
@@ -182,9 +188,7 @@ impl Settings {
             receivers,
             health_page,
             health_days,
-            origin: text_var(env, "ORIGIN")
-                .map(|origin| origin.trim().trim_end_matches('/').to_owned())
-                .filter(|origin| !origin.is_empty()),
+            origin,
             admission,
             turnstile_url,
             turnstile_secrets,
@@ -205,7 +209,7 @@ fn described(env: &Env) -> (Rooms, Checks, Webhooks, Vec<String>) {
         let names = names.iter().filter(move |name| name.starts_with(prefix));
         names.map(|name| (name.clone(), json_var(env, name).unwrap_or(serde_json::Value::Null)))
     };
-    let (mut rooms, mut errors) = Rooms::from_vars(vars("ROOM_").chain(vars("EVENT_")));
+    let (mut rooms, mut errors) = Rooms::from_vars(vars("ROOM_").chain(vars("EVENT_")).chain(vars(DEFAULTS)));
     let (checks, errors_of_checks) = Checks::from_vars(vars("CHECK_"));
     errors.extend(errors_of_checks);
     let (webhooks, errors_of_webhooks) = Webhooks::from_vars(vars("WEBHOOK_"), &rooms);
@@ -216,6 +220,33 @@ fn described(env: &Env) -> (Rooms, Checks, Webhooks, Vec<String>) {
         problems.push(format!("{FRONT_CONTROLLERS} {must_be}; the default is used until then. Fix: {fix}"));
     }
     (rooms, checks, webhooks, problems)
+}
+
+/// Where the deployment's admitted visitors go. Rooms may name service bindings of their own.
+fn origin(env: &Env, rooms: &Rooms, problems: &mut Vec<String>) -> Option<String> {
+    let is_bound =
+        |name: &str| Reflect::get(env, &JsValue::from_str(name)).is_ok_and(|bound| bound.is_object());
+    for room in rooms.iter().filter(|room| !room.origin_service.is_empty() && !is_bound(&room.origin_service))
+    {
+        problems.push(format!(
+            "room {}: origin_service: there is no service binding {name}; until then its visitors go to the zone's own \
+             origin. Fix: add [[services]] with binding = \"{name}\" and the name of the site's Worker as service",
+            room.name,
+            name = room.origin_service
+        ));
+    }
+    let origin = text_var(env, "ORIGIN").map(|origin| origin.trim().trim_end_matches('/').to_owned());
+    let origin = origin.filter(|origin| !origin.is_empty());
+    if !is_bound(ORIGIN_SERVICE) {
+        return origin;
+    }
+    if origin.is_some() {
+        problems.push(
+            "ORIGIN is not used: there is a service binding ORIGIN_SERVICE. Fix: remove one of them"
+                .to_owned(),
+        );
+    }
+    Some(ORIGIN_SERVICE.to_owned())
 }
 
 /// What a var says; the default where it is not set, or wrong.

@@ -23,7 +23,7 @@ const MINUTES_OF_HOUR: u32 = 60;
 const LONGEST_COLO: usize = 8;
 
 /// The fields of a room, in their order.
-const FIELDS: [&str; 20] = [
+const FIELDS: [&str; 22] = [
     "active_users",
     "active_users_max",
     "waiting_users",
@@ -44,6 +44,8 @@ const FIELDS: [&str; 20] = [
     "object_calls",
     "rehearsal_new_users",
     "rehearsal_joins",
+    "observed_joins",
+    "newcomers",
 ];
 /// The fields of a colo, in their order.
 const COLO_FIELDS: [&str; 8] =
@@ -335,6 +337,8 @@ impl Cells for Record {
             "object_calls" => Some(self.object_calls() as f64),
             "rehearsal_new_users" => count(Count::RehearsalNewUsers),
             "rehearsal_joins" => count(Count::RehearsalJoins),
+            "observed_joins" => count(Count::ObservedJoins),
+            "newcomers" => Some(self.newcomers() as f64),
             _ => None,
         }
     }

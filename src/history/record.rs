@@ -45,6 +45,11 @@ impl Record {
         self.tallies.get(count.code()).max(0) as u64
     }
 
+    /// Visitors who came: those who entered at once, and those who began to wait.
+    pub fn newcomers(&self) -> u64 {
+        (self.count(Count::NewUsers) + self.count(Count::Joins)).saturating_sub(self.count(Count::Waited))
+    }
+
     /// All calls to objects.
     pub fn object_calls(&self) -> u64 {
         use Count::{AnywhereCalls, CounterCalls, DataCenterCalls, GlobalCalls};
@@ -163,6 +168,7 @@ impl Totals {
             ("global_calls", count(Count::GlobalCalls)),
             ("rehearsal_new_users", count(Count::RehearsalNewUsers)),
             ("rehearsal_joins", count(Count::RehearsalJoins)),
+            ("observed_joins", count(Count::ObservedJoins)),
             ("waited", count(Count::Waited)),
             ("waited_seconds", count(Count::WaitedSeconds)),
         ] {

@@ -56,6 +56,8 @@ pub enum Count {
     /// Users who entered in another minute than that of their number: one in the minute in which they entered, one less in
     /// the other.
     EnteredBeside = 16,
+    /// Of those who began to wait, whom the room let pass because it only observes.
+    ObservedJoins = 17,
 }
 
 impl Count {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::admission::{StateKey, estimated_wait_seconds};
-use crate::room::{Limits, Phase, QueueingMethod, Room};
+use crate::room::{Limits, Mode, Phase, QueueingMethod, Room};
 
 /// What Global knows of the origin.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -107,6 +107,9 @@ impl<'a> Observation<'a> {
             figures.insert(name.to_owned(), figure.into());
         }
         figures.insert("wait_seconds".to_owned(), self.wait_seconds.into());
+        if self.room.mode == Mode::Observe {
+            figures.insert("observing".to_owned(), true.into());
+        }
         figures
     }
 }

@@ -92,6 +92,7 @@ const GAUGES: &[Number] = &[
     ),
     Number("queue_all", "", "1: nobody new enters, by the owner's word.", "/queue_all"),
     Number("suspended", "", "1: the room is off.", "/suspended"),
+    Number("observing", "", "1: the room only observes, and whoever waits passes.", "/observing"),
     Number("held", "", "1: nobody new enters, as the origin is unhealthy.", "/held"),
     Number("workers", "", "Workers that reported lately.", "/workers"),
     Number("steering_version", "", "How often operators have changed the room.", "/steering/version"),
@@ -115,6 +116,12 @@ const COUNTERS: &[Number] = &[
     Number("fallback_admissions", "", "Users who entered as no object answered.", "/fallbacks"),
     Number("rehearsal_users", "", "Users of rehearsals who entered.", "/rehearsal_new_users"),
     Number("rehearsal_joins", "", "Users of rehearsals who began to wait.", "/rehearsal_joins"),
+    Number(
+        "observed_joins",
+        "",
+        "Users who began to wait and passed, as the room only observes.",
+        "/observed_joins",
+    ),
 ];
 
 /// Calls by object.

@@ -69,9 +69,10 @@ impl OriginMonitor {
         self.when_full.is_none() || self.guard.has_room(now)
     }
 
-    /// What becomes of a request of a user who is in. `ticket`: the ticket's id.
-    pub fn arrive(&mut self, ticket: u64, now: u64) -> Arrival {
-        let arrival = self.lets_pass(now);
+    /// What becomes of a request of a user who is in. `ticket`: the ticket's id; `beyond`: the request goes in any case, and is
+    /// counted.
+    pub fn arrive(&mut self, ticket: u64, beyond: bool, now: u64) -> Arrival {
+        let arrival = if beyond { Arrival::Go(self.guard.pass_beyond(now)) } else { self.lets_pass(now) };
         if let Arrival::Go(passage) | Arrival::InLine(passage) = arrival
             && passage != Passage::UNCOUNTED
             && (self.is_followed || self.when_full.is_some())

@@ -54,6 +54,16 @@ choices! {
 }
 
 choices! {
+    /// Whether anybody has to wait (`mode`).
+    Mode {
+        /// Whoever the limits have no room for waits.
+        Enforce = "enforce",
+        /// Everybody is judged and counted, and passes.
+        Observe = "observe",
+    }
+}
+
+choices! {
     /// Which minutes `new_users_per_minute` holds for.
     RateWindow {
         /// Each calendar minute.

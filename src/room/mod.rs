@@ -9,7 +9,7 @@ mod page;
 mod webhook;
 
 pub use choices::{
-    AdaptiveRange, BindTicket, Count, Location, OnError, OnUnhealthy, QueueingMethod, RateWindow,
+    AdaptiveRange, BindTicket, Count, Location, Mode, OnError, OnUnhealthy, QueueingMethod, RateWindow,
     SlotStrategy, Turnstile, TurnstileAction, TurnstileMode,
 };
 pub use cookie::{CookieAttributes, SameSite, Secure};
@@ -72,6 +72,10 @@ pub struct Room {
     pub queue_all: bool,
     /// The room is switched off: every request goes to the origin and no cookie is set.
     pub suspended: bool,
+    /// Whether anybody has to wait.
+    pub mode: Mode,
+    /// While the room observes: the part of the visitors who have to wait all the same, 0 to 1.
+    pub enforce_share: f64,
     /// How slots are handed out.
     pub slot_strategy: SlotStrategy,
     /// The exponent of `adapted_worker_slots`, 0.1 to 10.
@@ -80,6 +84,10 @@ pub struct Room {
     pub location: Location,
     /// What happens to new users when neither the objects nor a cached state answer.
     pub on_error: OnError,
+    /// Where admitted visitors go, `https://host:port`; empty: where the deployment says, or `origin_service`.
+    pub origin: String,
+    /// The service binding that they go to; empty: none.
+    pub origin_service: String,
     /// How many requests a worker has at the origin at once; `None`: as many as come.
     pub origin_guard: Option<OriginGuard>,
     /// The health checks that speak for the room's origin; none: no check does.
@@ -143,6 +151,19 @@ impl Room {
     /// Whoever is not in is turned away: nobody new enters, and nobody waits.
     pub fn turns_away(&self) -> bool {
         self.queueing_method == QueueingMethod::Reject && !self.is_closed()
+    }
+
+    /// Where its admitted visitors go, if not where the deployment says: a URL, or the name of a service binding.
+    pub fn own_origin(&self) -> Option<&str> {
+        [&self.origin, &self.origin_service].into_iter().find(|goal| !goal.is_empty()).map(String::as_str)
+    }
+
+    /// Whether a visitor passes whom the room would have wait or turn away: it only observes. `id`: the ticket's. As the
+    /// share that is enforced grows, those who are in it stay in it.
+    pub fn observes(&self, id: u64) -> bool {
+        // The bits of an id that are random in every colo.
+        const LOT: u64 = 1 << 40;
+        self.mode == Mode::Observe && (id % LOT) as f64 >= self.enforce_share * LOT as f64
     }
 
     /// Whether a check of this name, in any case, speaks for the room's origin.

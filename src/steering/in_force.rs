@@ -334,7 +334,8 @@ impl Draft<'_> {
                 deployed_then: of_room.clone(),
                 by: self.by.to_owned(),
                 at: self.now,
-                optional: matches!(field.kind, Kind::Line { .. }),
+                // Older code has every room enforced, and so lets nobody in whom this would keep out.
+                optional: matches!(field.kind, Kind::Line { .. } | Kind::Choice { .. }),
                 until: self.until,
                 reason: self.reason.clone(),
             };

@@ -108,6 +108,10 @@ impl Setting {
             Kind::Whole { .. } | Kind::Limit { .. } => {
                 value.as_u64().and_then(|number| u32::try_from(number).ok()).map(Self::Whole)
             }
+            Kind::Choice { names, .. } => {
+                let is_known = |name: &&str| names.contains(name);
+                value.as_str().filter(is_known).map(|name| Self::Line(name.to_owned()))
+            }
             _ => value.as_str().map(|line| Self::Line(line.to_owned())),
         }
     }
@@ -120,6 +124,10 @@ impl Setting {
                 *(at.of_mut)(room) = *whole;
             }
             (Kind::Line { at, .. }, Self::Line(line)) => (at.of_mut)(room).clone_from(line),
+            (Kind::Choice { names, set, .. }, Self::Line(name)) => {
+                // What only newer code knows is the default here, which lets nobody in.
+                set(room, names.iter().position(|known| known == name).unwrap_or(0));
+            }
             _ => {}
         }
     }

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use super::in_force::steered;
 use super::{Change, EventChange, Overrides, Steering};
+use crate::room::Mode;
 use crate::wire::{self, WireError};
 
 /// The name of all that is stored, where nothing of it can be read.
@@ -20,6 +21,8 @@ pub(super) const EVERYTHING: &str = "everything";
 const QUEUE_ALL: &str = "queue_all";
 /// See [`QUEUE_ALL`].
 const SUSPENDED: &str = "suspended";
+/// See [`QUEUE_ALL`].
+const MODE: &str = "mode";
 /// The member that says the version; without it, it is 1.
 const VERSION: &str = "v";
 
@@ -229,11 +232,15 @@ impl Steering {
         if self.last_known.is_none() || self.unread.is_unknown() {
             overrides.unreadable = true;
             // Older code goes by these.
-            for (name, value) in [(QUEUE_ALL, true), (SUSPENDED, false)] {
+            for (name, value) in [
+                (QUEUE_ALL, Value::from(true)),
+                (SUSPENDED, Value::from(false)),
+                (MODE, Value::from(Mode::Enforce.name())),
+            ] {
                 // Whether an operator has switched the room on may not be known.
                 let is_unknown = self.unread.is_everything() || self.unread.fields.contains_key(name);
                 if let Some(field) = steered(name).filter(|_| is_unknown || name == QUEUE_ALL) {
-                    overrides.set(field, &value.into(), None);
+                    overrides.set(field, &value, None);
                 }
             }
         }

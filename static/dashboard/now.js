@@ -47,13 +47,15 @@ export function createNow() {
         number(room.slots),
         room.suspended
           ? "everybody goes past"
-          : room.queue_all || room.held
-            ? "nobody new enters"
-            : room.status === "event_prequeueing"
-              ? "for when the event starts"
-              : room.slots === 0
-                ? "none free"
-                : "may enter at once",
+          : room.observing
+            ? "everybody passes"
+            : room.queue_all || room.held
+              ? "nobody new enters"
+              : room.status === "event_prequeueing"
+                ? "for when the event starts"
+                : room.slots === 0
+                  ? "none free"
+                  : "may enter at once",
       );
       const people = (room.buckets ?? []).reduce((sum, { present }) => sum + present, 0);
       figures.waiting.set(

@@ -56,9 +56,11 @@ export function createPreview(room, languages) {
         note,
         found.suspended
           ? "Nobody waits: the room is suspended. This is what they would see."
-          : waits
-            ? "Somebody who comes now gets this page, with a door that opens at their turn."
-            : "Everybody enters at once now. If they had to wait, they would see this.",
+          : found.observing
+            ? "Nobody waits: the room only observes. This is what they would see."
+            : waits
+              ? "Somebody who comes now gets this page, with a door that opens at their turn."
+              : "Everybody enters at once now. If they had to wait, they would see this.",
       );
       const key = JSON.stringify([
         found.status,
@@ -66,6 +68,7 @@ export function createPreview(room, languages) {
         found.held,
         found.message,
         found.suspended,
+        found.observing,
         found.event_phase,
       ]);
       if (key === seen) return;

@@ -14,6 +14,8 @@ export const FIELDS = [
   "wait_seconds_p50",
   "wait_seconds_p90",
   "rehearsal_new_users",
+  "observed_joins",
+  "newcomers",
 ];
 /** Two hours of them. */
 const MOST_MOMENTS = 3_600;
@@ -164,4 +166,19 @@ export function summary({ levels, rates }, number) {
       : "",
   ];
   return sentences.filter(Boolean).join(" ");
+}
+
+/**
+ * Of a room that has only observed: how many would have waited, and the limits with which nobody would have. Nothing where it
+ * did not observe, or only hours are known.
+ * @param {ReturnType<typeof recorded>} rows @param {(count: number) => string} number
+ */
+export function observed(rows, number) {
+  const minutes = rows.filter(({ step, newcomers }) => step === MINUTE && newcomers !== null);
+  const waited = minutes.reduce((sum, row) => sum + row.observed_joins, 0);
+  if (waited === 0) return "";
+  const most = (count) => number(Math.max(...minutes.map(count)));
+  const there = most((row) => row.active_users_max + row.waiting_users_max);
+  const came = most((row) => row.newcomers);
+  return `The room only observed: ${number(waited)} would have waited. With about ${there} active users and ${came} new users per minute nobody would have.`;
 }

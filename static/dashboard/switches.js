@@ -1,4 +1,4 @@
-// The two switches of a room: nobody new enters, and the room is off.
+// The switches of a room: nobody new enters, the room is off, and, where it may, it only observes.
 import { createAsking } from "./asking.js";
 import { differencesOf } from "./control.js";
 import { attribute, h, show, write } from "./dom.js";
@@ -67,7 +67,28 @@ export const switchesOf = (control) => ({
     },
     note: { on: "– The room is suspended", off: "○ The room is on" },
   },
+  mode: {
+    values: ["enforce", "observe"],
+    on: {
+      label: "Only observe",
+      question: () =>
+        `From now on everybody passes, also who waits, without any limit. ${control.name} goes on judging and counting. Only observe?`,
+      yes: "Yes, only observe",
+      done: "The room only observes.",
+    },
+    off: {
+      label: "Go live",
+      question: () =>
+        `From now on the limits hold: ${count(control.latest?.estimated_queued_users ?? 0, "person", "people")} on the site would wait, and will see the waiting page with the next request. Go live with ${control.name}?`,
+      yes: "Yes, go live",
+      done: "The room is live.",
+    },
+    note: { on: "– The room only observes: everybody passes", off: "○ The room is live" },
+  },
 });
+
+/** A switch that means nothing to most rooms is there where it was deployed or steered. */
+const concerns = (field, state) => field !== "mode" || [state?.deployed, state?.value].includes("observe");
 
 /** Turns a switch, and tells what came of it. */
 async function turn(field, content, done, control, { outcome, lasting }) {
@@ -86,7 +107,12 @@ async function turn(field, content, done, control, { outcome, lasting }) {
 }
 
 /** A switch, and how it came to be where it is. */
-function createSwitch(field, { on, off, note }, control, { outcome, ofForm }) {
+function createSwitch(
+  field,
+  { on, off, note, values: [whenOff, whenOn] = [false, true] },
+  control,
+  { outcome, ofForm },
+) {
   const from = createOrigins(field, control, ofForm);
   const state = h("p", { class: "state" });
   const asking = (words, content) => {
@@ -98,12 +124,12 @@ function createSwitch(field, { on, off, note }, control, { outcome, ofForm }) {
         return words.question();
       },
       act: () => turn(field, content, words.done, control, { outcome, lasting }),
-      danger: content,
+      danger: content === whenOn,
       more: lasting.element,
     });
   };
-  const turnOn = asking(on, true);
-  const turnOff = asking(off, false);
+  const turnOn = asking(on, whenOn);
+  const turnOff = asking(off, whenOff);
   const element = h(
     "div",
     { class: "switch" },
@@ -118,7 +144,8 @@ function createSwitch(field, { on, off, note }, control, { outcome, ofForm }) {
     render() {
       const content = control.field(field);
       from.update(content);
-      const isOn = Boolean(content?.value);
+      const isOn = content?.value === whenOn;
+      show(element, concerns(field, content));
       write(state, content ? (isOn ? note.on : note.off) : "");
       element.classList.toggle("on", isOn);
       show(turnOn.element, !isOn);

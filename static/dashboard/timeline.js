@@ -4,7 +4,7 @@ import { createCharts } from "./chart.js";
 import { attribute, h, newId, place, show, write } from "./dom.js";
 import { marksOf, rehearsals } from "./marks.js";
 import { bounds, moved, RANGES } from "./place.js";
-import { addMoment, columns, FIELDS, momentOf, recorded, summary } from "./series.js";
+import { addMoment, columns, FIELDS, momentOf, observed, recorded, summary } from "./series.js";
 import { section, wide } from "./tables.js";
 import { DAY, exactTime, HOUR, MINUTE, moment, number, zone } from "./words.js";
 
@@ -285,7 +285,7 @@ class Timeline {
     const data = columns(rows, hourly ? [] : this.#moments.filter(inRange), settled);
     const marks = this.#happened();
     this.#charts.update({ ...span, data, marks, rehearsals: rehearsals(rows), hourly });
-    write(this.#said, summary(data, number));
+    write(this.#said, `${summary(data, number)} ${observed(rows.filter(inRange), number)}`.trim());
     const isLive = this.#isLive();
     const step = hourly
       ? "by the hour"

@@ -58,6 +58,7 @@ export const zone = () => Intl.DateTimeFormat().resolvedOptions().timeZone ?? "l
 export const FIELDS = {
   queue_all: "Queue everybody",
   suspended: "Suspended",
+  mode: "Mode",
   total_active_users: "Active users at once",
   new_users_per_minute: "New users per minute",
   session_duration: "Session, minutes",
@@ -99,6 +100,16 @@ export function situation(room, now) {
       sentence: "The room is off",
       why: "Everybody goes straight to the origin. Nobody is counted, nobody waits.",
     };
+  if (room.observing) {
+    const share = Math.round(1000 * (room.enforce_share ?? 0)) / 10;
+    const except = share > 0 ? `, but for ${share} % of the visitors, for whom it is on` : "";
+    return {
+      tone: "off",
+      word: "Observes",
+      sentence: waiting > 0 ? count(waiting, "person would wait", "people would wait") : "Nobody would wait",
+      why: `Everybody passes${except}. All is judged and counted as if the room were on. ${count(active, "user", "users")} would be in.`,
+    };
+  }
   if (room.status === "event_prequeueing")
     return {
       tone: "event",

@@ -48,6 +48,7 @@ describe("the dashboard", { concurrency: 2 }, () => {
 
   const STATES = {
     quiet: "Everybody enters at once",
+    observing: "people would wait",
     sale: "people wait, up to",
     closed: "Nobody new enters",
     deployed: "A deploy has changed this from 1,000 to 1,500 beneath",
@@ -80,6 +81,23 @@ describe("the dashboard", { concurrency: 2 }, () => {
     await page.getByText("closed is suspended and queues nobody.").waitFor();
     const { page: quiet } = await open(t, "quiet");
     await panel(quiet, "Origin, last minute").getByText("No health check speaks for it.").waitFor();
+  });
+
+  test("goes live with a room that only observes, and back", async (t) => {
+    const { page } = await open(t, "observing");
+    await page.getByText("– The room only observes: everybody passes", { exact: true }).waitFor();
+    await page.getByText(/With about [\d,]+ active users and [\d,]+ new users per minute nobody/).waitFor();
+    await page.getByRole("button", { name: "Go live" }).click();
+    await page.getByText(/would wait, and will see the waiting page with the next request/).waitFor();
+    await page.getByRole("button", { name: "Yes, go live" }).click();
+    await page.getByText("○ The room is live", { exact: true }).waitFor();
+    await page.getByRole("heading", { name: /Queueing/ }).waitFor();
+    await page.getByRole("button", { name: "Only observe" }).click();
+    await page.getByRole("button", { name: "Yes, only observe" }).click();
+    await page.getByRole("heading", { name: /Observes/ }).waitFor();
+    const { page: usual } = await open(t, "quiet");
+    await usual.getByText("○ The room is on", { exact: true }).waitFor();
+    assert.equal(await usual.getByRole("button", { name: "Only observe" }).count(), 0);
   });
 
   test("asks for a token, says when it was wrong, and lets in", async (t) => {

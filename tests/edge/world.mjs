@@ -331,12 +331,18 @@ function recordingScripts(colos) {
 
 /**
  * Starts a world. `rooms` are the vars' values by what follows `ROOM_`; `vars` are added, or replace what is there
- * (`undefined` takes one away). `recorded`: each object writes down what it sees and says, see `World.recording`; there
- * may be one room then, and no faults.
+ * (`undefined` takes one away). `sites`: Workers that are sites, one module each, by their service bindings. `recorded`:
+ * each object writes down what it sees and says, see `World.recording`; there may be one room then, and no faults.
  * @param {{ rooms: Record<string, unknown>, vars?: Record<string, unknown>, colos?: Record<string, number>,
- *   recorded?: boolean }} options
+ *   sites?: Record<string, string>, recorded?: boolean }} options
  */
-export async function startWorld({ rooms, vars = {}, colos = { AMS: 2, SIN: 2, GRU: 2 }, recorded = false }) {
+export async function startWorld({
+  rooms,
+  vars = {},
+  colos = { AMS: 2, SIN: 2, GRU: 2 },
+  sites = {},
+  recorded = false,
+}) {
   const origin = await startOrigin();
   const log = [];
   const bindings = (rooms, vars) => {
@@ -366,20 +372,31 @@ export async function startWorld({ rooms, vars = {}, colos = { AMS: 2, SIN: 2, G
     handleRuntimeStdio: (out, error) => {
       for (const stream of [out, error]) stream.on("data", (chunk) => log.push(String(chunk)));
     },
-    workers: [...owners, ...visitors].map(([name, colo]) => ({
-      name,
-      compatibilityDate: COMPATIBILITY_DATE,
-      compatibilityFlags: ["enable_request_signal"],
-      modules: owners.some(([owner]) => owner === name) ? modules(entry, alarms) : modules(VISITORS_ENTRY),
-      durableObjects: Object.fromEntries(
-        Object.entries(CLASSES).map(([binding, className]) => {
-          const scriptName = owner(binding, colo);
-          return [binding, { className, useSQLite: true, ...(name === scriptName ? {} : { scriptName }) }];
-        }),
+    workers: [...owners, ...visitors]
+      .map(([name, colo]) => ({
+        name,
+        compatibilityDate: COMPATIBILITY_DATE,
+        compatibilityFlags: ["enable_request_signal"],
+        modules: owners.some(([owner]) => owner === name) ? modules(entry, alarms) : modules(VISITORS_ENTRY),
+        durableObjects: Object.fromEntries(
+          Object.entries(CLASSES).map(([binding, className]) => {
+            const scriptName = owner(binding, colo);
+            return [binding, { className, useSQLite: true, ...(name === scriptName ? {} : { scriptName }) }];
+          }),
+        ),
+        bindings: bindings(rooms, vars),
+        serviceBindings: Object.fromEntries(
+          Object.keys(sites).map((binding) => [binding, siteName(binding)]),
+        ),
+        unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }],
+      }))
+      .concat(
+        Object.entries(sites).map(([binding, contents]) => ({
+          name: siteName(binding),
+          compatibilityDate: COMPATIBILITY_DATE,
+          modules: [{ type: "ESModule", path: "site.js", contents }],
+        })),
       ),
-      bindings: bindings(rooms, vars),
-      unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }],
-    })),
   });
   const entry = recorded ? RECORDING_ENTRY : OBJECTS_ENTRY;
   const miniflare = new Miniflare(options(rooms, vars));
@@ -388,6 +405,7 @@ export async function startWorld({ rooms, vars = {}, colos = { AMS: 2, SIN: 2, G
   return world;
 }
 
+const siteName = (binding) => `site-${binding.toLowerCase().replaceAll("_", "-")}`;
 const workerName = (colo, number) => `${colo.toLowerCase()}-${number}`;
 
 function modules(entry, alarms) {

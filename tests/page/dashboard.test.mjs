@@ -5,7 +5,7 @@ import { createDashboard } from "../../src/edge/dashboard.js";
 import { createWaitingRoom } from "../../src/edge/page/answer.js";
 import { marksOf } from "../../static/dashboard/marks.js";
 import { bounds, moved, RANGES, readPlace, writePlace } from "../../static/dashboard/place.js";
-import { addMoment, columns, momentOf, recorded, summary } from "../../static/dashboard/series.js";
+import { addMoment, columns, momentOf, observed, recorded, summary } from "../../static/dashboard/series.js";
 import { sentence } from "../../static/dashboard/unread.js";
 import { change, duration, situation } from "../../static/dashboard/words.js";
 import { readDashboard } from "../../tools/dashboard/assets.mjs";
@@ -102,6 +102,20 @@ describe("the dashboard's charts", () => {
     assert.equal(summary(columns([], [], 0), String), "Nothing is recorded of this time.");
   });
 
+  test("say of a room that only observed who would have waited, and with which limits nobody", () => {
+    const fields = ["active_users_max", "waiting_users_max", "observed_joins", "newcomers"];
+    const minutes = (...rows) =>
+      recorded({ fields, resolution: "minute", rows: rows.map((row, at) => [NOON + at * MINUTE, ...row]) });
+    assert.equal(
+      observed(
+        minutes([90, 0, 0, 30], [100, 40, 25, 70], [100, 60, 20, 50], [null, null, null, null]),
+        String,
+      ),
+      "The room only observed: 45 would have waited. With about 160 active users and 70 new users per minute nobody would have.",
+    );
+    assert.equal(observed(minutes([100, 40, 0, 70]), String), "", "a room that was on");
+  });
+
   test("mark each happening once: the log of changes says what news only hint at", () => {
     const at = NOON + MINUTE;
     const steered = { id: 1, at, by: "anna", kind: "set", field: "queue_all", before: false, after: true };
@@ -144,6 +158,7 @@ describe("the dashboard's words", () => {
     assert.deepEqual(Object.fromEntries(found), {
       sale: "queueing: Queueing",
       quiet: "open: Open",
+      observing: "off: Observes",
       closed: "shut: Shut",
       deployed: "open: Open",
       unhealthy: "shut: Held",
@@ -154,6 +169,10 @@ describe("the dashboard's words", () => {
     });
     const room = { ...makeRooms(now).get("closed").status(now), suspended: true };
     assert.equal(situation(room, now).word, "Suspended", "a room that is off queues nobody");
+    const closed = makeRooms(now).get("closed").status(now);
+    const { sentence, why } = situation({ ...closed, observing: true, enforce_share: 0.05 }, now);
+    assert.match(sentence, /would wait$/, "a room that observes holds nobody back, whatever was ordered");
+    assert.match(why, /but for 5 % of the visitors/);
   });
 
   test("tell what cannot be read, what is in force instead, and what to do", () => {

@@ -17,6 +17,11 @@ const FIGURES = {
 };
 const said = (kind, more) => words(kind, JSON.stringify({ ...FIGURES, ...more }));
 
+test("nobody is told that people wait where the room only observes", () => {
+  const text = said("queueing_started", { why: "queue_all", observing: true });
+  assert.ok(text.startsWith("Room shop (only observes, everybody passes): visitors are waiting."), text);
+});
+
 test("every kind of news is a sentence or two", () => {
   const times = {
     event: "sale",

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use anteroom::config::{ConfigError, Coverage, MAX_ROOMS, Rooms, parse_room};
+use anteroom::config::{ConfigError, Coverage, MAX_ROOMS, Part, Rooms, parse_room};
 use anteroom::origin::GuardStrategy;
 use anteroom::room::{
     AdaptiveRange, BindTicket, Location, OnError, OnUnhealthy, QueueingMethod, RateWindow, Room, SameSite,
@@ -923,4 +923,80 @@ proptest! {
             prop_assert_eq!(covering(&rooms, "x", &spelled), Some("sale"), "{} as {}", path, spelled);
         }
     }
+}
+
+#[test]
+fn what_rooms_share_is_written_once_and_a_rooms_own_wins() {
+    let limits = json!({ "total_active_users": 1, "new_users_per_minute": 1 });
+    let with = |path: &str, more: Value| {
+        let mut fields = limits.clone();
+        fields["path"] = path.into();
+        fields.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        fields
+    };
+    let deploy = |defaults: Value| {
+        let vars = [
+            (
+                "EVENT_NIGHT",
+                json!({ "room": "a", "event_start_time": "2026-11-27T08:00:00Z",
+                "event_end_time": "2026-11-27T09:00:00Z" }),
+            ),
+            ("ROOM_A", with("/a", json!({}))),
+            (
+                "ROOM_B",
+                with("/b", json!({ "session_duration": 9, "cookie_attributes": { "secure": "never" } })),
+            ),
+            ("DEFAULTS", defaults),
+        ];
+        Rooms::from_vars(vars.into_iter().map(|(name, value)| (name.to_owned(), value)))
+    };
+    let shared = json!({ "host": "shop.example.com", "session_duration": 7,
+        "cookie_attributes": { "samesite": "strict" } });
+    let (rooms, errors) = deploy(shared);
+    assert_eq!(errors, []);
+    let [a, b] = ["a", "b"].map(|name| rooms.get(name).unwrap());
+    assert_eq!((a.session_duration, b.session_duration), (7, 9));
+    assert_eq!((a.host.as_deref(), b.host.as_deref()), (Some("shop.example.com"), Some("shop.example.com")));
+    assert_eq!(a.events[0].active.session_duration, 7, "in events too");
+    assert_eq!(a.cookie_attributes.samesite, SameSite::Strict);
+    assert_eq!(b.cookie_attributes.samesite, SameSite::Auto, "each field as a whole");
+
+    // A mistake is told once, where it is, and a room with a value of its own does not have it.
+    let (rooms, errors) = deploy(json!({ "session_duration": 99 }));
+    let shared = |errors: &[ConfigError]| errors.iter().filter(|error| error.part == Part::Defaults).count();
+    assert_eq!(shared(&errors), 1);
+    assert!(errors[0].to_string().starts_with("vars DEFAULTS: session_duration = 99: "), "{}", errors[0]);
+    assert_eq!((rooms.get("a"), rooms.get("b").map(|room| room.session_duration)), (None, Some(9)));
+    for wrong in [json!("all"), json!({ "path": "/c" })] {
+        let (rooms, errors) = deploy(wrong);
+        assert_eq!((rooms.len(), shared(&errors)), (0, 1));
+    }
+}
+
+#[test]
+fn a_room_has_an_origin_of_its_own_or_goes_where_all_go() {
+    for (fields, goal) in [
+        (json!({}), None),
+        (json!({ "origin": "https://one.example.com:8443/" }), Some("https://one.example.com:8443")),
+        (json!({ "origin_service": "SHOP_SITE" }), Some("SHOP_SITE")),
+    ] {
+        assert_eq!(room(&fields).own_origin(), goal);
+    }
+    for (field, value) in [
+        ("origin", "one.example.com"),
+        ("origin", "https://one.example.com/shop"),
+        ("origin", "https://user@one.example.com"),
+        ("origin_service", "shop-site"),
+    ] {
+        assert_eq!(refused(&json!({ field: value }))[0].field, field, "{value}");
+    }
+    let both = json!({ "origin": "https://one.example.com", "origin_service": "SHOP_SITE" });
+    assert_eq!(refused(&both)[0].field, "origin_service");
+    // A room's own wins over what all share, whichever of the two it is.
+    let vars = [
+        ("DEFAULTS", json!({ "origin": "https://all.example.com" })),
+        ("ROOM_SHOP", table(&json!({ "origin_service": "SITE" }))),
+    ];
+    let (rooms, errors) = Rooms::from_vars(vars.into_iter().map(|(name, value)| (name.to_owned(), value)));
+    assert_eq!((errors.len(), rooms.get("shop").and_then(Room::own_origin)), (0, Some("SITE")));
 }

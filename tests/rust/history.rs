@@ -300,7 +300,7 @@ fn no_question_is_answered_beyond_its_bounds() {
     let query = Query { from: 0, to: u32::MAX, fields: vec![0; 1_000], ..usual };
     let answer = query.bounded().answer("shop", &[], None, 0, start_of(MINUTE));
     let widths = answer.lines().skip(1).map(|line| line.split(',').count());
-    assert!(widths.eq([21; 3_000]));
+    assert!(widths.eq([23; 3_000]));
 }
 
 fn row(rows: &[(u32, Record)]) -> Vec<(u32, &dyn Cells)> {

@@ -26,6 +26,7 @@ mod limits;
 mod methods;
 mod metrics;
 mod news;
+mod observe;
 mod operator;
 mod origin;
 mod places;

@@ -24,6 +24,7 @@ fn busy() -> Known {
             "new_users_last_minute": 199,
             "queue_all": false,
             "suspended": false,
+            "observing": true,
             "held": true,
             "workers": 12,
             "events": [{ "name": "late \"night\"\\\n", "phase": "active" }, { "name": "next", "phase": "upcoming" }],
@@ -45,7 +46,7 @@ fn busy() -> Known {
         totals: json!({
             "until": 1_700_000_000_000_u64, "new_users": 123_456_789_012_u64, "joins": 40, "leavers": 9, "revoked": 3,
             "bypassed": 77, "fallbacks": 0, "counter_calls": 500, "anywhere_calls": 60, "data_center_calls": 7,
-            "global_calls": 8, "rehearsal_new_users": 0, "rehearsal_joins": 0, "waited": 214, "waited_seconds": 5_000,
+            "global_calls": 8, "rehearsal_new_users": 0, "rehearsal_joins": 0, "observed_joins": 40, "waited": 214, "waited_seconds": 5_000,
             "waits": waits, "visited_seconds": 2_100, "visits": [[60.0, 1], [120.0, 0], [240.0, 2], [480.5, 3], [null, 4]]
         }),
     }

@@ -278,7 +278,9 @@ fn one_visitor_does_not_speak_for_the_origin_and_several_do() {
         // Thirty requests within eight seconds: answered with an error, given up, or left after long.
         for request in 0..30 {
             let now = START + request * 250;
-            let Arrival::Go(passage) = monitor.arrive(1 + request % tickets, now) else { panic!("not sent") };
+            let Arrival::Go(passage) = monitor.arrive(1 + request % tickets, false, now) else {
+                panic!("not sent")
+            };
             let reply = [Reply::Status(503), Reply::TimedOut, Reply::Unreachable][request as usize % 3];
             monitor.came_back(passage, reply, 10, now);
         }

@@ -344,6 +344,7 @@ fn any_value(field: &Field) -> BoxedStrategy<Value> {
         Kind::Flag { .. } => any::<bool>().prop_map(Value::from).boxed(),
         Kind::Whole { least, most, .. } => (least..=most).prop_map(Value::from).boxed(),
         Kind::Limit { .. } => (1_u32..5_000).prop_map(Value::from).boxed(),
+        Kind::Choice { names, .. } => prop::sample::select(names).prop_map(Value::from).boxed(),
         _ => "[a-z ]{0,20}".prop_map(Value::from).boxed(),
     }
 }
@@ -407,4 +408,9 @@ fn overrides_have_the_bytes_and_the_json_that_older_versions_know() {
     assert_eq!(ending_bytes[..25], encode(&overrides).unwrap()[..25], "ends follow");
     assert_eq!(decode::<Overrides>(&ending_bytes).unwrap(), ending);
     assert!(encode(&Overrides::default()).unwrap().iter().all(|byte| *byte == 0));
+    // The mode follows the ends.
+    let mode: Overrides = serde_json::from_value(json!({ "version": 7, "mode": "observe" })).unwrap();
+    let bytes = encode(&mode).unwrap();
+    assert_eq!(bytes, [&[7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 7][..], b"observe"].concat());
+    assert_eq!(decode::<Overrides>(&bytes).unwrap(), mode);
 }

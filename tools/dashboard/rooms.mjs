@@ -17,6 +17,7 @@ const COLOS = readFileSync(join(ROOT, "static", "dashboard", "colos.txt"), "utf8
 const DEPLOYED = {
   queue_all: false,
   suspended: false,
+  mode: "enforce",
   total_active_users: 1000,
   new_users_per_minute: 200,
   session_duration: 5,
@@ -74,6 +75,7 @@ const SCENARIOS = (begun) => ({
     deployed: { total_active_users: 800 },
   },
   quiet: { crowd: CALM, path: "/quiet", checks: 0 },
+  observing: { crowd: { ...FULL, waiting: 120 }, path: "/observing", deployed: { mode: "observe" } },
   closed: {
     crowd: { ...FULL, entering: 0, active: 0.64 },
     path: "/closed",
@@ -392,6 +394,8 @@ class Room {
       entering_per_minute: entered - 0.5 * chance(3),
       queue_all: queueAll,
       suspended,
+      observing: this.value("mode") === "observe",
+      enforce_share: 0,
       held: scenario.held ?? false,
       queueing_method: "fifo",
       session_duration: this.value("session_duration"),
@@ -474,6 +478,8 @@ class Room {
         object_calls: 200,
         rehearsal_new_users: isRehearsed ? Math.round(entered / 2) : 0,
         rehearsal_joins: isRehearsed ? 12 : 0,
+        observed_joins: this.value("mode") === "observe" ? Math.round(entered / 3) : 0,
+        newcomers: entered,
       };
       rows.push([time, ...fields.map((field) => values[field] ?? null)]);
     }

@@ -8,6 +8,10 @@ const STATUS = {
   suspended: "suspended",
 };
 
+/** @param {any} room */
+const statusOf = ({ status, observing }) =>
+  `${STATUS[status] ?? status}${observing ? " (only observes)" : ""}`;
+
 /** @param {string[]} head @param {unknown[][]} rows */
 function table(head, rows) {
   const all = new Table({ head, style: { head: [], border: [], compact: true } });
@@ -36,7 +40,7 @@ export function statusTable({ rooms, problems }) {
       ? [room.name, "does not answer", "–", "–", "–", "–", "–", "–"]
       : [
           room.name,
-          STATUS[room.status] ?? room.status,
+          statusOf(room),
           of(room.estimated_total_active_users, room.limits.total_active_users),
           of(room.new_users_last_minute, room.limits.new_users_per_minute),
           room.estimated_queued_users,
@@ -70,7 +74,7 @@ export function roomText(room, now) {
   const { origin, buckets, colos, events } = room;
   const where = `${room.host ?? "every host"}${room.path}`;
   const parts = [
-    `${room.name} (${where}) at ${time(now)} UTC, counted up to ${duration(room.age_ms)} ago: ${STATUS[room.status] ?? room.status}`,
+    `${room.name} (${where}) at ${time(now)} UTC, counted up to ${duration(room.age_ms)} ago: ${statusOf(room)}`,
     table(
       ["active", "slots", "new in the last minute", "waiting", "longest wait", "workers"],
       [
@@ -184,7 +188,7 @@ export function line(room, now) {
   if (room.error) return `${time(now)}  ${room.name} does not answer: ${room.error}`;
   const { limits } = room;
   return (
-    `${time(now)}  ${(STATUS[room.status] ?? room.status).padEnd(15)}  ` +
+    `${time(now)}  ${statusOf(room).padEnd(15)}  ` +
     `active ${of(room.estimated_total_active_users, limits.total_active_users)}   slots ${room.slots}   ` +
     `waiting ${room.estimated_queued_users} (${longestWait(room)})   ` +
     `new ${room.new_users_this_minute}, last minute ${of(room.new_users_last_minute, limits.new_users_per_minute)}`

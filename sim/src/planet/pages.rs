@@ -15,7 +15,7 @@ impl Planet {
         self.visitors[visitor as usize].requests += 1;
         let origin = &mut self.colos[usize::from(colo)].workers[usize::from(worker)].origin;
         let page = |passage| Page { visitor, colo, worker, passage, at: now };
-        match origin.arrive(visitor.into(), own) {
+        match origin.arrive(visitor.into(), false, own) {
             Arrival::Go(passage) => self.send_page(page(passage)),
             Arrival::InLine(passage) => {
                 let asks = now + origin.ask_after_ms(passage);

@@ -3,7 +3,9 @@
 use anteroom::admission::{minute_of, queue_bucket};
 use anteroom::answer::Estimate;
 use anteroom::check_in::{CheckIn, Seen};
-use anteroom::machines::worker::{self as machine, Outcome, Visit, Waiting, Worker};
+use anteroom::machines::worker::{
+    self as machine, Outcome, Visit, Waiting, Worker, asked_again_at, passes_unasked,
+};
 use anteroom::ticket::{Standing, Ticket, standing, ticket_id};
 
 use super::{Event, Planet, START};
@@ -349,6 +351,11 @@ impl Planet {
                 };
                 let moved = self.with_worker((colo, worker), pass);
                 self.passed(&request, moved);
+                return;
+            }
+            Standing::Waiting(ticket) if passes_unasked(room, &ticket, time) => {
+                // A page of the origin, and nothing that is counted.
+                self.visit_at(visitor, came_at + asked_again_at(room, &ticket) - time);
                 return;
             }
             // With a ticket that has run out both of a pair are new, and one visitor.

@@ -10,7 +10,7 @@ mod visit;
 use std::rc::Rc;
 
 pub use task::Task;
-pub use visit::{Outcome, Verification, Visit, Visitor, Waiting, best};
+pub use visit::{Outcome, Verification, Visit, Visitor, Waiting, asked_again_at, best, passes_unasked};
 
 use super::{COLD_START_FACTOR, Call, CurrentRoom};
 use crate::admission::{
@@ -237,6 +237,11 @@ impl Worker {
             CheckIn::Enter { .. } if rehearsal => self.outbox.count(Count::RehearsalNewUsers),
             CheckIn::Wait { from: None, .. } if rehearsal => self.outbox.count(Count::RehearsalJoins),
             _ => {}
+        }
+        if let CheckIn::Wait { id, from: None, .. } = check_in
+            && room.observes(id)
+        {
+            self.outbox.count(Count::ObservedJoins);
         }
         let level = self.controller.level();
         // An operator looks: nothing is reported as slowly as in a calm room.

@@ -655,12 +655,25 @@ impl Visit {
 
 /// Whether somebody who waits is counted, and may enter in turn: Turnstile may have to say so first.
 fn is_counted(room: &Room, verification: Verification, ticket: &Ticket) -> bool {
-    room.trusts(ticket.human)
+    // Who sees no waiting page is asked nothing.
+    room.observes(ticket.id)
+        || room.trusts(ticket.human)
         || match verification {
             Verification::None => true,
             Verification::Required { .. } => false,
             Verification::Away { .. } => ticket.human == Human::Unknown,
         }
+}
+
+/// Whether a visitor who waits has nothing to say yet: the room only observes, and it is not time for the next check-in.
+pub fn passes_unasked(room: &Room, ticket: &Ticket, time: u64) -> bool {
+    room.observes(ticket.id) && time < asked_again_at(room, ticket)
+}
+
+/// When a visitor whom a room observes is to check in again, in milliseconds since the epoch: as the waiting page would, and
+/// before the cookie ends, which lasts as long as that of somebody who is in.
+pub fn asked_again_at(room: &Room, ticket: &Ticket) -> u64 {
+    ticket.last_check_in + (u64::from(ticket.refresh_seconds) * 1_000).min(room.session_ms() / 2)
 }
 
 /// Where the visitor stands: of several tickets the one that says most counts.
