@@ -1,14 +1,15 @@
 /**
- * What the waiting page is made of, read from static/: for the Worker's build, for `npm run preview` and for tests.
+ * What the waiting page is made of, read from static/: for the Worker's build, for `npm run preview` and for tests. In the
+ * npm package all but the owner's templates is made already.
  */
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Failure, ROOT } from "./toolchain.mjs";
+import { Failure, PROJECT, ROOT, SOURCE } from "./toolchain.mjs";
 
 const STATIC = join(ROOT, "static");
-/** Owners' templates: `custom_page_html = "name"` is `static/pages/name.html`. */
-export const PAGES = join(STATIC, "pages");
+/** Owners' templates, seen from the project: `custom_page_html = "name"` is `static/pages/name.html`. */
+export const PAGES = SOURCE ? join("static", "pages") : "pages";
 
 const read = (...path) => readFileSync(join(STATIC, ...path), "utf8");
 
@@ -30,14 +31,16 @@ function embed({ transformSync }, file, options) {
 }
 
 /** `src/edge/page/answer.js` says what each is. @param {string} [pages] folder of the owners' templates */
-export async function readPages(pages = PAGES) {
+export async function readPages(pages = join(PROJECT, PAGES)) {
+  const templates = readAll(pages, ".html");
+  if (!SOURCE) return { ...(await import("../build/pages.js")).default, templates };
   // Here, because the set-up that installs it may be a part of the same run.
   const esbuild = await import("esbuild");
   const [style, styleHash] = embed(esbuild, "waiting.css", { loader: "css" });
   const [script, scriptHash] = embed(esbuild, "waiting.js", { loader: "js", format: "iife" });
   return {
     languages: readAll(join(STATIC, "languages"), ".json"),
-    templates: readAll(pages, ".html"),
+    templates,
     template: read("waiting.mustache"),
     parts: { style, script, picture: read("door.svg").trim() },
     hashes: { style: styleHash, script: scriptHash },

@@ -1,13 +1,10 @@
 /**
  * `npm start`: the demo room in front of a demo origin, on this machine. Arguments go to wrangler dev.
  */
-import { randomBytes } from "node:crypto";
-import { existsSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
-import { join } from "node:path";
-import { build } from "./build.mjs";
-import { setup } from "./setup.mjs";
-import { Failure, main, ROOT, startWrangler, underNode22 } from "./toolchain.mjs";
+import { build, setup } from "./made.mjs";
+import { writeSecrets } from "./secrets.mjs";
+import { Failure, main, startWrangler, underNode22 } from "./toolchain.mjs";
 
 /** @returns {number} where to listen: the variable PORT, else wrangler's usual one. */
 function wantedPort() {
@@ -40,21 +37,6 @@ async function expectFree(port) {
     }
     // Anything else: this machine has no such address, so nobody uses it either.
   }
-}
-
-/** Secrets of this clone alone, kept, so that a visitor's cookie outlives a restart. */
-function writeSecrets() {
-  const file = join(ROOT, ".dev.vars");
-  if (existsSync(file)) return;
-  const secret = () => randomBytes(32).toString("base64");
-  writeFileSync(
-    file,
-    `# For this machine only, made by npm start. COOKIE_KEYS: the newest first, separated by commas.
-COOKIE_KEYS="${secret()}"
-ADMIN_TOKEN="${secret()}"
-`,
-    { mode: 0o600 },
-  );
 }
 
 /**

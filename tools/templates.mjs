@@ -1,9 +1,10 @@
 /**
- * What is wrong with owners' templates of the waiting page (`static/pages/`), before anybody sees one.
+ * What is wrong with owners' templates of the waiting page (`static/pages/`, in a project `pages/`), before anybody sees one.
  */
 import Mustache from "mustache";
 import { variables } from "../src/edge/page/template.js";
 import { words } from "../src/edge/page/words.js";
+import { PAGES } from "./pages.mjs";
 import { plainFacts } from "./preview/facts.mjs";
 
 /** As users of waiting rooms know it. */
@@ -79,6 +80,6 @@ export function problemsOf(source, languages) {
  */
 export function problemsOfAll({ templates, languages }) {
   return Object.entries(templates).flatMap(([name, source]) =>
-    problemsOf(source, languages).map(({ line, message }) => `static/pages/${name}.html:${line}: ${message}`),
+    problemsOf(source, languages).map(({ line, message }) => `${PAGES}/${name}.html:${line}: ${message}`),
   );
 }

@@ -1,5 +1,6 @@
 /** The preview's own pages. */
 import Mustache from "mustache";
+import { PAGES } from "../pages.mjs";
 
 const FRAME = (title, body) => `<!doctype html>
 <html lang="en">
@@ -73,11 +74,8 @@ export const problemPage = (name, problems) =>
   FRAME(
     "This template has mistakes",
     Mustache.render(
-      "<ul>{{#problems}}<li>static/pages/{{name}}.html:{{line}}: {{message}}</li>{{/problems}}</ul>",
-      {
-        name,
-        problems,
-      },
+      "<ul>{{#problems}}<li>{{folder}}/{{name}}.html:{{line}}: {{message}}</li>{{/problems}}</ul>",
+      { folder: PAGES, name, problems },
     ),
   );
 

@@ -1,0 +1,84 @@
+/**
+ * What the repository compiles and the npm package has: the Worker, and the commands that are Rust. Every tool that both
+ * have gets them here.
+ */
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { readPages } from "./pages.mjs";
+import { environment, Failure, main, NIGHTLY, PROJECT, ROOT, run, SOURCE } from "./toolchain.mjs";
+
+/** The commands' crate and profile. */
+const RUST = {
+  check: ["-p", "anteroom-check", "--"],
+  plan: ["--release", "-p", "anteroom-sim", "--", "plan"],
+};
+/** What the package has of the Worker; its page is made with the project's templates. */
+const WORKER = ["index.js", "index_bg.wasm"];
+
+/** Installs what is missing. The package's own is installed by npm. */
+export async function setup() {
+  if (SOURCE) await (await import("./setup.mjs")).setup();
+}
+
+/** Brings the Worker to where wrangler.toml says that it is: `build/`, in a project `.anteroom/`. */
+export async function build() {
+  if (SOURCE) return (await import("./build.mjs")).build();
+  const directory = join(PROJECT, ".anteroom");
+  mkdirSync(directory, { recursive: true });
+  for (const name of WORKER) cpSync(join(ROOT, "build", name), join(directory, name));
+  writeFileSync(join(directory, "pages.js"), `export default ${JSON.stringify(await readPages())};\n`);
+}
+
+/**
+ * Runs a command that is Rust; fails as it fails, once it has said why.
+ * @param {"check" | "plan"} name @param {string[]} args
+ */
+export async function runRust(name, args) {
+  if (SOURCE)
+    return run("cargo", ["run", "-q", ...RUST[name], ...args], {
+      // The toolchain that building the Worker needs anyway.
+      env: environment({ RUSTUP_TOOLCHAIN: NIGHTLY }),
+      failure: "",
+    });
+  const code = await runWasm(name, args);
+  if (code !== 0) throw new Failure("", code);
+}
+
+/**
+ * Runs a command as WebAssembly.
+ * @param {"check" | "plan"} name @param {string[]} args
+ * @returns {Promise<number>} its exit status
+ */
+export async function runWasm(name, args) {
+  const commands = await import("../build/commands/index.js");
+  const show = process.stderr.isTTY
+    ? (part) => process.stderr.write(part < 1 ? `\r${Math.floor(part * 100)} %` : "\r\x1b[K")
+    : () => {};
+  const { code, out, err, file, text } = commands.run(name, args, readText, Date.now(), show);
+  process.stdout.write(out);
+  process.stderr.write(err);
+  if (file !== undefined)
+    try {
+      writeFileSync(resolve(PROJECT, file), text);
+    } catch (error) {
+      throw new Failure(`Error: ${file}: cannot be written: ${reason(error)}`, 2);
+    }
+  return code;
+}
+
+/** @param {string} path as Rust wants it; relative ones are seen from the project */
+function readText(path) {
+  try {
+    return readFileSync(resolve(PROJECT, path), "utf8");
+  } catch (error) {
+    throw new Error(reason(error));
+  }
+}
+
+/** Why a file cannot be read, as Rust says it: "No such file or directory (os error 2)". */
+function reason({ errno, code, message }) {
+  const words = message.match(/: (.+?),/)?.[1] ?? code;
+  return `${words[0].toUpperCase()}${words.slice(1)} (os error ${-errno})`;
+}
+
+main(import.meta.url, build);
