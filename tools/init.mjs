@@ -15,7 +15,7 @@ const COPIES = {
   ".gitlab-ci.yml": "gitlab.yml",
   "pages/README.md": "pages.md",
 };
-const SCRIPTS = ["start", "check", "preview", "crowd", "plan", "deploy", "rollback", "room"];
+const SCRIPTS = ["start", "check", "preview", "crowd", "plan", "deploy", "rollback", "room", "doctor"];
 
 /** What is asked for: the option, the question, what is taken if nobody answers, and what is wrong with an answer. */
 const QUESTIONS = [
@@ -142,7 +142,7 @@ function dependency(directory) {
 function packageJson(directory, name) {
   const file = join(directory, "package.json");
   const there = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : { name, private: true };
-  const scripts = Object.fromEntries(SCRIPTS.map((script) => [script, `anteroom ${script}`]));
+  const scripts = Object.fromEntries(SCRIPTS.map((script) => [script, `exec anteroom ${script}`]));
   const dependencies = { ...there.dependencies, anteroom: dependency(directory) };
   const whole = { ...there, scripts: { ...scripts, ...there.scripts }, dependencies };
   writeFileSync(file, `${JSON.stringify(whole, null, 2)}\n`);

@@ -4,7 +4,7 @@
  */
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { readPages } from "./pages.mjs";
+import { PAGES, readPages } from "./pages.mjs";
 import { environment, Failure, main, NIGHTLY, PROJECT, ROOT, run, SOURCE } from "./toolchain.mjs";
 
 /** The commands' crate and profile. */
@@ -44,17 +44,37 @@ export async function runRust(name, args) {
   if (code !== 0) throw new Failure("", code);
 }
 
+/** @returns {Promise<{ path: string, activeUsers?: number, sessionMinutes?: number }>} what the demo says of a project's room */
+export async function roomToTry() {
+  if (SOURCE) return { path: "" }; // its demo room is what the demo is made for
+  const { out } = await ended("check", ["--json", "--pages", PAGES]);
+  const [room] = JSON.parse(out).rooms;
+  if (!room) return { path: "" };
+  return { path: room.path, activeUsers: room.total_active_users, sessionMinutes: room.session_duration };
+}
+
 /**
  * Runs a command as WebAssembly.
  * @param {"check" | "plan"} name @param {string[]} args
- * @returns {Promise<number>} its exit status
+ * @returns {Promise<{ code: number, out: string, err: string, file?: string, text?: string }>}
  */
-export async function runWasm(name, args) {
+async function ended(name, args) {
   const commands = await import("../build/commands/index.js");
-  const show = process.stderr.isTTY
-    ? (part) => process.stderr.write(part < 1 ? `\r${Math.floor(part * 100)} %` : "\r\x1b[K")
-    : () => {};
-  const { code, out, err, file, text } = commands.run(name, args, readText, Date.now(), show);
+  const terminal = process.stderr.isTTY;
+  let shown = "";
+  const show = (/** @type {number} */ part) => {
+    const percent = `\r${Math.floor(part * 100)} %`;
+    if (terminal && percent !== shown) process.stderr.write(percent);
+    shown = percent;
+  };
+  const end = commands.run(name, args, readText, Date.now(), show);
+  if (terminal && shown) process.stderr.write("\r\x1b[K");
+  return end;
+}
+
+/** The same, and does what it says. @returns {Promise<number>} its exit status */
+async function runWasm(name, args) {
+  const { code, out, err, file, text } = await ended(name, args);
   process.stdout.write(out);
   process.stderr.write(err);
   if (file !== undefined)

@@ -20,8 +20,9 @@ function version() {
   const { version } = JSON.parse(text("package.json"));
   if (!text("Cargo.toml").includes(`\nversion = "${version}"\n`))
     throw new Failure(`package.json says version ${version}, Cargo.toml another one: let them agree`);
-  if (!text("CHANGELOG.md").includes(`\n## ${version}`))
-    throw new Failure(`CHANGELOG.md has no heading "## ${version}": say what is new`);
+  const changes = text("CHANGELOG.md");
+  if (!changes.includes(`\n## ${version}\n`) || changes.includes("\n## Unreleased\n"))
+    throw new Failure(`CHANGELOG.md must have a heading "## ${version}", and no part that is unreleased`);
   return version;
 }
 
@@ -63,7 +64,7 @@ export function makeTemplate(directory, version, made) {
   cpSync(join(OURS, "template", "dev.vars.example"), join(directory, ".dev.vars.example"));
   writeFileSync(join(directory, ".gitignore"), "/node_modules/\n/.wrangler/\n/.dev.vars\n");
   const configuration = text("wrangler.toml")
-    .replace(/\n\[build\][^[]*(?=\n# Where|\n\[)/, "\nworkers_dev = true\n")
+    .replace(/^\[build\]\n[\s\S]*?\n\n/m, "workers_dev = true\n\n")
     .replace('ORIGIN = ""', 'ORIGIN = "https://example.com"');
   writeFileSync(join(directory, "wrangler.toml"), configuration);
   const { wrangler } = JSON.parse(text("package.json")).devDependencies;

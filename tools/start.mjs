@@ -2,7 +2,7 @@
  * `npm start`: the demo room in front of a demo origin, on this machine. Arguments go to wrangler dev.
  */
 import { createServer } from "node:net";
-import { build, setup } from "./made.mjs";
+import { build, roomToTry, setup } from "./made.mjs";
 import { writeSecrets } from "./secrets.mjs";
 import { Failure, main, startWrangler, underNode22 } from "./toolchain.mjs";
 
@@ -43,8 +43,9 @@ async function expectFree(port) {
  * Resolves when wrangler dev has ended, which it does not by itself.
  * @param {number} port
  * @param {string} origin its URL
+ * @param {string} path where the room is
  */
-async function serve(port, origin) {
+async function serve(port, origin, path) {
   const args = ["dev", "--port", `${port}`, "--var", `ORIGIN:${origin}`, ...process.argv.slice(2)];
   const wrangler = startWrangler(args, { stdio: ["ignore", "pipe", "inherit", "ipc"] });
   // wrangler's own report of what it starts is worth reading only when it does not.
@@ -59,10 +60,10 @@ async function serve(port, origin) {
     isReady = true;
     const url = `http://localhost:${port}`;
     console.log(`
-  The waiting room is open: ${url}
+  The waiting room is open: ${url}${path}
   Behind it, the demo origin: ${origin}
   Its dashboard: ${url}/__anteroom/ (sign in with the ADMIN_TOKEN in .dev.vars)
-  A crowd to try it with: npm run crowd -- --visitors 200 --rate 20 --url ${url}
+  A crowd to try it with: npm run crowd -- --visitors 200 --rate 20 --url ${url}${path}
   Ctrl-C ends all of it.
 `);
   });
@@ -81,8 +82,9 @@ main(
     await build();
     writeSecrets();
     const { startDemoOrigin } = await import("./demo-origin.mjs");
-    const origin = await startDemoOrigin();
-    await serve(port, origin.url);
+    const demo = await roomToTry();
+    const origin = await startDemoOrigin(demo);
+    await serve(port, origin.url, demo.path);
   },
   {
     stoppable: true,

@@ -60,7 +60,7 @@ const run = (command, args, options = {}) =>
       done({ code: error ? error.code : 0, out, err }),
     );
   });
-const npx = (...args) => run("npx", ["--offline", "anteroom", ...args]);
+const anteroom = (...args) => run(join(project, "node_modules", ".bin", "anteroom"), args);
 
 async function freePort() {
   const server = createServer();
@@ -144,7 +144,7 @@ describe("installed where there is no Rust", () => {
     const { code, err } = await run("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund"]);
     assert.equal(code, 0, err);
     const options = ["--path", "/sale", "--total-active-users", "1", "--new-users-per-minute", "1"];
-    const made = await npx("init", "--host", "shop.example.co.uk", ...options);
+    const made = await anteroom("init", "--host", "shop.example.co.uk", ...options);
     assert.equal(made.code, 0, made.err);
     assert.match(made.out, /Room sale covers .*1 room is valid.*npm start/s);
   });
@@ -162,10 +162,10 @@ describe("installed where there is no Rust", () => {
     for (const file of ["README.md", ".github/workflows/anteroom.yml", ".gitlab-ci.yml"])
       for (const [, script] of read(file).matchAll(/npm run (\w+)/g))
         assert.ok(scripts.includes(script), script);
-    const again = await npx("init");
+    const again = await anteroom("init");
     assert.deepEqual([again.code, again.out], [2, ""]);
     assert.match(again.err, /wrangler\.toml is there already/);
-    const wrong = await npx("init", "other", "--path", "sale");
+    const wrong = await anteroom("init", "other", "--path", "sale");
     assert.equal(wrong.code, 2);
     assert.match(wrong.err, /--path sale: write a path such as \/sale/);
   });
@@ -189,7 +189,7 @@ describe("installed where there is no Rust", () => {
       ["plan", "--room", "sale", "--arrivals", "nowhere.csv"],
       ["plan", ...plan, "--colos", "0"],
     ]) {
-      const { code, out, err } = await npx(command, ...args);
+      const { code, out, err } = await anteroom(command, ...args);
       const program = { check: ["anteroom-check", "--pages", "pages"], plan: ["anteroom-sim", "plan"] }[
         command
       ];
@@ -207,7 +207,7 @@ describe("installed where there is no Rust", () => {
     writeFileSync(join(project, "pages", "mine.html"), "<title>Mine</title>{{waitTimeFormatted}}");
     const configuration = join(project, "wrangler.toml");
     const text = readFileSync(configuration, "utf8");
-    writeFileSync(configuration, text.replace('path = "/sale"', 'path = "/"\ncustom_page_html = "mine"'));
+    writeFileSync(configuration, text.replace('path = "/sale"', 'path = "/sale"\ncustom_page_html = "mine"'));
     const port = await freePort();
     const program = spawn("npm", ["start"], { cwd: project, env: { ...env, PORT: `${port}` } });
     try {
@@ -221,14 +221,24 @@ describe("installed where there is no Rust", () => {
           });
       });
       const look = (headers) =>
-        fetch(`http://127.0.0.1:${port}/`, { headers: { accept: "text/html", ...headers } });
+        fetch(`http://127.0.0.1:${port}/sale`, { headers: { accept: "text/html", ...headers } });
       const inside = await look();
-      assert.match(await inside.text(), /<title>Hall &amp; Hearth/);
+      assert.match(await inside.text(), /Good things for the hall/);
       const outside = await look();
       assert.equal(outside.headers.get("anteroom"), "waiting");
       assert.match(await outside.text(), /<title>Mine<\/title>/);
       const cookie = inside.headers.getSetCookie().find((cookie) => cookie.startsWith("__anteroom"));
-      assert.match(await (await look({ cookie: cookie.split(";")[0] })).text(), /Hall &amp; Hearth/);
+      assert.match(await (await look({ cookie: cookie.split(";")[0] })).text(), /Good things for the hall/);
+      const site = `http://127.0.0.1:${port}`;
+      const healthy = await anteroom("doctor", "--url", `${site}/sale`);
+      assert.deepEqual(
+        [healthy.code, healthy.out.match(/^\w+/gm)],
+        [0, ["ok", "ok", "ok", "ok"]],
+        healthy.out,
+      );
+      const uncovered = await anteroom("doctor", "--url", `${site}/other`);
+      assert.equal(uncovered.code, 1);
+      assert.match(uncovered.out, /^WRONG {2}No room gives a visitor .*\n {7}Fix: see with npm run check/m);
     } finally {
       const ended = new Promise((exit) => program.once("exit", exit));
       program.kill("SIGINT");
@@ -241,10 +251,14 @@ describe("installed where there is no Rust", () => {
     assert.match(deployed.out, /env\.COUNTER .*--dry-run: exiting now/s, deployed.err);
     const template = join(directory, "template");
     makeTemplate(template, manifest.version, DIRECTORY);
-    const checked = await npx("check", "--config", join(template, "wrangler.toml"));
+    const checked = await anteroom("check", "--config", join(template, "wrangler.toml"));
     assert.match(checked.out, /1 room is valid/, checked.err);
-    const wrangler = join(project, "node_modules", ".bin", "wrangler");
-    const { out, err } = await run(wrangler, ["deploy", "--dry-run"], { cwd: template });
+    // As npx calls it: the Node that npm brought comes first.
+    const bin = join(project, "node_modules", ".bin");
+    const { out, err } = await run(join(bin, "wrangler"), ["deploy", "--dry-run"], {
+      cwd: template,
+      env: { ...env, PATH: `${bin}${delimiter}${env.PATH}` },
+    });
     assert.match(out, /env\.HEALTH .*--dry-run: exiting now/s, err);
   });
 });
