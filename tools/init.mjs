@@ -35,7 +35,7 @@ const QUESTIONS = [
   {
     name: "room",
     text: "What shall the room be called?",
-    usual: ({ path }) => path.match(/[a-z][a-z0-9]*/)?.[0] ?? "site",
+    usual: ({ path }) => path.toLowerCase().match(/[a-z][a-z0-9]*/)?.[0] ?? "site",
     wrong: (name) => /^[a-z][a-z0-9_]*$/.test(name) || "small letters, digits and _, such as sale",
   },
   {

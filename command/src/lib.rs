@@ -1,4 +1,4 @@
-//! The commands `check` and `plan` as WebAssembly. What they read and print goes through [`run`]'s arguments.
+//! The commands `check` and `plan` as WebAssembly. What they read and print goes through the arguments of `run`.
 #![cfg(target_arch = "wasm32")]
 
 use std::io::{Error, Result};
