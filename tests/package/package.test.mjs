@@ -51,7 +51,9 @@ function pathWithoutRust() {
   return bin;
 }
 
-const env = { ...process.env, PATH: pathWithoutRust(), NO_COLOR: "1" };
+// What an npm around us tells its children is not meant for the one of the test.
+const outer = Object.entries(process.env).filter(([name]) => !name.startsWith("npm_"));
+const env = { ...Object.fromEntries(outer), PATH: pathWithoutRust(), NO_COLOR: "1" };
 
 /** Runs a program. @returns {Promise<{ code: number, out: string, err: string }>} */
 const run = (command, args, options = {}) =>
@@ -210,6 +212,7 @@ describe("installed where there is no Rust", () => {
     writeFileSync(configuration, text.replace('path = "/sale"', 'path = "/sale"\ncustom_page_html = "mine"'));
     const port = await freePort();
     const program = spawn("npm", ["start"], { cwd: project, env: { ...env, PORT: `${port}` } });
+    const ended = new Promise((exit) => program.once("exit", exit));
     try {
       await new Promise((open, failed) => {
         let said = "";
@@ -240,7 +243,6 @@ describe("installed where there is no Rust", () => {
       assert.equal(uncovered.code, 1);
       assert.match(uncovered.out, /^WRONG {2}No room gives a visitor .*\n {7}Fix: see with npm run check/m);
     } finally {
-      const ended = new Promise((exit) => program.once("exit", exit));
       program.kill("SIGINT");
       await ended;
     }
