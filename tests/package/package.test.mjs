@@ -28,7 +28,7 @@ const INSIDE = [
   ...["MIT", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "ISC", "0BSD", "Zlib", "Unlicense"],
   ...["CC0-1.0", "Unicode-3.0"],
 ];
-const BESIDE = [...INSIDE, "LGPL-3.0-or-later", "MPL-2.0", "BlueOak-1.0.0"];
+const BESIDE = [...INSIDE, "LGPL-3.0-or-later"];
 
 const bill = JSON.parse(readFileSync(join(DIRECTORY, "sbom.cdx.json"), "utf8"));
 const manifest = JSON.parse(readFileSync(join(DIRECTORY, "package.json"), "utf8"));
