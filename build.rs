@@ -14,6 +14,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     // The templates are read by a macro: a change to one must compile the crate anew.
     println!("cargo:rerun-if-changed=static");
     println!("cargo:rerun-if-changed=askama.toml");
+    println!("cargo:rustc-check-cfg=cfg(worker)");
+    if env::var("CARGO_CFG_TARGET_ARCH")? == "wasm32" && env::var_os("CARGO_FEATURE_WORKER").is_some() {
+        println!("cargo:rustc-cfg=worker");
+    }
     prepare("waiting.css", "ANTEROOM_STYLE_HASH", without_css_comments)?;
     prepare("health.css", "ANTEROOM_HEALTH_STYLE_HASH", without_css_comments)?;
     Ok(())

@@ -31,7 +31,7 @@ pub mod check_in;
 pub mod concern;
 pub mod config;
 pub mod counts;
-#[cfg(target_arch = "wasm32")]
+#[cfg(worker)]
 mod edge;
 pub mod health;
 pub mod history;

@@ -6,14 +6,14 @@ use serde_json::Value;
 const SHOWN_MAX: usize = 60;
 
 /// In the Worker nobody is there to be helped with spelling; the check has said it before.
-#[cfg(target_arch = "wasm32")]
+#[cfg(worker)]
 pub(crate) fn nearest<'a>(_given: &str, _known: &[&'a str]) -> Option<&'a str> {
     None
 }
 
 /// The known name that somebody most likely meant: near in spelling, with `totalActiveUsers` read as
 /// `total_active_users`. Long names may differ in three letters, short ones in one.
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(not(worker))]
 pub fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
     let given: String = given.chars().take(SHOWN_MAX).collect();
     let given = given.to_ascii_lowercase().replace('-', "_");

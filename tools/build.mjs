@@ -47,6 +47,8 @@ const PAGES = join(BUILD, "pages.js");
 const DASHBOARD = join(BUILD, "dashboard.js");
 const WASM = join(BUILD, "index_bg.wasm");
 const PRODUCTS = [SCRIPT, WASM];
+const ESBUILD = join(ROOT, "node_modules", "esbuild", "bin", "esbuild");
+const BUNDLE = ["--bundle", "--minify", "--log-level=warning", "--allow-overwrite"];
 /** What the last build was made of and what it made: two lines of hash. */
 const STAMP = join(TOOLS, "built");
 
@@ -96,13 +98,11 @@ export async function build() {
 
 async function compile() {
   await compileWasm(ROOT, "anteroom", BUILD);
-  const esbuild = join(ROOT, "node_modules", "esbuild", "bin", "esbuild");
-  const bundle = ["--bundle", "--minify", "--log-level=warning", "--allow-overwrite"];
   await run(
-    esbuild,
+    ESBUILD,
     [
       HEALTH_ENTRY,
-      ...bundle,
+      ...BUNDLE,
       "--format=iife",
       "--target=es2022",
       "--loader:.css=text",
@@ -116,19 +116,19 @@ async function compile() {
   writeFileSync(HEALTH_SCRIPT, `//${version}\n${script}`);
   writeFileSync(PAGES, `export default ${JSON.stringify(await readPages())};\n`);
   writeFileSync(DASHBOARD, `export default ${JSON.stringify(await readDashboard())};\n`);
-  await run(
-    esbuild,
-    [
-      ENTRY,
-      ...bundle,
-      "--format=esm",
-      "--charset=utf8",
-      "--external:*.wasm",
-      "--external:cloudflare:*",
-      `--outfile=${SCRIPT}`,
-    ],
-    { failure: "The Worker's entry does not build: see above" },
-  );
+  await bundleEntry(SCRIPT);
+}
+
+/**
+ * Puts the Worker's entry and all that it imports into one file.
+ * @param {string} file in `build/`
+ * @param {string[]} [more] options of esbuild
+ */
+export function bundleEntry(file, more = []) {
+  const options = ["--format=esm", "--charset=utf8", "--external:*.wasm", "--external:cloudflare:*", ...more];
+  return run(ESBUILD, [ENTRY, ...BUNDLE, ...options, `--outfile=${file}`], {
+    failure: "The Worker's entry does not build: see above",
+  });
 }
 
 main(import.meta.url, build, {

@@ -1,16 +1,12 @@
 /** `npm run check`: says what each room of wrangler.toml will do, or what is wrong with it or with a template. */
-import { readPages } from "./pages.mjs";
-import { setup } from "./setup.mjs";
-import { environment, Failure, main, NIGHTLY, run } from "./toolchain.mjs";
+import { runRust, setup } from "./made.mjs";
+import { PAGES, readPages } from "./pages.mjs";
+import { Failure, main } from "./toolchain.mjs";
 
 /** @param {string[]} args of the checker (`npm run check -- --help`); without any, it reads wrangler.toml */
 export async function check(args) {
   await setup();
-  await run("cargo", ["run", "-q", "-p", "anteroom-check", "--", ...args], {
-    // The toolchain that building the Worker needs anyway.
-    env: environment({ RUSTUP_TOOLCHAIN: NIGHTLY }),
-    failure: "", // the checker has said it
-  });
+  await runRust("check", ["--pages", PAGES, ...args]);
   // Installed by the set-up.
   const { problemsOfAll } = await import("./templates.mjs");
   const problems = problemsOfAll(await readPages());

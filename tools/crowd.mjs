@@ -11,6 +11,7 @@ import { hints, progressLine, table, whatBroke } from "./crowd/print.mjs";
 import { findToken, HEADER, prepare } from "./crowd/rehearsal.mjs";
 import { runCrowd } from "./crowd/run.mjs";
 import { Clock, newJar, openHttp } from "./crowd/world.mjs";
+import { DEV_VARS } from "./toolchain.mjs";
 
 const CONNECT_TIMEOUT_MS = 10_000;
 /** npm passes Ctrl-C on, so one press may arrive twice; only a later one means "at once". */
@@ -25,8 +26,11 @@ async function main() {
   if (!settings) return 0;
   await expectListener(settings.url);
 
-  const devVars = new URL("../.dev.vars", import.meta.url);
-  const { rehearsal, note } = await prepare(settings, { env: process.env, devVars, now: Date.now() });
+  const { rehearsal, note } = await prepare(settings, {
+    env: process.env,
+    devVars: DEV_VARS,
+    now: Date.now(),
+  });
   if (rehearsal) settings.headers[HEADER] = rehearsal.header;
   if (!settings.quiet) err(`${note}\n`);
 
@@ -54,7 +58,7 @@ async function main() {
     () => stop("duration"),
     () => {},
   );
-  const token = findToken(settings.url, process.env, devVars)?.token;
+  const token = findToken(settings.url, process.env, DEV_VARS)?.token;
   const asking = { url: settings.url, token, now: clock.now, signal: ended.signal };
   void askForLimits(measure.limits, asking);
   const progress = settings.quiet

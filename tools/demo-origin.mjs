@@ -149,7 +149,7 @@ function answer(request, response, demo) {
   };
 
   const number = /^\/product\/(\d{1,3})$/.exec(pathname)?.[1];
-  if (pathname === "/") html(200, "Hall & Hearth", front(demo));
+  if (pathname === "/" || pathname === demo.path) html(200, "Hall & Hearth", front(demo));
   else if (number && PRODUCTS[number - 1])
     html(200, `${PRODUCTS[number - 1].name} – Hall & Hearth`, product(number - 1));
   else if (pathname === "/checkout") html(200, "Your basket – Hall & Hearth", CHECKOUT);
@@ -236,17 +236,18 @@ function echo(request, socket) {
 }
 
 /**
- * Starts the shop. `activeUsers` and `sessionMinutes` are what its front page says about the room in front of it.
- * Port 0 takes a free one.
+ * Starts the shop. `activeUsers` and `sessionMinutes` are what its front page says about the room in front of it; the page is at
+ * `path` too, where that room is. Port 0 takes a free one.
  */
 export async function startDemoOrigin({
   port = 0,
   host = "127.0.0.1",
   activeUsers = 5,
   sessionMinutes = 1,
+  path = "/",
 } = {}) {
   const server = createServer((request, response) =>
-    answer(request, response, { activeUsers, sessionMinutes }),
+    answer(request, response, { activeUsers, sessionMinutes, path }),
   );
   const sockets = new Set();
   server.on("upgrade", (request, socket) => {

@@ -1,7 +1,7 @@
 /** `npm run deploy`: check, build, wrangler deploy; arguments go to wrangler (`npm run deploy -- --dry-run`). */
 import { parseArgs } from "node:util";
-import { build } from "./build.mjs";
 import { check } from "./check.mjs";
+import { build } from "./made.mjs";
 import { main, wrangler } from "./toolchain.mjs";
 
 main(

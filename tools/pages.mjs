@@ -1,14 +1,18 @@
 /**
- * What the waiting page is made of, read from static/: for the Worker's build, for `npm run preview` and for tests.
+ * What the waiting page is made of, read from static/: for the Worker's build, for `npm run preview` and for tests. In the
+ * npm package all but the owner's templates is made already.
  */
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Failure, ROOT } from "./toolchain.mjs";
+import { Failure, PROJECT, ROOT, SOURCE } from "./toolchain.mjs";
 
 const STATIC = join(ROOT, "static");
-/** Owners' pages: `custom_page_html = "name"` is `static/pages/name.html`, a template, or `name.toml`, a branding of ours. */
-export const PAGES = join(STATIC, "pages");
+/**
+ * Owners' pages, seen from the project: `custom_page_html = "name"` is `static/pages/name.html`, a template, or `name.toml`,
+ * a branding of ours.
+ */
+export const PAGES = SOURCE ? join("static", "pages") : "pages";
 
 const read = (...path) => readFileSync(join(STATIC, ...path), "utf8");
 
@@ -21,37 +25,40 @@ function readAll(folder, ending) {
   );
 }
 
-/** Makes it small, and takes the hash that the policy names from exactly the bytes that the page embeds. */
-function embed({ transformSync }, file, options, more = "") {
-  const code = transformSync(read(file) + more, { ...options, minify: true, target: "es2022" }).code.trim();
+/** As the policy names it. @param {string} code exactly the bytes that the page embeds */
+const hashOf = (code) => `sha256-${createHash("sha256").update(code).digest("base64")}`;
+
+/** Makes it small. */
+function embed({ transformSync }, file, options) {
+  const code = transformSync(read(file), { ...options, minify: true, target: "es2022" }).code.trim();
   if (code.includes("</") || code.includes("<!--"))
     throw new Failure(`static/${file} would end the element that embeds it`);
-  return [code, `sha256-${createHash("sha256").update(code).digest("base64")}`];
+  return code;
 }
 
-/** `src/edge/page/answer.js` says what each is. @param {string} [pages] folder of the owners' templates */
-export async function readPages(pages = PAGES) {
+/** What is the same for every owner. */
+async function readOwn() {
+  if (!SOURCE) return (await import("../build/pages.js")).default;
   // Here, because the set-up that installs it may be a part of the same run.
   const esbuild = await import("esbuild");
+  const style = embed(esbuild, "waiting.css", { loader: "css" });
+  const script = embed(esbuild, "waiting.js", { loader: "js", format: "iife" });
+  return {
+    languages: readAll(join(STATIC, "languages"), ".json"),
+    template: read("waiting.mustache"),
+    parts: { style, script, picture: read("door.svg").trim() },
+    hashes: { style: hashOf(style), script: hashOf(script) },
+  };
+}
+
+/** `src/edge/page/answer.js` says what each is. @param {string} [pages] folder of the owner's templates and brandings */
+export async function readPages(pages = join(PROJECT, PAGES)) {
+  const own = await readOwn();
   const { readBrand } = await import("./branding.mjs");
   const brands = Object.entries(readAll(pages, ".toml")).map(([name, source]) => {
     const { brand, problems } = readBrand(source, pages);
-    const [style, hash] = embed(
-      esbuild,
-      "waiting.css",
-      { loader: "css" },
-      problems.length > 0 ? "" : brand.style,
-    );
-    return [name, { ...brand, style, hash, problems }];
+    const style = own.parts.style + (problems.length > 0 ? "" : brand.style);
+    return [name, { ...brand, style, hash: hashOf(style), problems }];
   });
-  const [style, styleHash] = embed(esbuild, "waiting.css", { loader: "css" });
-  const [script, scriptHash] = embed(esbuild, "waiting.js", { loader: "js", format: "iife" });
-  return {
-    languages: readAll(join(STATIC, "languages"), ".json"),
-    templates: readAll(pages, ".html"),
-    brands: Object.fromEntries(brands),
-    template: read("waiting.mustache"),
-    parts: { style, script, picture: read("door.svg").trim() },
-    hashes: { style: styleHash, script: scriptHash },
-  };
+  return { ...own, templates: readAll(pages, ".html"), brands: Object.fromEntries(brands) };
 }

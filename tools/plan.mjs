@@ -7,8 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
-import { setup } from "./setup.mjs";
-import { environment, Failure, main, NIGHTLY, ROOT, run } from "./toolchain.mjs";
+import { runRust, setup } from "./made.mjs";
+import { DEV_VARS, Failure, main } from "./toolchain.mjs";
 
 const USAGE = `
 A day that a deployed room has recorded:
@@ -135,18 +135,13 @@ export async function plan(args) {
     if (url) {
       // Installed by the set-up.
       const { findToken } = await import("./crowd/rehearsal.mjs");
-      const found = findToken(url, process.env, join(ROOT, ".dev.vars"));
+      const found = findToken(url, process.env, DEV_VARS);
       if (!found) throw new Failure("Set ANTEROOM_TOKEN to an operator's token: the history is closed", 2);
       const file = `${values.save ?? join(directory, "history.json")}`;
       writeFileSync(file, await fetchHistory(url, found.token));
       others.push("--arrivals", file);
     }
-    await run("cargo", ["run", "-q", "--release", "-p", "anteroom-sim", "--", "plan", ...others], {
-      // The toolchain that building the Worker needs anyway.
-      env: environment({ RUSTUP_TOOLCHAIN: NIGHTLY }),
-      stdio: ["ignore", "inherit", "inherit"],
-      failure: "", // the simulator has said it
-    });
+    await runRust("plan", others);
     if (args.includes("--help") || args.includes("-h")) console.log(USAGE);
   } finally {
     rmSync(directory, { recursive: true });

@@ -1,7 +1,8 @@
 /**
  * `npm run preview`: every state of the waiting page in the browser, and the owner's own templates.
  */
-import { setup } from "./setup.mjs";
+import { setup } from "./made.mjs";
+import { PAGES } from "./pages.mjs";
 import { Failure, main, underNode22 } from "./toolchain.mjs";
 
 main(
@@ -12,9 +13,7 @@ main(
     const { Command } = await import("commander");
     const { startPreview } = await import("./preview/server.mjs");
     const { port } = new Command("npm run preview --")
-      .description(
-        "Shows every state of the waiting page, and your templates in static/pages/, in the browser.",
-      )
+      .description(`Shows every state of the waiting page, and your templates in ${PAGES}/, in the browser.`)
       .option("--port <number>", "where to listen", "8788")
       .parse()
       .opts();

@@ -14,6 +14,7 @@ import {
   Failure,
   main,
   NIGHTLY,
+  NO_NODE,
   node22,
   PYTHON_PACKAGES,
   PYTHON_REQUIRED,
@@ -59,17 +60,14 @@ function npmPackagesAreThere() {
 }
 
 async function npmPackages() {
-  // Packages that want Node 22 warn about an older one in so many words; it comes with them.
-  const npm = (args) => run("npm", [...args, "--loglevel=error"], { failure: `npm ${args[0]} failed` });
   if (!npmPackagesAreThere()) {
     if (!which("npm")) throw new Failure("npm is missing: install Node.js 20 or newer with npm");
-    await during("Set-up: npm packages (about 20 seconds)", () => npm(["ci"]));
+    await during("Set-up: npm packages (about 20 seconds)", () =>
+      // Packages that want Node 22 warn about an older one in so many words; it comes with them.
+      run("npm", ["ci", "--loglevel=error"], { failure: "npm ci failed" }),
+    );
   }
-  if (!node22()) {
-    // Its Node is fetched by an install script, which some npm settings skip.
-    await during("Set-up: Node 22 (a few seconds)", () => npm(["rebuild", "node", "--ignore-scripts=false"]));
-    if (!node22()) throw new Failure("npm brought no Node 22: install Node.js 22.19 or newer yourself");
-  }
+  if (!node22()) throw new Failure(NO_NODE);
 }
 
 /** @param {boolean} tests */

@@ -1,13 +1,10 @@
 /**
  * `npm start`: the demo room in front of a demo origin, on this machine. Arguments go to wrangler dev.
  */
-import { randomBytes } from "node:crypto";
-import { existsSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
-import { join } from "node:path";
-import { build } from "./build.mjs";
-import { setup } from "./setup.mjs";
-import { Failure, main, ROOT, startWrangler, underNode22 } from "./toolchain.mjs";
+import { build, roomToTry, setup } from "./made.mjs";
+import { writeSecrets } from "./secrets.mjs";
+import { Failure, main, startWrangler, underNode22 } from "./toolchain.mjs";
 
 /** @returns {number} where to listen: the variable PORT, else wrangler's usual one. */
 function wantedPort() {
@@ -42,27 +39,13 @@ async function expectFree(port) {
   }
 }
 
-/** Secrets of this clone alone, kept, so that a visitor's cookie outlives a restart. */
-function writeSecrets() {
-  const file = join(ROOT, ".dev.vars");
-  if (existsSync(file)) return;
-  const secret = () => randomBytes(32).toString("base64");
-  writeFileSync(
-    file,
-    `# For this machine only, made by npm start. COOKIE_KEYS: the newest first, separated by commas.
-COOKIE_KEYS="${secret()}"
-ADMIN_TOKEN="${secret()}"
-`,
-    { mode: 0o600 },
-  );
-}
-
 /**
  * Resolves when wrangler dev has ended, which it does not by itself.
  * @param {number} port
  * @param {string} origin its URL
+ * @param {string} path where the room is
  */
-async function serve(port, origin) {
+async function serve(port, origin, path) {
   const args = ["dev", "--port", `${port}`, "--var", `ORIGIN:${origin}`, ...process.argv.slice(2)];
   const wrangler = startWrangler(args, { stdio: ["ignore", "pipe", "inherit", "ipc"] });
   // wrangler's own report of what it starts is worth reading only when it does not.
@@ -77,10 +60,10 @@ async function serve(port, origin) {
     isReady = true;
     const url = `http://localhost:${port}`;
     console.log(`
-  The waiting room is open: ${url}
+  The waiting room is open: ${url}${path}
   Behind it, the demo origin: ${origin}
   Its dashboard: ${url}/__anteroom/ (sign in with the ADMIN_TOKEN in .dev.vars)
-  A crowd to try it with: npm run crowd -- --visitors 200 --rate 20 --url ${url}
+  A crowd to try it with: npm run crowd -- --visitors 200 --rate 20 --url ${url}${path}
   Ctrl-C ends all of it.
 `);
   });
@@ -99,8 +82,9 @@ main(
     await build();
     writeSecrets();
     const { startDemoOrigin } = await import("./demo-origin.mjs");
-    const origin = await startDemoOrigin();
-    await serve(port, origin.url);
+    const demo = await roomToTry();
+    const origin = await startDemoOrigin(demo);
+    await serve(port, origin.url, demo.path);
   },
   {
     stoppable: true,

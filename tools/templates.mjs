@@ -1,9 +1,10 @@
 /**
- * What is wrong with owners' templates of the waiting page (`static/pages/`), before anybody sees one.
+ * What is wrong with owners' templates of the waiting page (`static/pages/`, in a project `pages/`), before anybody sees one.
  */
 import Mustache from "mustache";
 import { variables } from "../src/edge/page/template.js";
 import { words } from "../src/edge/page/words.js";
+import { PAGES } from "./pages.mjs";
 import { plainFacts } from "./preview/facts.mjs";
 
 /** As users of waiting rooms know it. */
@@ -79,7 +80,7 @@ export function problemsOf(source, languages) {
  */
 export function problemsOfAll({ templates, brands, languages }) {
   const said = (file, problems) =>
-    problems.map(({ line, message }) => `static/pages/${file}:${line}: ${message}`);
+    problems.map(({ line, message }) => `${PAGES}/${file}:${line}: ${message}`);
   return [
     ...Object.entries(templates).flatMap(([name, source]) =>
       said(`${name}.html`, problemsOf(source, languages)),
@@ -87,6 +88,6 @@ export function problemsOfAll({ templates, brands, languages }) {
     ...Object.entries(brands).flatMap(([name, { problems }]) => said(`${name}.toml`, problems)),
     ...Object.keys(brands)
       .filter((name) => Object.hasOwn(templates, name))
-      .map((name) => `static/pages/${name}.toml:1: there is also ${name}.html: a page is one or the other`),
+      .map((name) => `${PAGES}/${name}.toml:1: there is also ${name}.html: a page is one or the other`),
   ];
 }

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { build } from "./build.mjs";
 import { findChromium } from "./chromium.mjs";
+import { assemble } from "./package.mjs";
 import { setup } from "./setup.mjs";
 import {
   environment,
@@ -84,11 +85,13 @@ const STEPS = [
   {
     parts: ["rust", "lint"],
     title: "clippy, wasm",
-    // By the compiler that builds it.
-    work: () =>
-      cargo(["clippy", "--lib", "--target", WASM_TARGET, "--", "-D", "warnings"], {
-        RUSTUP_TOOLCHAIN: NIGHTLY,
-      }),
+    // By the compiler that builds it. One by one: together they would get the same features, and the core is the Worker's then.
+    work: async () => {
+      for (const name of ["anteroom", "anteroom-command"]) {
+        const args = ["--package", name, "--lib", "--target", WASM_TARGET, "--", "-D", "warnings"];
+        await cargo(["clippy", ...args], { RUSTUP_TOOLCHAIN: NIGHTLY });
+      }
+    },
   },
   { parts: ["quick"], title: "tests of the core", work: () => cargo(["test", "--test", "core"]) },
   { parts: ["rust"], title: "Rust tests", work: () => cargo(["test", "--workspace"]) },
@@ -97,7 +100,7 @@ const STEPS = [
     title: "rustdoc",
     work: () => cargo(["doc", "--workspace", "--no-deps"], { RUSTDOCFLAGS: "-D warnings" }),
   },
-  { parts: ["edge", "browser", "quick"], title: "build", work: build },
+  { parts: ["edge", "browser", "package", "quick"], title: "build", work: build },
   {
     parts: ["quick"],
     title: "a few tests in workerd",
@@ -105,17 +108,20 @@ const STEPS = [
   },
   // Before the tests, one of which takes real time: a compiler beside it would take the processors.
   {
-    parts: ["edge"],
-    title: "build of the simulator",
-    work: () => cargo(["build", "--package", "anteroom-sim"]),
+    parts: ["edge", "package"],
+    title: "build of the simulator and the check",
+    work: () => cargo(["build", "--package", "anteroom-sim", "--package", "anteroom-check"]),
   },
+  { parts: ["package"], title: "build of the npm package", work: assemble },
   {
-    parts: ["edge", "browser"],
-    title: "tests in workerd and in Chromium",
+    parts: ["edge", "browser", "package"],
+    title: "tests in workerd and in Chromium, and of the npm package",
     // More at once than there are processors: some play real time, and mostly wait. Most have a clock of their own, and
     // use what they get.
     work: async (wanted) => {
-      const parts = ["edge", "browser"].filter((part) => wanted.length === 0 || wanted.includes(part));
+      const parts = ["edge", "browser", "package"].filter(
+        (part) => wanted.length === 0 || wanted.includes(part),
+      );
       const files = parts.flatMap(testsIn);
       const env = parts.includes("browser") ? { CHROMIUM_PATH: await findChromium() } : {};
       const first = LONGEST.filter((name) => files.includes(name));

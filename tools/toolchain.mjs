@@ -9,11 +9,21 @@ import { homedir, constants as osConstants } from "node:os";
 import { delimiter, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** The repository. */
+/** The repository, or the npm package. */
 export const ROOT = resolve(fileURLToPath(import.meta.url), "../..");
+/** Whether it is the repository, where all is compiled. In the package it is there already, and there is no Rust. */
+export const SOURCE = existsSync(join(ROOT, "Cargo.toml"));
+/** What is run and deployed: its wrangler.toml, its templates, its secrets. The repository is a project too. */
+export const PROJECT = SOURCE ? ROOT : process.cwd();
+/** Secrets for this machine. */
+export const DEV_VARS = join(PROJECT, ".dev.vars");
 /** Everything that set-up makes for this clone and npm does not manage. */
 export const TOOLS = join(ROOT, ".tools");
-const NPM_BIN = join(ROOT, "node_modules", ".bin");
+/** npm puts what a package needs beside it, or into it. */
+const MODULES =
+  [join(ROOT, "node_modules"), join(ROOT, "..")].find((path) => existsSync(join(path, "wrangler"))) ??
+  join(ROOT, "node_modules");
+const NPM_BIN = join(MODULES, ".bin");
 
 /**
  * Builds the Worker. A nightly, because a panic must unwind (with `panic=abort` one request's panic ends all
@@ -22,15 +32,20 @@ const NPM_BIN = join(ROOT, "node_modules", ".bin");
  */
 export const NIGHTLY = "nightly-2026-05-20";
 /** Tests and lints what runs on the host. Pinned, since a newer clippy denies what this one allows. */
-export const STABLE = readFileSync(join(ROOT, "rust-toolchain.toml"), "utf8").match(/channel = "(.+)"/)[1];
+export const STABLE =
+  SOURCE && readFileSync(join(ROOT, "rust-toolchain.toml"), "utf8").match(/channel = "(.+)"/)[1];
 export const WASM_TARGET = "wasm32-unknown-unknown";
 /** Python's packages that the tests use, by the names that they have on disk: an HTTP client, a parser of metrics and one of YAML. */
 export const PYTHON_REQUIRED = { requests: "2.34.2", prometheus_client: "0.26.0", pyyaml: "6.0.3" };
 /** Where they are. */
 export const PYTHON_PACKAGES = join(TOOLS, "python");
 
-/** wrangler, Miniflare and undici want this Node; npm brings it (the package `node`). */
+/** wrangler, Miniflare and undici want this Node; npm brings it: a package for each platform. */
 const NODE_AT_LEAST = [22, 19];
+
+/** npm leaves out what is optional where it is told so, and where there is none for the platform. */
+export const NO_NODE =
+  "npm brought no Node 22 along: install Node.js 22.19 or newer yourself, then run this again";
 
 /** Something the reader can mend: printed as one line, without a stack. */
 export class Failure extends Error {
@@ -124,7 +139,7 @@ export function start(command, args, options = {}) {
   if (ending) throw new Failure("");
   const detached = options.detached ?? true;
   const child = spawn(command, args, {
-    cwd: ROOT,
+    cwd: PROJECT,
     env: environment(),
     stdio: ["ignore", "inherit", "inherit"],
     ...options,
@@ -162,7 +177,7 @@ export function run(command, args, { failure, ...options } = {}) {
   });
 }
 
-const WRANGLER = join(ROOT, "node_modules", "wrangler", "bin", "wrangler.js");
+const WRANGLER = join(MODULES, "wrangler", "bin", "wrangler.js");
 
 /**
  * Starts wrangler, under Node 22.
@@ -233,7 +248,7 @@ export async function main(url, work, { stoppable = false, help } = {}) {
 export async function underNode22() {
   if (recent(process.versions.node)) return;
   const node = node22();
-  if (!node) throw new Failure("Node 22 is missing: run `node tools/setup.mjs`, then this again");
+  if (!node) throw new Failure(NO_NODE);
   for (const name of SIGNALS) process.removeAllListeners(name);
   const child = spawn(node, [...process.execArgv, ...process.argv.slice(1)], { stdio: "inherit" });
   // From a terminal the child gets the signal as we do, and a second one does no harm; from `kill` only we do.

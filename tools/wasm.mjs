@@ -2,7 +2,16 @@
  * Compiles Rust to what a Worker imports: cargo, then wasm-bindgen, then wasm-opt. So does Cloudflare's worker-build; but
  * compiling that takes minutes, and it calls for `cargo +nightly`, whichever nightly a machine has.
  */
-import { readFileSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join, resolve } from "node:path";
 import { during, environment, NIGHTLY, ROOT, run, TOOLS, WASM_TARGET } from "./toolchain.mjs";
 
@@ -46,6 +55,47 @@ const OPTIMIZE = [
 /** What makes a build what it is, beside its sources. */
 export const SETTINGS = [NIGHTLY, JSON.stringify(PROFILE), ...COMPILE, FLAGS, ...OPTIMIZE];
 
+/** The commands of the npm package. A simulation should be fast; a panic ends them, as it does on a host. */
+const COMMANDS = {
+  // Else the paths of whoever has compiled it are in it.
+  RUSTFLAGS: "-Zlocation-detail=none",
+  CARGO_PROFILE_RELEASE_OPT_LEVEL: "s",
+  CARGO_PROFILE_RELEASE_LTO: "fat",
+  CARGO_PROFILE_RELEASE_CODEGEN_UNITS: "1",
+};
+const OPTIMIZE_COMMANDS = ["--strip-debug", "--strip-producers", "--strip-target-features", "-O2"];
+
+/**
+ * The commands that are Rust, for Node.
+ * @param {string} directory gets `index.js` and the `index_bg.wasm` that it reads
+ */
+export async function compileCommands(directory) {
+  const env = environment({ RUSTUP_TOOLCHAIN: NIGHTLY, ...COMMANDS });
+  const target = resolve(ROOT, env.CARGO_TARGET_DIR ?? "target");
+  const crate = ["--package=anteroom-command", "--lib", "--crate-type=cdylib", "--release"];
+  const cargo = ["rustc", "--quiet", "--locked", ...crate, "--target", WASM_TARGET, "--target-dir", target];
+  await during("Compiling the commands to WebAssembly (a minute the first time)", () =>
+    run("cargo", cargo, { env, failure: "The commands do not build: see above" }),
+  );
+  const compiled = join(target, WASM_TARGET, "release", "anteroom_command.wasm");
+  // cargo leaves it alone when nothing has changed.
+  const stamp = JSON.stringify([statSync(compiled).mtimeMs, OPTIMIZE_COMMANDS]);
+  const kept = join(TOOLS, "commands");
+  const stampFile = join(kept, "stamp.json");
+  if (!existsSync(stampFile) || readFileSync(stampFile, "utf8") !== stamp) {
+    rmSync(kept, { recursive: true, force: true });
+    const bound = join(kept, "bound");
+    await run(join(BINDGEN_TARGET, "debug", "anteroom-bindgen"), ["node", compiled, bound]);
+    const raw = join(bound, "index_bg.wasm");
+    await run(WASM_OPT, [raw, "-o", join(kept, "index_bg.wasm"), ...OPTIMIZE_COMMANDS, ...FEATURES]);
+    renameSync(join(bound, "index.js"), join(kept, "index.js"));
+    rmSync(bound, { recursive: true });
+    writeFileSync(stampFile, stamp);
+  }
+  mkdirSync(directory, { recursive: true });
+  for (const name of ["index.js", "index_bg.wasm"]) cpSync(join(kept, name), join(directory, name));
+}
+
 /**
  * @param {string} crate its directory
  * @param {string} library the file name of its library, without `.wasm`
@@ -75,7 +125,11 @@ export async function compileWasm(crate, library, directory) {
     ]),
   );
   await during("Optimizing WebAssembly (about ten seconds)", async () => {
-    await run(join(BINDGEN_TARGET, "debug", "anteroom-bindgen"), [join(release, `${library}.wasm`), module]);
+    await run(join(BINDGEN_TARGET, "debug", "anteroom-bindgen"), [
+      "worker",
+      join(release, `${library}.wasm`),
+      module,
+    ]);
     await run(WASM_OPT, [raw, "-o", join(directory, "index_bg.wasm"), ...OPTIMIZE, ...FEATURES]);
   });
   // Workers import a module as such, without the keyword that the standard has for it by now.

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anteroom::config::{
     ConfigError, DEFAULTS, FRONT_CONTROLLERS, FRONT_CONTROLLERS_FIX, Part, Rooms, Webhooks, is_origin,
@@ -14,7 +13,7 @@ use anteroom::room::{Room, Secure, SlotStrategy, Webhook, WebhookFormat};
 use serde_json::{Number, Value as Json};
 use toml::{Table, Value as Toml};
 
-use crate::deployment;
+use crate::{Host, deployment};
 
 /// The platform's limit of a var, in bytes of its text or JSON.
 const VAR_BYTES_MAX: usize = 5 * 1024;
@@ -35,8 +34,10 @@ const OBJECTS: [(&str, &str); 5] = [
 pub struct Project {
     /// The file, and the environment if one was asked for.
     pub place: String,
-    /// The folder that the file is in: templates are below it.
+    /// The folder that the file is in.
     folder: PathBuf,
+    /// Where templates are, seen from there.
+    pages: PathBuf,
     /// The rooms that work.
     pub rooms: Rooms,
     /// The checks that work.
@@ -119,17 +120,17 @@ impl Problem {
 
 impl Project {
     /// Reads and judges a configuration file, for an environment if one is named.
-    pub fn read(file: &Path, environment: Option<&str>) -> Self {
+    pub fn read(file: &Path, pages: &Path, environment: Option<&str>, host: &Host) -> Self {
         let name = file.display().to_string();
         let folder = file.parent().unwrap_or(file).to_owned();
-        let mut project = Self { place: name.clone(), folder, ..Self::default() };
+        let mut project = Self { place: name.clone(), folder, pages: pages.to_owned(), ..Self::default() };
         if file.extension().is_some_and(|extension| extension == "json" || extension == "jsonc") {
             let fix = "keep the configuration in wrangler.toml";
             project.refuse("--config", &name, "must be a TOML file", fix);
             return project;
         }
-        match std::fs::read_to_string(file) {
-            Ok(text) => project.judge(&name, &text, environment),
+        match (host.read)(file) {
+            Ok(text) => project.judge(&name, &text, environment, host),
             Err(error) => {
                 let fix = "name the file with --config, or run this where wrangler.toml is";
                 project.refuse("--config", &name, &format!("cannot be read: {error}"), fix);
@@ -138,7 +139,7 @@ impl Project {
         project
     }
 
-    fn judge(&mut self, name: &str, text: &str, environment: Option<&str>) {
+    fn judge(&mut self, name: &str, text: &str, environment: Option<&str>, host: &Host) {
         let top: Table = match toml::from_str(text) {
             Ok(table) => table,
             Err(error) => {
@@ -179,7 +180,7 @@ impl Project {
                 names.join(", ")
             ));
         }
-        self.judge_vars(chosen, &prefix);
+        self.judge_vars(chosen, &prefix, host);
         self.judge_bindings(chosen, &prefix);
         self.judge_services(chosen, &prefix);
         // wrangler passes migrations on to environments, unlike vars and bindings.
@@ -189,15 +190,13 @@ impl Project {
             let fix = format!("write [{prefix}vars.{key}]");
             self.refuse(&format!("{prefix}{key}"), "{...}", "is not among the vars and does nothing", &fix);
         }
-        #[expect(clippy::disallowed_methods, reason = "a tool has a clock; the core has none")]
-        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
         self.warnings.extend(deployment::warnings_of_routes(chosen, &top, &self.rooms));
-        self.warnings.extend(deployment::warnings_of_events(&self.rooms, time));
+        self.warnings.extend(deployment::warnings_of_events(&self.rooms, host.now));
         self.warnings.extend(deployment::warnings_of_health_checks(&self.rooms, &self.checks));
         self.warnings.extend(deployment::warnings_of_crons(chosen, &top));
     }
 
-    fn judge_vars(&mut self, chosen: &Table, prefix: &str) {
+    fn judge_vars(&mut self, chosen: &Table, prefix: &str, host: &Host) {
         let none = Table::new();
         let vars = match chosen.get("vars") {
             None => &none,
@@ -245,9 +244,9 @@ impl Project {
         }
         for room in rooms.iter() {
             self.warnings.extend(warnings_of(room));
-            self.judge_template(Part::Room, &room.name, room);
+            self.judge_template(Part::Room, &room.name, room, host);
             for event in room.events.iter().filter(|event| event.active.page.template != room.page.template) {
-                self.judge_template(Part::Event, &event.name, &event.active);
+                self.judge_template(Part::Event, &event.name, &event.active, host);
             }
         }
         for check in checks.iter() {
@@ -310,17 +309,17 @@ impl Project {
         written(&is_own).or_else(|| written(&|name| name == DEFAULTS))
     }
 
-    fn judge_template(&mut self, part: Part, owner: &str, room: &Room) {
+    fn judge_template(&mut self, part: Part, owner: &str, room: &Room, host: &Host) {
         let name = &room.page.template;
-        let pages = self.folder.join("static/pages");
-        let is_there = ["html", "toml"].iter().any(|kind| pages.join(format!("{name}.{kind}")).is_file());
-        if !name.is_empty() && !is_there {
+        let page = |kind: &str| self.pages.join(format!("{name}.{kind}"));
+        let is_there = |kind: &str| (host.read)(&self.folder.join(page(kind))).is_ok();
+        if !name.is_empty() && !is_there("html") && !is_there("toml") {
             self.problems.push(Problem::Part(ConfigError {
                 part,
                 name: owner.to_owned(),
                 field: "custom_page_html".to_owned(),
                 value: format!("\"{name}\""),
-                message: format!("there is no file static/pages/{name}.html or {name}.toml"),
+                message: format!("there is no file {} or {name}.toml", page("html").display()),
                 fix: "put the template or the branding there, or leave the field out for Anteroom's own page"
                     .to_owned(),
                 excerpt: String::new(),

@@ -14,7 +14,7 @@
 //!   [`literal_guard`]: the article's limiter as it reads, to compare with.
 //! - [`history`]: a recorded day of a room, as the arrivals of a plan.
 //! - [`v0_1_0`]: what the version before says and stores.
-//! - [`plan`]: what a day will be like for an owner's room, and what would make it better.
+//! - [`plan`]: what a day will be like for an owner's room, and what would make it better; [`plan_command`]: as a command.
 //! - [`price`]: what the platform bills for a run.
 
 pub mod campaign;
@@ -28,6 +28,7 @@ pub mod measure;
 pub mod origin;
 pub mod pages;
 pub mod plan;
+pub mod plan_command;
 pub mod planet;
 pub mod price;
 pub mod replay;

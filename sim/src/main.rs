@@ -12,7 +12,8 @@ use anteroom_sim::campaign::{self, Tally};
 use anteroom_sim::guarded::{self, Guarded, Limiter, Line, Terms};
 use anteroom_sim::guarded_report;
 use anteroom_sim::origin::Setup;
-use anteroom_sim::plan::{Day, find, read_room};
+use anteroom_sim::plan::find;
+use anteroom_sim::plan_command::{self, PlanArguments};
 use anteroom_sim::planet::Planet;
 use anteroom_sim::price::{self, Bill, Priced, bills};
 use anteroom_sim::report;
@@ -119,47 +120,6 @@ struct RunArguments {
     /// How many runs at a time. Left out: as many as there are cores. Figures do not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_024))]
     threads: Option<u16>,
-}
-
-#[derive(Debug, Args)]
-#[command(override_usage = "npm run plan -- --room <NAME> --arrivals <FILE> [OPTIONS]", after_long_help = PLAN_HELP)]
-struct PlanArguments {
-    /// The configuration with the room
-    #[arg(long, value_name = "FILE", default_value = "wrangler.toml")]
-    config: PathBuf,
-
-    /// Take the room from the environment NAME
-    #[arg(long, value_name = "NAME")]
-    env: Option<String>,
-
-    /// The room, by its name in lower case, such as shop
-    #[arg(long, value_name = "NAME")]
-    room: String,
-
-    /// Who comes: a CSV file with the columns minute,visitors or time,visitors, a room's history (CSV or JSON), or a
-    /// scenario
-    #[arg(long, value_name = "FILE")]
-    arrivals: PathBuf,
-
-    /// Take those out of a history who were marked by a rehearsal
-    #[arg(long)]
-    without_rehearsals: bool,
-
-    /// Leave the room's events out: the day is planned by the room's own limits
-    #[arg(long)]
-    without_events: bool,
-
-    /// How many data centers they come to. Left out: as the scenario says, else 30
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_000))]
-    colos: Option<u16>,
-
-    /// What all chance is drawn from
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
-
-    /// Write one page with the answer and a chart to FILE; it needs nothing else
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -341,25 +301,6 @@ Examples:
   anteroom-sim run all --colos 30 --colos 300 --seeds 5 --goals --markdown docs/accuracy.md \\
     --missed target/missed.txt";
 
-const PLAN_HELP: &str = "\
-A CSV file says how many new visitors came from each row's minute until the next row's:
-
-  time,visitors          or    minute,visitors
-  2026-11-27 19:55,120         0,120
-  2026-11-27 19:56,2400        1,2400
-
-Times are UTC, unless they say their zone: 2026-11-27T20:55+01:00. The room's events are simulated at their times, so with events
-the file needs dates.
-
-The answer of GET /__anteroom/history?room=shop&resolution=minute&from=...&to=... serves as it comes, as CSV or as JSON: who
-came, how patient people were and how long they stayed are taken from it.
-
-Examples:
-  npm run plan -- --room shop --arrivals friday.csv
-  npm run plan -- --config wrangler.toml --env production --room shop --arrivals friday.csv --html plan.html
-  npm run plan -- --room shop --arrivals last-friday.json --without-rehearsals
-  npm run plan -- --room shop --arrivals ticket_sale    what if that crowd came to my room?";
-
 const GUARD_HELP: &str = "\
 Each test is a minute (x10_long: ten) of clients who come at random, wait a second for their answer and then leave; the origin does their
 work all the same. An origin may queue requests or work on all of them at once, get slower with load, answer 503, hang,
@@ -476,7 +417,7 @@ fn settings(arguments: &RunArguments) -> Result<Vec<Setting>, ScenarioError> {
                 scenarios.extend(Some(shipped(name)?).filter(wanted));
             }
         } else {
-            scenarios.push(find(name)?);
+            scenarios.push(find(name, &|path| fs::read_to_string(path))?);
         }
     }
     let mut settings = Vec::new();
@@ -739,7 +680,7 @@ fn guard(arguments: &GuardArguments) -> Result<ExitCode, Failure> {
 fn campaign(arguments: &CampaignArguments) -> Result<ExitCode, Failure> {
     let mut failed = false;
     for file in &arguments.files {
-        let world = Scenario::read(file)?;
+        let world = Scenario::read(file, &|path| fs::read_to_string(path))?;
         let breaches = campaign::broken(&world, &campaign::run(&world)?)?;
         failed |= !breaches.is_empty();
         let said: Vec<String> = breaches.iter().map(ToString::to_string).collect();
@@ -824,24 +765,17 @@ fn with_table(file: &Path, table: &str) -> Result<String, Failure> {
 }
 
 fn plan(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
-    let mut room = read_room(&arguments.config, arguments.env.as_deref(), &arguments.room)?;
-    if arguments.without_events {
-        room = room.without_events();
-    }
-    let day =
-        Day::new(&room, &arguments.arrivals, arguments.colos.map(usize::from), arguments.without_rehearsals)?;
     let bar = progress();
     bar.set_length(1_000);
-    bar.set_message(day.scenario.name.clone());
-    let plan = day.plan(arguments.seed, &mut |part| bar.set_position((part * 1_000.0) as u64))?;
+    bar.set_message(arguments.room.clone());
+    let told = plan_command::plan(arguments, &|path| fs::read_to_string(path), &mut |part| {
+        bar.set_position((part * 1_000.0) as u64);
+    })
+    .map_err(|error| Failure(error.to_string()))?;
     bar.finish_and_clear();
-    for line in plan.lines.iter().chain(&plan.sketch) {
-        print(format_args!("{line}\n"));
-    }
-    if let Some(file) = &arguments.html {
-        let chart = report::over_time(&format!("Room {}", plan.run.scenario), &plan.run, plan.start)?;
-        let title = format!("Anteroom: a day of room {}", plan.run.scenario);
-        write(file, &report::page(&title, &plan.lines, &[], &[chart])?)?;
+    print(told.text);
+    if let Some((file, page)) = &told.page {
+        write(file, page)?;
     }
     Ok(ExitCode::SUCCESS)
 }

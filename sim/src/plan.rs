@@ -17,7 +17,9 @@ use crate::measure::Measured;
 use crate::planet::Planet;
 use crate::price::PLAN_DOLLARS;
 use crate::report::{clock, per_minute, thousands};
-use crate::scenario::{Arrivals, Behaviour, Planet as Setup, Recorded, Scenario, ScenarioError, shipped};
+use crate::scenario::{
+    Arrivals, Behaviour, Planet as Setup, Read, Recorded, Scenario, ScenarioError, shipped,
+};
 use crate::table::{Run, strategy_name};
 
 /// The most simulations that look for limits that avoid queueing.
@@ -124,10 +126,15 @@ impl Written {
 /// # Errors
 /// When the file cannot be read, there is no such room, or the Worker's parser refuses it or one of its events: file, field
 /// and fix.
-pub fn read_room(config: &Path, environment: Option<&str>, name: &str) -> Result<Written, ScenarioError> {
+pub fn read_room(
+    config: &Path,
+    environment: Option<&str>,
+    name: &str,
+    read: &Read,
+) -> Result<Written, ScenarioError> {
     let file = config.display();
     let wrong = |what: String| ScenarioError(format!("{file}: {what}"));
-    let text = std::fs::read_to_string(config)
+    let text = read(config)
         .map_err(|error| wrong(format!("cannot be read: {error}; name your wrangler.toml with --config")))?;
     let top: toml::Table = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
     let part = match environment {
@@ -199,6 +206,7 @@ impl Day {
         arrivals: &Path,
         colos: Option<usize>,
         without_rehearsals: bool,
+        read: &Read,
     ) -> Result<Self, ScenarioError> {
         let room = &written.room;
         let off = |field: &str, why: &str| {
@@ -214,9 +222,9 @@ impl Day {
             extension.eq_ignore_ascii_case("csv") || extension.eq_ignore_ascii_case("json")
         });
         let (mut scenario, notes) = if is_series {
-            of_series(arrivals, &written.fields, without_rehearsals)?
+            of_series(arrivals, &written.fields, without_rehearsals, read)?
         } else {
-            (find(&arrivals.to_string_lossy())?, None)
+            (find(&arrivals.to_string_lossy(), read)?, None)
         };
         if without_rehearsals && notes.is_none() {
             return Err(ScenarioError(format!(
@@ -411,10 +419,10 @@ fn cost_lines(run: &Measured) -> [String; 2] {
 ///
 /// # Errors
 /// See [`Scenario::read`] and [`shipped`].
-pub fn find(name: &str) -> Result<Scenario, ScenarioError> {
+pub fn find(name: &str, read: &Read) -> Result<Scenario, ScenarioError> {
     let path = Path::new(name);
     let is_file = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml"));
-    if is_file || path.is_file() { Scenario::read(path) } else { shipped(name) }
+    if is_file || read(path).is_ok() { Scenario::read(path, read) } else { shipped(name) }
 }
 
 /// A scenario of nothing but a recorded series; for a history, with what else it tells, and that in words.
@@ -422,9 +430,10 @@ fn of_series(
     file: &Path,
     room: &toml::Table,
     without_rehearsals: bool,
+    read: &Read,
 ) -> Result<(Scenario, Option<Vec<String>>), ScenarioError> {
     let wrong = |what: String| ScenarioError(format!("{}: {what}", file.display()));
-    let text = std::fs::read_to_string(file).map_err(|error| wrong(format!("cannot be read: {error}")))?;
+    let text = read(file).map_err(|error| wrong(format!("cannot be read: {error}")))?;
     let (recorded, visitors, notes) = if History::is_one(&text) {
         let history = History::parse(&text).map_err(|error| wrong(error.to_string()))?;
         let told = history.tell(without_rehearsals);

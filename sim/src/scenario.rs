@@ -489,20 +489,20 @@ impl fmt::Display for ScenarioError {
 
 impl std::error::Error for ScenarioError {}
 
+/// Reads a text file: of the disk, or what the npm package's command reads for it.
+pub type Read<'a> = dyn Fn(&Path) -> std::io::Result<String> + 'a;
+
 impl Scenario {
     /// Reads a scenario file.
     ///
     /// # Errors
     /// When the file cannot be read, or says something that cannot be: which field, and what it may be.
-    pub fn read(path: &Path) -> Result<Self, ScenarioError> {
+    pub fn read(path: &Path, read: &Read) -> Result<Self, ScenarioError> {
         let file = path.display();
         let wrong = |error: &dyn fmt::Display| ScenarioError(format!("{file}: {error}"));
-        let text =
-            std::fs::read_to_string(path).map_err(|error| wrong(&format!("cannot be read: {error}")))?;
-        let beside = |name: &str| {
-            std::fs::read_to_string(path.with_file_name(name))
-                .map_err(|error| format!("cannot be read: {error}"))
-        };
+        let text = read(path).map_err(|error| wrong(&format!("cannot be read: {error}")))?;
+        let beside =
+            |name: &str| read(&path.with_file_name(name)).map_err(|error| format!("cannot be read: {error}"));
         Self::parse_with(&text, &beside).map_err(|error| wrong(&error))
     }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// How much of an expression is shown around a mistake, in characters to either side.
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(not(worker))]
 const SHOWN_AROUND: usize = 50;
 
 /// What is wrong with an expression, in words for its owner.
@@ -32,12 +32,12 @@ impl ExpressionError {
     /// A mistake at some byte of an expression. Words are put together only where an owner reads them, in the check
     /// before a deploy.
     pub(super) fn new(text: &str, at: usize, words: impl FnOnce() -> (String, String)) -> Self {
-        #[cfg(target_arch = "wasm32")]
+        #[cfg(worker)]
         {
             let _ = (text, words);
             Self { column: at + 1, message: String::new(), fix: String::new(), excerpt: String::new() }
         }
-        #[cfg(not(target_arch = "wasm32"))]
+        #[cfg(not(worker))]
         {
             let (message, fix) = words();
             let before = text.get(..at).unwrap_or(text).chars().count();
@@ -47,7 +47,7 @@ impl ExpressionError {
 }
 
 /// Two lines: what is around a character, and a caret below it.
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(not(worker))]
 fn excerpt(text: &str, before: usize) -> String {
     let first = before.saturating_sub(SHOWN_AROUND);
     let shown: String = text

@@ -25,7 +25,7 @@ pub struct Field {
     /// Whether an event may have another value, and from when on.
     pub in_events: Option<InEvents>,
     /// What people read about it.
-    #[cfg(not(target_arch = "wasm32"))]
+    #[cfg(not(worker))]
     pub words: Words,
 }
 
@@ -39,7 +39,7 @@ pub enum InEvents {
 }
 
 /// What people read about a field. The Worker carries none of it.
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(not(worker))]
 #[derive(Clone, Copy, Default)]
 pub struct Words {
     /// What it is for, in one line. Names and values stand between backticks.
@@ -143,7 +143,7 @@ impl Field {
             kind,
             steered: None,
             in_events: None,
-            #[cfg(not(target_arch = "wasm32"))]
+            #[cfg(not(worker))]
             words: Words { help: "", see: "", example: "", facts: [""; 3] },
         }
     }
@@ -183,7 +183,7 @@ impl Field {
     }
 }
 
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(not(worker))]
 impl Field {
     const fn help(mut self, help: &'static str) -> Self {
         self.words.help = help;
@@ -207,7 +207,7 @@ impl Field {
     }
 }
 
-#[cfg(target_arch = "wasm32")]
+#[cfg(worker)]
 impl Field {
     const fn help(self, _: &'static str) -> Self {
         self

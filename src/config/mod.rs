@@ -29,7 +29,7 @@ mod webhook;
 
 pub use defaults::DEFAULTS;
 pub use error::{ConfigError, Part};
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(not(worker))]
 pub use fields::Words;
 pub use fields::{FIELDS, Field, InEvents, Kind, Place, steered_fields};
 #[cfg(not(target_arch = "wasm32"))]
@@ -41,5 +41,5 @@ pub use webhook::{WEBHOOK_FIELDS, Webhooks};
 pub use webhook::{is_address as is_webhook_address, is_secret as is_webhook_secret};
 
 pub use crate::room::Room;
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(not(worker))]
 pub use crate::text::nearest;

@@ -91,12 +91,12 @@ impl<'a> Table<'a> {
     /// Refuses a value in words that are put together only where an owner reads them, in the check before a deploy. The
     /// Worker says where they are to be had: carrying all of them would make every cold start slower.
     pub(crate) fn refuse_as(&mut self, field: &str, value: &Value, words: impl FnOnce() -> (String, String)) {
-        #[cfg(target_arch = "wasm32")]
+        #[cfg(worker)]
         {
             let _ = words;
             self.refuse(field, value, "is not valid", "run npm run check: it says why");
         }
-        #[cfg(not(target_arch = "wasm32"))]
+        #[cfg(not(worker))]
         {
             let (message, fix) = words();
             self.refuse(field, value, message, &fix);

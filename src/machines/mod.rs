@@ -26,7 +26,7 @@ pub use anywhere::Anywhere;
 pub use counter::Counter;
 pub use current_room::CurrentRoom;
 pub use data_center::DataCenter;
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(not(worker))]
 pub use global::MemoryRows;
 pub use global::{
     Attempt, Global, GlobalEffect, GlobalInput, Kept, NotificationRow, Outcome, Outside, PendingRow,

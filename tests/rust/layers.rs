@@ -72,3 +72,12 @@ fn a_module_uses_only_what_stands_below_it() {
         }
     }
 }
+
+/// The npm package has the core as WebAssembly without the Worker: what only one of them has is told apart by `cfg(worker)`.
+#[test]
+fn being_webassembly_is_not_being_the_worker() {
+    for file in sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src")) {
+        let text = fs::read_to_string(&file).unwrap();
+        assert!(!text.contains("target_arch"), "{}: write cfg(worker)", file.display());
+    }
+}

@@ -1,5 +1,6 @@
 /** The preview's own pages. */
 import Mustache from "mustache";
+import { PAGES } from "../pages.mjs";
 
 const FRAME = (title, body) => `<!doctype html>
 <html lang="en">
@@ -73,11 +74,8 @@ export const problemPage = (file, problems) =>
   FRAME(
     "This page has mistakes",
     Mustache.render(
-      "<ul>{{#problems}}<li>static/pages/{{file}}:{{line}}: {{message}}</li>{{/problems}}</ul>",
-      {
-        file,
-        problems,
-      },
+      "<ul>{{#problems}}<li>{{folder}}/{{file}}:{{line}}: {{message}}</li>{{/problems}}</ul>",
+      { folder: PAGES, file, problems },
     ),
   );
 

@@ -1,10 +1,12 @@
 /** The preview's server: the waiting page in any state, made by the very code that answers visitors. */
 import { watch } from "node:fs";
 import { createServer } from "node:http";
+import { join } from "node:path";
 import { Readable } from "node:stream";
 import { createWaitingRoom } from "../../src/edge/page/answer.js";
 import { PAGES, readPages } from "../pages.mjs";
 import { problemsOf } from "../templates.mjs";
+import { PROJECT } from "../toolchain.mjs";
 import { factsFor, factsOf, STATES } from "./facts.mjs";
 import { indexPage, problemPage, welcomePage } from "./pages.mjs";
 
@@ -82,7 +84,7 @@ const html = (body, status = 200) =>
  * @param {{ port?: number, pages?: string }} [options] `pages`: another folder of templates
  * @returns {Promise<{ url: string, close: () => Promise<void> }>}
  */
-export async function startPreview({ port = 0, pages = PAGES } = {}) {
+export async function startPreview({ port = 0, pages = join(PROJECT, PAGES) } = {}) {
   const watching = new Set();
   let watcher;
   try {

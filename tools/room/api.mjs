@@ -2,10 +2,10 @@
 import { request, WebSocket } from "undici";
 
 import { findToken } from "../crowd/rehearsal.mjs";
+import { DEV_VARS } from "../toolchain.mjs";
 import { UsageError } from "./options.mjs";
 
 const TIMEOUT_MS = 30_000;
-const DEV_VARS = new URL("../../.dev.vars", import.meta.url);
 
 /** The deployment does not do what it was asked for. */
 export class Refused extends Error {

@@ -3,7 +3,7 @@
 mod deliveries;
 mod history;
 mod jobs;
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(not(worker))]
 mod memory_rows;
 mod notifications;
 mod rows;
@@ -13,7 +13,7 @@ mod watching;
 use std::rc::Rc;
 
 pub use deliveries::{Attempt, Outcome};
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(not(worker))]
 pub use memory_rows::MemoryRows;
 pub use notifications::Words;
 pub use rows::{Kept, NotificationRow, PendingRow, ReceiverRow, Rows, RowsError, Series};

@@ -1,13 +1,14 @@
 //! Validates the rooms, checks and webhooks of a wrangler.toml and says what each will do.
+//!
+//! It does no I/O of its own, so that the npm package has it as WebAssembly: see [`Host`].
 
 mod deployment;
 mod fields;
 mod project;
 mod sentences;
 
-use std::io::Write as _;
-use std::path::PathBuf;
-use std::process::ExitCode;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 use clap::Parser;
 
@@ -19,7 +20,7 @@ use crate::project::Project;
 /// with an error is switched off at run time, and its visitors go to the origin without waiting.
 #[derive(Debug, Parser)]
 #[command(name = "anteroom-check", version, override_usage = "npm run check -- [OPTIONS]", after_long_help = help())]
-struct Arguments {
+pub struct Arguments {
     /// The configuration to validate
     #[arg(long, value_name = "FILE", default_value = "wrangler.toml")]
     config: PathBuf,
@@ -30,6 +31,10 @@ struct Arguments {
     /// `[env.NAME.vars]` and `[[env.NAME.durable_objects.bindings]]`.
     #[arg(long, value_name = "NAME")]
     env: Option<String>,
+
+    /// Where templates of the waiting page are, seen from the configuration
+    #[arg(long, value_name = "FOLDER", default_value = "static/pages")]
+    pages: PathBuf,
 
     /// Print one JSON object instead of sentences, for programs
     #[arg(long)]
@@ -114,21 +119,33 @@ Examples:
   npm run check -- --config wrangler.toml --env production
   npm run -s check -- --json | jq '.errors[].fix'"#;
 
-fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+/// What the check asks of the machine it runs on.
+pub struct Host<'a> {
+    /// Reads a text file.
+    pub read: &'a dyn Fn(&Path) -> io::Result<String>,
+    /// The time, in milliseconds since the epoch.
+    pub now: u64,
+}
+
+/// Prints what it was asked for. Returns whether everything is valid.
+pub fn check(arguments: &Arguments, host: &Host, out: &mut dyn Write, err: &mut dyn Write) -> bool {
     if arguments.fields {
-        let _ = write!(std::io::stdout().lock(), "{}", fields::markdown());
-        return ExitCode::SUCCESS;
+        let _ = write!(out, "{}", fields::markdown());
+        return true;
     }
-    let project = Project::read(&arguments.config, arguments.env.as_deref());
+    let project = Project::read(&arguments.config, &arguments.pages, arguments.env.as_deref(), host);
     // A closed pipe ends the output; the exit status still says what was found.
-    let _ = if arguments.json { print_json(&project) } else { print_sentences(&project, arguments.sources) };
-    if project.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let _ = if arguments.json { print_json(&project, out) } else { print_sentences(&project, arguments.sources, out, err) };
+    project.problems.is_empty()
 }
 
 /// What each room will do and the warnings go to the standard output, errors to the standard error.
-fn print_sentences(project: &Project, sources: bool) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
+fn print_sentences(
+    project: &Project,
+    sources: bool,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<()> {
     for room in project.rooms.iter() {
         let mut sentences = sentences::of_room(room).into_iter();
         writeln!(out, "{}", sentences.next().unwrap_or_default())?;
@@ -180,7 +197,6 @@ fn print_sentences(project: &Project, sources: bool) -> std::io::Result<()> {
         writeln!(out, "Warning: {warning}")?;
     }
     out.flush()?;
-    let mut err = std::io::stderr().lock();
     for problem in &project.problems {
         writeln!(err, "Error: {problem}")?;
         for line in problem.excerpt().lines() {
@@ -195,7 +211,7 @@ fn print_sentences(project: &Project, sources: bool) -> std::io::Result<()> {
     }
 }
 
-fn print_json(project: &Project) -> std::io::Result<()> {
+fn print_json(project: &Project, out: &mut dyn Write) -> io::Result<()> {
     let rooms: Vec<_> = project.rooms.iter().map(|room| sentences::as_json(room, project)).collect();
     let errors: Vec<_> = project.problems.iter().map(project::Problem::as_json).collect();
     let answer = serde_json::json!({
@@ -211,5 +227,5 @@ fn print_json(project: &Project) -> std::io::Result<()> {
         "warnings": project.warnings,
         "errors": errors,
     });
-    writeln!(std::io::stdout().lock(), "{answer:#}")
+    writeln!(out, "{answer:#}")
 }
