@@ -112,7 +112,7 @@ class Reader {
     try {
       bytes = readFileSync(join(this.folder, file));
     } catch {
-      return this.refuse("logo", `is ${file}, and there is no file static/pages/${file}`);
+      return this.refuse("logo", `is ${file}, and there is no such file beside this one`);
     }
     if (bytes.length > LARGEST_LOGO)
       return this.refuse("logo", `has ${bytes.length} bytes, and may have at most ${LARGEST_LOGO}`);

@@ -135,7 +135,11 @@ pub fn check(arguments: &Arguments, host: &Host, out: &mut dyn Write, err: &mut 
     }
     let project = Project::read(&arguments.config, &arguments.pages, arguments.env.as_deref(), host);
     // A closed pipe ends the output; the exit status still says what was found.
-    let _ = if arguments.json { print_json(&project, out) } else { print_sentences(&project, arguments.sources, out, err) };
+    let _ = if arguments.json {
+        print_json(&project, out)
+    } else {
+        print_sentences(&project, arguments.sources, out, err)
+    };
     project.problems.is_empty()
 }
 

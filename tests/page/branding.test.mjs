@@ -29,8 +29,8 @@ test("the owner's logo, colours, font, links and consent are in the page, in the
   const { body } = await branded("de-AT");
   assert.match(body, /<img class="logo" src="data:image\/svg\+xml;base64,[\w+/=]+" alt="The Shop">/);
   assert.match(body, /--accent:#a3123f/);
-  assert.match(body, /prefers-color-scheme: ?dark\)\{:root\{--paper:#140a0e/);
-  assert.match(body, /font-family:Georgia,serif/);
+  assert.match(body, /prefers-color-scheme: ?dark\) ?\{ ?:root ?\{ ?--paper:#140a0e/);
+  assert.match(body, /font-family: Georgia, serif/);
   assert.match(body, /stimmt den Bedingungen/);
   assert.match(
     body,
@@ -70,7 +70,7 @@ for (const [mistake, source, said] of [
   [
     "no such logo",
     'logo_text = "x"\n[light]\nlogo = "none.svg"',
-    /^3: logo is none\.svg, and there is no file/,
+    /^3: logo is none\.svg, and there is no such file/,
   ],
   [
     "a logo from elsewhere",

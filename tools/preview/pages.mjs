@@ -73,10 +73,11 @@ export function indexPage(states, moments, { languages, templates, brands }) {
 export const problemPage = (file, problems) =>
   FRAME(
     "This page has mistakes",
-    Mustache.render(
-      "<ul>{{#problems}}<li>{{folder}}/{{file}}:{{line}}: {{message}}</li>{{/problems}}</ul>",
-      { folder: PAGES, file, problems },
-    ),
+    Mustache.render("<ul>{{#problems}}<li>{{folder}}/{{file}}:{{line}}: {{message}}</li>{{/problems}}</ul>", {
+      folder: PAGES,
+      file,
+      problems,
+    }),
   );
 
 /** What stands for the origin. */
