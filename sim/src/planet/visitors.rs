@@ -301,7 +301,12 @@ impl Planet {
         let newcomer = self.room.one_place_per_address && standing == Standing::New;
         let address = if newcomer { self.visitors[visitor as usize].address } else { 0 };
         let tickets = ticket.into_iter().collect();
-        let brings = machine::Visitor { tickets, id, random, address, ..machine::Visitor::default() };
+        let here = &self.visitors[visitor as usize];
+        // A page that is loaded anew shows nothing yet.
+        let shows = here.place == Place::Queue && !here.reloads;
+        let shown_seconds = here.shown.filter(|_| shows).map(u64::from);
+        let brings =
+            machine::Visitor { tickets, id, random, address, shown_seconds, ..machine::Visitor::default() };
         self.begin_visit(request, Visit::new(brings, whole));
     }
 
