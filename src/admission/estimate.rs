@@ -9,6 +9,8 @@ const LEAST_OF_MINUTE_MS: u64 = 8_000;
 const LIKE_THE_LAST_MS: u64 = 10_000;
 /// A state holds what happened until this long before it was made, in milliseconds.
 const REPORTED_MS: u64 = 2_500;
+/// Until somebody has left, users are taken to stay for this many sessions on average.
+const SESSIONS_STAYED: f64 = 1.5;
 /// However slowly users seem to leave, it is not slower than this part of how they enter.
 const LEAST_OF_ENTERING: f64 = 0.3;
 /// Nobody checks in more often per refresh interval than this.
@@ -33,7 +35,7 @@ pub fn estimated_wait_seconds(room: &Room, key: &StateKey, bucket: u32, time: u6
     if room.queueing_method == QueueingMethod::Random {
         return random_wait_seconds(room, key, time).map(|[_, median, _]| median);
     }
-    let ahead = key.ahead_of(bucket);
+    let ahead = key.present_ahead(Some(bucket));
     let own = whole_bucket(key, bucket)?;
     wait_seconds(room, key, ahead + own / 2, time).map(|seconds| seconds.ceil() as u64)
 }
@@ -56,14 +58,14 @@ pub fn wait_percentiles(waiting: i64, entering_per_second: f64) -> [f64; 3] {
 /// How many users wait in a bucket, and will when its minute is over: within a bucket the order is by chance, so those
 /// who come later count too. `None` where too little is known.
 fn whole_bucket(key: &StateKey, bucket: u32) -> Option<i64> {
-    let own = key.waiting_in(bucket);
+    let own = key.present_in(bucket);
     let known_ms = key.taken_at.saturating_sub(start_of(bucket) + REPORTED_MS);
     let to_come = MINUTE_MS.saturating_sub(known_ms) as i64;
     if to_come == 0 {
         return Some(own);
     }
     // Before anybody older waits, whoever was let in came in this minute too; who is to come will wait.
-    let is_first = key.ahead_of(bucket) == 0;
+    let is_first = key.present_ahead(Some(bucket)) == 0;
     let let_in = if is_first { key.admitted_in(bucket) } else { 0 };
     let (like_last, last) = match bucket.checked_sub(1).map_or(0, |last| key.waiting_in(last)) {
         // Behind a queue that nobody joined a minute ago, those ahead are known and few come now.
@@ -81,10 +83,12 @@ fn wait_seconds(room: &Room, key: &StateKey, ahead: i64, time: u64) -> Option<f6
     }
     let limit = key.most_new(room) as f64;
     let entering = f64::from(key.entering) / 10.0;
-    // How fast users leave is known from the last minutes; before that, from how fast they enter and whose session
-    // seems to end.
+    // How fast users leave is known from the last minutes; before that, by how long they stay at the least.
     let leaving = match key.leaving {
-        0 => entering.max(f64::from(key.expiring_minute)),
+        0 => {
+            let sessions = if room.disable_session_renewal { 1.0 } else { SESSIONS_STAYED };
+            key.most_active(room) as f64 / (sessions * f64::from(room.session_duration))
+        }
         leaving => (f64::from(leaving) / 10.0).max(entering * LEAST_OF_ENTERING),
     };
     let free = key.most_active(room) - key.active_at(time);

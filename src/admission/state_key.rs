@@ -273,6 +273,11 @@ impl StateKey {
         buckets.take_while(|((of, _), _)| ahead(*of)).map(|(_, present)| i64::from(*present)).sum()
     }
 
+    /// Waiting users of one bucket who are still there.
+    pub fn present_in(&self, bucket: u32) -> i64 {
+        self.present_ahead(bucket.checked_add(1)) - self.present_ahead(Some(bucket))
+    }
+
     /// Waiting users of one bucket.
     pub fn waiting_in(&self, bucket: u32) -> i64 {
         self.waiting.iter().find(|(other, _)| *other == bucket).map_or(0, |(_, users)| i64::from(*users))
