@@ -27,7 +27,7 @@ pub struct StateKey {
     pub age: u64,
     /// Active users at `taken_at`, from the reports that had come in by then.
     pub active: i64,
-    /// Width of one step of `expiring`, in milliseconds: `session_duration` / 240.
+    /// Width of one step of `expiring`, in milliseconds: `session_duration` / 720.
     pub step: u64,
     /// How many of `active` will have expired at the end of each step after `taken_at`, cumulative.
     pub expiring: Vec<u32>,
