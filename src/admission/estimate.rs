@@ -15,6 +15,15 @@ const SESSIONS_STAYED: f64 = 1.5;
 const LEAST_OF_ENTERING: f64 = 0.3;
 /// Nobody checks in more often per refresh interval than this.
 const SOONEST_PART: f64 = 5.0;
+/// But the last ones of a bucket do, whose turn ends within this part of a refresh interval: there are too few of them to take
+/// each slot that becomes free, and younger ones would.
+const LAST_ONES_PART: f64 = 10.0;
+const LAST_ONES_WITHIN: f64 = 0.3;
+/// Nobody is told to come sooner than after so many seconds.
+const SOONEST_SECONDS: f64 = 2.0;
+/// Everybody of a bucket is asked to come within this part of the time that its turn will take: who comes before a slot is
+/// free comes again, but whoever comes late is passed by younger ones.
+const EARLY_PART: f64 = 0.8;
 /// Far from the front a visitor stays away for this part of the time until the middle of the bucket's turn: the queue may
 /// turn out to be faster than that, and the visitor is back long before. In the turn itself many more of the bucket ask
 /// than there are slots.
@@ -136,16 +145,17 @@ pub fn next_check_in_seconds(
         let ahead = key.ahead_of(bucket);
         let begin = wait_seconds(room, key, ahead, time)?;
         let end = wait_seconds(room, key, ahead + key.waiting_in(bucket), time)?;
-        Some((begin + (end - begin) * random, f64::midpoint(begin, end)))
+        Some((begin + (end - begin) * EARLY_PART * random, f64::midpoint(begin, end), end))
     });
-    let soonest = refresh / SOONEST_PART;
+    let is_last = turn.is_some_and(|(.., end)| end < refresh * LAST_ONES_WITHIN);
+    let soonest = refresh / if is_last { LAST_ONES_PART } else { SOONEST_PART };
     let longest = f64::from(room.refresh_interval_max_seconds);
     // Limits that follow the origin may rise meanwhile: then a turn that seems far is not.
     let is_foreseen = known && key.is_some_and(|key| key.limits.is_none());
     let next = match turn {
-        Some((turn, middle)) => {
+        Some((turn, middle, _)) => {
             let away = if is_foreseen { (middle * AWAY_PART).min(longest) } else { 0.0 };
-            turn.max(soonest).min(usual.max(away * jitter))
+            turn.max(soonest).max(SOONEST_SECONDS).min(usual.max(away * jitter))
         }
         None => usual,
     };

@@ -13,6 +13,9 @@ use crate::steering::{Overrides, travelling};
 /// How far ahead expiries are foreseen, in milliseconds. A session that seems to end may have been renewed since:
 /// who is to be let in for it must be judged by a newer state.
 const FORESIGHT_MS: u64 = 500;
+/// The last ones of a bucket have a slot kept for each of them, up to so many in a thousand slots: until they check in,
+/// whoever is younger would pass them.
+const LAST_ONES_PER_MILLE: i64 = 4;
 
 /// A room's state at one moment, as the Global object answers it and as it is cached for workers.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -301,7 +304,8 @@ impl StateKey {
         // A quarter more than foreseen: users also leave, and a slot kept for nobody is worse than a close call.
         let freeing = by_rate.min(i64::from(self.expiring_refresh)) * 5 / 4;
         let next_polls = (ahead * 2 + refresh - 1) / refresh;
-        next_polls.max(ahead - freeing).max(ahead.min(2))
+        let last_ones = ahead.min((self.most_active(room) * LAST_ONES_PER_MILLE / 1_000).max(2));
+        next_polls.max(ahead - freeing).max(last_ones)
     }
 
     /// The part of `slots` that is this colo's by its recent traffic, and the part that is Anywhere's.

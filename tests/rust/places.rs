@@ -211,6 +211,22 @@ fn how_fast_users_leave_is_known_while_a_room_still_fills() {
     assert!((4_500..5_500).contains(&leaving[5]), "of 1,000 users half in a minute, for ten: {leaving:?}");
 }
 
+#[test]
+fn the_last_ones_of_a_bucket_have_a_slot_each() {
+    let fields =
+        json!({ "total_active_users": 10_000, "new_users_per_minute": 3_000, "session_duration": 2 });
+    let room = parse_room("ROOM_SHOP", &fields).unwrap();
+    let key = StateKey { expiring_refresh: 700, ..full(0) };
+    let protected = |ahead| key.protected(&room, ahead);
+    assert_eq!([protected(0), protected(1), protected(39)], [0, 1, 39]);
+    assert_eq!(
+        [protected(100), protected(600)],
+        [40, 60],
+        "not more than 0.4 % of the room, or two seconds of check-ins"
+    );
+    assert_eq!(protected(1_000), 125, "as many as the next refresh will not serve");
+}
+
 /// How many of a million are taken to give up in a second, 48 seconds after 100 visitors have checked in for the last
 /// time, where their colo reports so often, in milliseconds.
 fn giving_up(every_ms: u64) -> u32 {
