@@ -440,7 +440,7 @@ impl Planet {
                 here.bucket,
                 queued.then_some((here.queued_at, here.waits_in())),
                 now - request.came_at,
-                here.first_shown.map(u64::from),
+                here.first_shown.filter(|_| !here.cookieless).map(u64::from),
             );
             if queued {
                 self.measure.chance(now - here.queued_at, here.reloads, true);
@@ -489,7 +489,8 @@ impl Planet {
         let here = &mut self.visitors[request.visitor as usize];
         if let (Some(shown), Some(estimate)) = (here.shown, estimate) {
             let rises = u64::from(estimate) * 1_000 > u64::from(shown) * 1_000 + refresh;
-            if rises && !here.rose && !here.is_bot {
+            // Whoever refuses cookies is told the wait of somebody new each time.
+            if rises && !here.rose && !here.cookieless {
                 self.measure.rose();
             }
             here.rose |= rises;
