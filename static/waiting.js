@@ -257,6 +257,7 @@ async function ask(brought) {
         "anteroom-status": "1",
         accept: "application/json",
         ...(brought && { "anteroom-turnstile": brought }),
+        ...(shownSeconds >= 0 && { "anteroom-shown": `${shownSeconds}` }),
       },
       cache: "no-store",
       credentials: "same-origin",

@@ -104,8 +104,9 @@ pub struct Measured {
     pub latency_p95: u64,
     /// The same, while the room was below half of both limits.
     pub calm_latency_p50: Option<u64>,
-    /// What one call to an object of their own colo would have taken these visitors, median, in milliseconds.
-    pub calm_own_call_p50: Option<u64>,
+    /// Of these visitors, what the delay was beyond one call to an object of their own colo at that moment, median, in
+    /// milliseconds.
+    pub calm_beyond_call_p50: Option<u64>,
     /// New visitors who were not queued.
     pub let_in_at_once: u64,
     /// Calls of workers to their Counter, per admitted visitor.
@@ -329,7 +330,7 @@ pub struct Measure {
     rose: u64,
     latencies: Histogram,
     calm_latencies: Histogram,
-    calm_own_calls: Histogram,
+    calm_beyond_calls: Histogram,
     /// For each colo, how long the last message to its objects and a call to them took, in milliseconds.
     own_calls: Vec<(u64, u64)>,
     let_in_at_once: u64,
@@ -430,7 +431,7 @@ impl Measure {
             rose: 0,
             latencies: Histogram::default(),
             calm_latencies: Histogram::default(),
-            calm_own_calls: Histogram::default(),
+            calm_beyond_calls: Histogram::default(),
             own_calls: Vec::new(),
             let_in_at_once: 0,
             waits: Histogram::default(),
@@ -710,7 +711,7 @@ impl Measure {
             let own_call = self.own_calls.get(usize::from(colo)).map_or(0, |(_, call)| *call);
             if self.calm && own_call > 0 {
                 self.calm_latencies.add(latency);
-                self.calm_own_calls.add(own_call);
+                self.calm_beyond_calls.add(latency.saturating_sub(own_call));
             }
             for doubt in self.doubts.iter_mut().filter(|doubt| now - latency <= doubt.at) {
                 doubt.active += 1;
@@ -1011,7 +1012,7 @@ impl Measure {
             latency_p50: quantile(&self.latencies, 0.5),
             latency_p95: quantile(&self.latencies, 0.95),
             calm_latency_p50: self.calm_latencies.quantile(0.5),
-            calm_own_call_p50: self.calm_own_calls.quantile(0.5),
+            calm_beyond_call_p50: self.calm_beyond_calls.quantile(0.5),
             let_in_at_once: self.let_in_at_once,
             counter_calls: share(self.counter_calls, self.admitted),
             pool_calls: share(self.pool_calls, self.admitted),

@@ -49,6 +49,8 @@ pub struct Case {
     bots_or_dying: bool,
     /// The limits follow an origin, below those of the room.
     origin: bool,
+    /// An operator changes the room.
+    steered: bool,
 }
 
 impl Case {
@@ -74,7 +76,14 @@ impl Case {
             bots_or_dying: scenario.visitors.cookieless > 0.0
                 || scenario.faults.iter().any(|fault| fault.what == Broken::Colo),
             origin: scenario.origin.is_some(),
+            steered: !scenario.steering.is_empty(),
         }
+    }
+
+    /// Whether a wait can be foreseen: not where chance decides, where the limits change meanwhile, and where a fault is the
+    /// only reason to wait.
+    fn foresees(&self) -> bool {
+        !self.by_lot && !self.origin && !self.steered && !self.below_limits
     }
 }
 
@@ -325,6 +334,15 @@ fn of(any: u64, figure: impl Into<f64>) -> Option<f64> {
     (any > 0).then(|| figure.into())
 }
 
+/// A figure of shown waits, if at the end most of those who were queued had entered or given up.
+fn of_served(run: &Measured, figure: f64) -> Option<f64> {
+    of(run.queued, figure).filter(|_| run.waiting_at_end * 2 < run.queued)
+}
+
+/// Of whom it is not wanted that shown waits are right.
+const NOT_FORESEEN: &str = "a random order, a prequeue in an order by lot; limits that follow an origin or an operator; \
+                            scenarios below the limits; runs that end while most of the queue waits";
+
 /// Scenarios whose objects' requests have a goal, and it with 30 and with 300 colos.
 const OBJECTS: [(&str, [f64; 2]); 3] =
     [("quiet", [677.0, 1_129.0]), ("steady85", [399.0, 987.5]), ("flash50", [293.5, 648.0])];
@@ -433,7 +451,7 @@ const GOALS: [Goal; 22] = [
             "",
         ),
         Unit::Number(0),
-        |run| Some(run.calm_latency_p50?.saturating_sub(run.calm_own_call_p50?) as f64),
+        |run| Some(run.calm_beyond_call_p50? as f64),
         |_, _| Some(0.0),
     ),
     Goal::new(
@@ -447,24 +465,16 @@ const GOALS: [Goal; 22] = [
         |case, colos| Some(if case.flash && colos >= MANY_COLOS { 150.0 } else { 80.0 }),
     ),
     Goal::new(
-        (
-            "wait estimate, median error",
-            "at most 25 %; flash crowds 35 %",
-            "a random order, a prequeue in an order by lot; limits that follow an origin",
-        ),
+        ("wait estimate, median error", "at most 25 %; flash crowds 35 %", NOT_FORESEEN),
         Unit::Percent(1),
-        |run| run.estimate_error,
-        |case, _| (!case.by_lot && !case.origin).then_some(if case.flash { 0.35 } else { 0.25 }),
+        |run| of_served(run, run.estimate_error?),
+        |case, _| case.foresees().then_some(if case.flash { 0.35 } else { 0.25 }),
     ),
     Goal::new(
-        (
-            "queued visitors whose shown wait rises by more than one refresh",
-            "at most 5 %",
-            "a random order, a prequeue in an order by lot; limits that follow an origin",
-        ),
+        ("queued visitors whose shown wait rises by more than one refresh", "at most 5 %", NOT_FORESEEN),
         Unit::Percent(2),
-        |run| of(run.queued, run.estimate_rose),
-        |case, _| (!case.by_lot && !case.origin).then_some(0.05),
+        |run| of_served(run, run.estimate_rose),
+        |case, _| case.foresees().then_some(0.05),
     ),
     Goal::new(
         (

@@ -33,7 +33,7 @@ fn a_world_is_the_same_each_time_it_is_drawn_and_after_it_was_written_to_a_file(
 const FORGETFUL: &str = r#"
 name = "forgetful"
 minutes = 8
-arrivals = [{ until = 5, per_minute = 600 }, { until = 3, per_minute = 20 }]
+arrivals = [{ until = 5, per_minute = 500 }, { until = 3, per_minute = 20 }]
 [room]
 total_active_users = 60
 new_users_per_minute = 200
@@ -83,7 +83,7 @@ fn two_instances_of_an_object_are_two_until_the_older_one_writes() {
         let text = format!(
             "name = \"two\"\nminutes = 6\narrivals = [{{ until = 4, per_minute = 100 }}]\n[room]\n\
              total_active_users = 20\nnew_users_per_minute = 60\nsession_duration = 1\n[planet]\ncolos = 2\n\
-             [[faults]]\nat = 90\nwhat = \"{what}\"\noverlaps = 8\n"
+             [[faults]]\nat = 80\nwhat = \"{what}\"\noverlaps = 8\n"
         );
         Scenario::parse(&text)
     };

@@ -45,14 +45,14 @@ fn assert_totals(measured: &Measured, what: &str) {
     }
 }
 
-/// Whoever came with the edge of the minute may be counted on either side of it.
+/// Whoever came with the edge of the minute may be counted on either side of it: one visitor, or the two of one call.
 fn assert_minutes(measured: &Measured, what: &str) {
     for truth in measured.history.as_ref().unwrap().rows() {
         let minute = (truth.at / 60_000) as u32;
         let record = measured.recorded.iter().find(|(of, _)| *of == minute);
         let record = record.map_or_else(Record::default, |(_, record)| record.clone());
         let what = format!("{what}, minute {minute}: {record:?} {truth:?}");
-        let near = |is: u64, was: Option<f64>| (is as f64 - was.unwrap()).abs() <= 1.0;
+        let near = |is: u64, was: Option<f64>| (is as f64 - was.unwrap()).abs() <= 2.0;
         assert!(near(record.count(Count::NewUsers), truth.new_users), "{what}");
         assert!(near(record.count(Count::Joins), truth.joins), "{what}");
     }

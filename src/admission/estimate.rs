@@ -9,10 +9,21 @@ const LEAST_OF_MINUTE_MS: u64 = 8_000;
 const LIKE_THE_LAST_MS: u64 = 10_000;
 /// A state holds what happened until this long before it was made, in milliseconds.
 const REPORTED_MS: u64 = 2_500;
+/// Until somebody has left, users are taken to stay for this many sessions on average.
+const SESSIONS_STAYED: f64 = 1.5;
 /// However slowly users seem to leave, it is not slower than this part of how they enter.
 const LEAST_OF_ENTERING: f64 = 0.3;
 /// Nobody checks in more often per refresh interval than this.
 const SOONEST_PART: f64 = 5.0;
+/// But the last ones of a bucket do, whose turn ends within this part of a refresh interval: there are too few of them to take
+/// each slot that becomes free, and younger ones would.
+const LAST_ONES_PART: f64 = 10.0;
+const LAST_ONES_WITHIN: f64 = 0.3;
+/// Nobody is told to come sooner than after so many seconds.
+const SOONEST_SECONDS: f64 = 2.0;
+/// Everybody of a bucket is asked to come within this part of the time that its turn will take: who comes before a slot is
+/// free comes again, but whoever comes late is passed by younger ones.
+const EARLY_PART: f64 = 0.8;
 /// Far from the front a visitor stays away for this part of the time until the middle of the bucket's turn: the queue may
 /// turn out to be faster than that, and the visitor is back long before. In the turn itself many more of the bucket ask
 /// than there are slots.
@@ -33,7 +44,7 @@ pub fn estimated_wait_seconds(room: &Room, key: &StateKey, bucket: u32, time: u6
     if room.queueing_method == QueueingMethod::Random {
         return random_wait_seconds(room, key, time).map(|[_, median, _]| median);
     }
-    let ahead = key.ahead_of(bucket);
+    let ahead = key.present_ahead(Some(bucket));
     let own = whole_bucket(key, bucket)?;
     wait_seconds(room, key, ahead + own / 2, time).map(|seconds| seconds.ceil() as u64)
 }
@@ -56,14 +67,14 @@ pub fn wait_percentiles(waiting: i64, entering_per_second: f64) -> [f64; 3] {
 /// How many users wait in a bucket, and will when its minute is over: within a bucket the order is by chance, so those
 /// who come later count too. `None` where too little is known.
 fn whole_bucket(key: &StateKey, bucket: u32) -> Option<i64> {
-    let own = key.waiting_in(bucket);
+    let own = key.present_in(bucket);
     let known_ms = key.taken_at.saturating_sub(start_of(bucket) + REPORTED_MS);
     let to_come = MINUTE_MS.saturating_sub(known_ms) as i64;
     if to_come == 0 {
         return Some(own);
     }
     // Before anybody older waits, whoever was let in came in this minute too; who is to come will wait.
-    let is_first = key.ahead_of(bucket) == 0;
+    let is_first = key.present_ahead(Some(bucket)) == 0;
     let let_in = if is_first { key.admitted_in(bucket) } else { 0 };
     let (like_last, last) = match bucket.checked_sub(1).map_or(0, |last| key.waiting_in(last)) {
         // Behind a queue that nobody joined a minute ago, those ahead are known and few come now.
@@ -81,10 +92,12 @@ fn wait_seconds(room: &Room, key: &StateKey, ahead: i64, time: u64) -> Option<f6
     }
     let limit = key.most_new(room) as f64;
     let entering = f64::from(key.entering) / 10.0;
-    // How fast users leave is known from the last minutes; before that, from how fast they enter and whose session
-    // seems to end.
+    // How fast users leave is known from the last minutes; before that, by how long they stay at the least.
     let leaving = match key.leaving {
-        0 => entering.max(f64::from(key.expiring_minute)),
+        0 => {
+            let sessions = if room.disable_session_renewal { 1.0 } else { SESSIONS_STAYED };
+            key.most_active(room) as f64 / (sessions * f64::from(room.session_duration))
+        }
         leaving => (f64::from(leaving) / 10.0).max(entering * LEAST_OF_ENTERING),
     };
     let free = key.most_active(room) - key.active_at(time);
@@ -132,16 +145,17 @@ pub fn next_check_in_seconds(
         let ahead = key.ahead_of(bucket);
         let begin = wait_seconds(room, key, ahead, time)?;
         let end = wait_seconds(room, key, ahead + key.waiting_in(bucket), time)?;
-        Some((begin + (end - begin) * random, f64::midpoint(begin, end)))
+        Some((begin + (end - begin) * EARLY_PART * random, f64::midpoint(begin, end), end))
     });
-    let soonest = refresh / SOONEST_PART;
+    let is_last = turn.is_some_and(|(.., end)| end < refresh * LAST_ONES_WITHIN);
+    let soonest = refresh / if is_last { LAST_ONES_PART } else { SOONEST_PART };
     let longest = f64::from(room.refresh_interval_max_seconds);
     // Limits that follow the origin may rise meanwhile: then a turn that seems far is not.
     let is_foreseen = known && key.is_some_and(|key| key.limits.is_none());
     let next = match turn {
-        Some((turn, middle)) => {
+        Some((turn, middle, _)) => {
             let away = if is_foreseen { (middle * AWAY_PART).min(longest) } else { 0.0 };
-            turn.max(soonest).min(usual.max(away * jitter))
+            turn.max(soonest).max(SOONEST_SECONDS).min(usual.max(away * jitter))
         }
         None => usual,
     };

@@ -13,6 +13,9 @@ use crate::steering::{Overrides, travelling};
 /// How far ahead expiries are foreseen, in milliseconds. A session that seems to end may have been renewed since:
 /// who is to be let in for it must be judged by a newer state.
 const FORESIGHT_MS: u64 = 500;
+/// The last ones of a bucket have a slot kept for each of them, up to so many in a thousand slots: until they check in,
+/// whoever is younger would pass them.
+const LAST_ONES_PER_MILLE: i64 = 4;
 
 /// A room's state at one moment, as the Global object answers it and as it is cached for workers.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -27,7 +30,7 @@ pub struct StateKey {
     pub age: u64,
     /// Active users at `taken_at`, from the reports that had come in by then.
     pub active: i64,
-    /// Width of one step of `expiring`, in milliseconds: `session_duration` / 240.
+    /// Width of one step of `expiring`, in milliseconds: `session_duration` / 720.
     pub step: u64,
     /// How many of `active` will have expired at the end of each step after `taken_at`, cumulative.
     pub expiring: Vec<u32>,
@@ -273,6 +276,11 @@ impl StateKey {
         buckets.take_while(|((of, _), _)| ahead(*of)).map(|(_, present)| i64::from(*present)).sum()
     }
 
+    /// Waiting users of one bucket who are still there.
+    pub fn present_in(&self, bucket: u32) -> i64 {
+        self.present_ahead(bucket.checked_add(1)) - self.present_ahead(Some(bucket))
+    }
+
     /// Waiting users of one bucket.
     pub fn waiting_in(&self, bucket: u32) -> i64 {
         self.waiting.iter().find(|(other, _)| *other == bucket).map_or(0, |(_, users)| i64::from(*users))
@@ -296,7 +304,8 @@ impl StateKey {
         // A quarter more than foreseen: users also leave, and a slot kept for nobody is worse than a close call.
         let freeing = by_rate.min(i64::from(self.expiring_refresh)) * 5 / 4;
         let next_polls = (ahead * 2 + refresh - 1) / refresh;
-        next_polls.max(ahead - freeing).max(ahead.min(2))
+        let last_ones = ahead.min((self.most_active(room) * LAST_ONES_PER_MILLE / 1_000).max(2));
+        next_polls.max(ahead - freeing).max(last_ones)
     }
 
     /// The part of `slots` that is this colo's by its recent traffic, and the part that is Anywhere's.

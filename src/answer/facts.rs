@@ -27,6 +27,19 @@ pub enum Estimate {
 }
 
 impl Estimate {
+    /// What to show to somebody who was shown a wait of so many seconds last. As long as the new estimate lies within the
+    /// range that this wait stands for, it still holds: so what is shown does not rise with every breath of the estimate,
+    /// and nobody is told less than is known.
+    #[must_use]
+    pub fn held(self, shown_seconds: Option<u64>) -> Self {
+        match (self, shown_seconds) {
+            (Self::Known { seconds }, Some(shown)) if shown < seconds && seconds <= latest(shown) => {
+                Self::Known { seconds: shown }
+            }
+            _ => self,
+        }
+    }
+
     /// Where chance decides: the seconds after which a quarter, a half and three quarters are in.
     pub fn spread([quarter, half, three_quarters]: [u64; 3]) -> Self {
         Self::Spread { quarter, half, three_quarters }
@@ -86,6 +99,11 @@ const SOONEST_PERCENT: u64 = 70;
 /// Where the range ends, see [`SOONEST_PERCENT`]. It is wider on this side: nobody minds being early.
 const LATEST_PERCENT: u64 = 140;
 
+/// The end of the range that an estimate stands for.
+fn latest(seconds: u64) -> u64 {
+    seconds.saturating_mul(LATEST_PERCENT) / 100
+}
+
 /// The facts as JSON, with the headers (names in lower case, and values) that bring the visitor's ticket.
 pub fn facts(view: &WaitingView, headers: &[(&'static str, String)]) -> String {
     let room = view.room;
@@ -98,8 +116,8 @@ pub fn facts(view: &WaitingView, headers: &[(&'static str, String)]) -> String {
             (Some(quarter), Some(half), Some(three_quarters))
         }
         Estimate::Known { seconds } => {
-            let percent = |percent| Some(seconds.saturating_mul(percent) / 100);
-            (percent(SOONEST_PERCENT), Some(seconds), percent(LATEST_PERCENT))
+            let soonest = seconds.saturating_mul(SOONEST_PERCENT) / 100;
+            (Some(soonest), Some(seconds), Some(latest(seconds)))
         }
     };
     let facts = Facts {

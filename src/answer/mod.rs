@@ -18,6 +18,9 @@ use page::Message;
 /// The request header by which the page's script asks for a status instead of the page; its value is `1`.
 pub const STATUS_REQUEST_HEADER: &str = "anteroom-status";
 
+/// The request header by which a waiting page says which wait it shows, in seconds: [`Estimate::held`].
+pub const SHOWN_HEADER: &str = "anteroom-shown";
+
 /// Retry interval of a visitor whose origin did not answer, in seconds.
 const UNREACHABLE_SECONDS: u32 = 10;
 

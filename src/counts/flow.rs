@@ -10,8 +10,10 @@ use crate::time::{minute_of, start_of};
 const KEPT: f64 = 0.9;
 /// A minute is looked at this long after its end at the latest, in milliseconds, though a colo has not reported it.
 const LATEST_MS: u64 = 60_000;
-/// In a steady minute the active users change by at most one in this many.
-const STEADY_PART: i64 = 20;
+/// How long users stay is told by so many who have left at the least.
+const LEAST_LEFT: f64 = 10.0;
+/// Nobody stays for less than this part of a session on average.
+const SHORTEST_STAY: f64 = 0.1;
 /// Time between two looks at the queue, in milliseconds.
 const LOOK_MS: u64 = 5_000;
 /// What is older counts less by this with every update.
@@ -26,10 +28,13 @@ const ASSUMED_SECONDS: f64 = 3_000.0;
 /// Sums over the last minutes, the latest ones most.
 #[derive(Debug, Clone, Default)]
 pub struct Flow {
-    /// The last minute that was counted, and the users active at its end.
-    last: Option<(u32, i64)>,
+    /// The last minute that was counted, the users active at its end, and those of them who came more than a session
+    /// before that: nobody else can have left, unless the origin has ended the session.
+    last: Option<(u32, i64, i64)>,
     left: f64,
-    active_minutes: f64,
+    /// User minutes of those who came more than a session before.
+    long_minutes: f64,
+    session_minutes: f64,
     /// When the queue was looked at, and how many waited.
     looks: VecDeque<(u64, i64)>,
     gave_up: f64,
@@ -41,7 +46,7 @@ impl Flow {
     pub fn update(&mut self, room: &Room, all: &Counts, covered: u64, now: u64) {
         let covered = covered.max(now.saturating_sub(LATEST_MS));
         let ended = minute_of(covered).saturating_sub(1);
-        if self.last.is_none_or(|(minute, _)| ended > minute) {
+        if self.last.is_none_or(|(minute, ..)| ended > minute) {
             self.count_minute(room, all, ended, now);
         }
         if self.looks.back().is_none_or(|(at, _)| now >= at + LOOK_MS) {
@@ -54,16 +59,17 @@ impl Flow {
         // Who has come since the minute ended does not belong to it.
         let since: i64 = (ended + 1..=minute_of(now) + 1).map(admitted).sum();
         let active = all.active_at(room, start_of(ended + 1)) - since;
-        if let Some((minute, before)) = self.last
+        let lately: i64 = (0..room.session_duration).map(|ago| admitted(ended.saturating_sub(ago))).sum();
+        let long = active - lately;
+        if let Some((minute, before, long_before)) = self.last
             && ended == minute + 1
-            // Whoever has just come cannot have left yet: minutes in which the room fills or empties would mislead.
-            && (active - before).abs() * STEADY_PART <= before
         {
             let left = (admitted(ended) - (active - before)).max(0) as f64;
             self.left = self.left * KEPT + left;
-            self.active_minutes = self.active_minutes * KEPT + (before + active).max(0) as f64 / 2.0;
+            self.long_minutes = self.long_minutes * KEPT + (long_before + long) as f64 / 2.0;
         }
-        self.last = Some((ended, active));
+        self.last = Some((ended, active, long));
+        self.session_minutes = f64::from(room.session_duration);
     }
 
     fn count_queue(&mut self, room: &Room, all: &Counts, covered: u64, now: u64) {
@@ -75,12 +81,18 @@ impl Flow {
         let waiting = all.waiting_since(now.saturating_sub(due));
         self.looks.push_back((now, waiting));
         // Those who are missed are some of those who were known by then.
-        while self.looks.get(1).is_some_and(|(at, _)| at + due <= now) {
+        let away = room.refresh_interval_max_seconds.saturating_sub(room.refresh_interval_seconds);
+        let known = due + u64::from(away) * 1_000;
+        while self.looks.get(1).is_some_and(|(at, _)| at + known <= now) {
             self.looks.pop_front();
         }
         let Some((at, waited)) = self.looks.front().copied() else { return };
         let missing_ms = counted.saturating_sub(due);
-        if since > 2 * LOOK_MS || at + due > now || missing_ms < LOOK_MS {
+        if since > 2 * LOOK_MS || at + known > now || missing_ms < LOOK_MS {
+            return;
+        }
+        if waited * 2 < waiting {
+            // A queue that has grown since: most of them were told to stay away for so long that they cannot be missed yet.
             return;
         }
         let missed = (all.waiting_since(now.saturating_sub(counted)) - waiting).max(0) as f64;
@@ -89,12 +101,15 @@ impl Flow {
             self.waiting_seconds * KEPT_PART + waited.max(0) as f64 * since as f64 / 1_000.0;
     }
 
-    /// Users who would leave a room with `active` active users in ten minutes, as far as is known.
+    /// Users who would leave a room with `active` active users in ten minutes, as far as is known. Everybody stays for a
+    /// session, and whoever has done so leaves by chance; so it is known while the room fills, too.
     pub fn leaving(&self, active: i64) -> u32 {
-        if self.active_minutes < 1.0 {
+        if self.left < LEAST_LEFT {
             return 0;
         }
-        (self.left / self.active_minutes * 10.0 * active.max(0) as f64) as u32
+        let stay =
+            (self.session_minutes + self.long_minutes / self.left).max(self.session_minutes * SHORTEST_STAY);
+        (10.0 * active.max(0) as f64 / stay) as u32
     }
 
     /// How many of a million waiting users give up in a second, as far as is known.

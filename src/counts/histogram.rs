@@ -229,7 +229,9 @@ impl Counts {
     fn rescaled_active(&self, slot_ms: u64) -> SlotCounts {
         let mut rescaled = SlotCounts::default();
         for (slot, count) in self.active.range_from(0) {
-            rescaled.add(slot.saturating_mul(self.slot_ms) / slot_ms.max(1), count);
+            // Whoever was seen at any time of a slot counts as long as its end: in narrower ones that is the last of them.
+            let end = slot.saturating_add(1).saturating_mul(self.slot_ms);
+            rescaled.add(end.saturating_sub(1) / slot_ms.max(1), count);
         }
         rescaled
     }

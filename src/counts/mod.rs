@@ -46,10 +46,14 @@ const TOLD_MS: u64 = 600_000;
 /// take longer than what was left of it, and somebody else would be let in for it.
 pub const LATE_RENEWAL_MS: u64 = 5_000;
 
+/// How often a ticket moves on in a session, at most: the parts of one page come within a second or two.
+const MOVES_PER_SESSION: u64 = 240;
+
 impl Room {
     /// Whether a request of an active user at a time, in milliseconds since the epoch, is counted and moves the ticket on.
-    /// Within one slot nothing changes.
+    /// Within one part of the session nothing changes.
     pub fn moves_on(&self, ticket: &Ticket, time: u64) -> bool {
-        !self.disable_session_renewal && time / self.slot_ms() != ticket.last_check_in / self.slot_ms()
+        let part_ms = self.session_ms() / MOVES_PER_SESSION;
+        !self.disable_session_renewal && time / part_ms != ticket.last_check_in / part_ms
     }
 }

@@ -15,7 +15,7 @@ use super::room_worker::{Place, is_ended, is_refresh_due, note_bypassed, steered
 use super::settings::Settings;
 use super::{bypass, health, operator, rehearsal, response, turnstile};
 use crate::admission::queue_bucket;
-use crate::answer::{self, DrawFacts, Estimate, EventView, WaitingView};
+use crate::answer::{self, DrawFacts, Estimate, EventView, SHOWN_HEADER, WaitingView};
 use crate::concern::Concern;
 use crate::config::Coverage;
 use crate::counts::{CheckIn, Seen};
@@ -280,6 +280,7 @@ impl Gate {
                 .map_or(0, |_| address_key(&address(request))),
             verification: room.map_or(Verification::None, |room| self.verification(room)),
             rehearsal: rehearsal::is_marked(request, &self.settings),
+            shown_seconds: header(request, SHOWN_HEADER).parse().ok(),
         };
         let visit = self.place.visit(visitor, request, &self.context);
         let (outcome, whole) = if let Some(ticket) = observed {

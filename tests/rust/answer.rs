@@ -147,6 +147,19 @@ fn the_owners_wishes_are_told() {
 }
 
 #[test]
+fn what_a_page_shows_stays_until_its_range_does_not_hold() {
+    let known = |seconds| Estimate::Known { seconds };
+    for (estimate, shown, told) in
+        [(599, 600, 599), (601, 600, 600), (840, 600, 600), (841, 600, 841), (9, 0, 9)]
+    {
+        assert_eq!(known(estimate).held(Some(shown)), known(told), "{estimate} s, shown: {shown} s");
+    }
+    assert_eq!(known(700).held(None), known(700));
+    let spread = Estimate::spread([300, 600, 900]);
+    assert_eq!([spread.held(Some(1)), Estimate::Unknown.held(Some(1))], [spread, Estimate::Unknown]);
+}
+
+#[test]
 fn a_wait_by_chance_is_told_by_its_quarters() {
     let room = room(&json!({}));
     let estimate = Estimate::Spread { quarter: 300, half: 600, three_quarters: 900 };

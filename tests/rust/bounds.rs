@@ -573,6 +573,18 @@ fn a_quiet_colo_says_slowly_that_it_is_there_and_sleeps_when_nobody_is_active() 
 }
 
 #[test]
+fn users_of_wide_slots_count_for_a_whole_session_in_narrower_ones() {
+    let (before, after) = (room(100, 100, 30), room(100, 100, 1));
+    for at in (NOW..NOW + 5_000).step_by(37) {
+        let mut counts = Counts::new(&before);
+        counts.apply(&enter(1, at), &mut Remembered::new(60_000, 100));
+        counts.adapt(&after);
+        assert_eq!(counts.active_at(&after, at + 60_000), 1, "{} ms after", at - NOW);
+        assert_eq!(counts.active_at(&after, at + 62_600), 0);
+    }
+}
+
+#[test]
 fn a_changed_session_duration_keeps_the_users_that_are_in() {
     let before = room(100, 100, 1);
     let after = room(100, 100, 5);

@@ -424,7 +424,7 @@ fn everybody_is_counted_on_when_an_event_changes_the_session_duration() {
     assert_eq!(push(&mut data_center, &mut global, before).active, 10);
     // Sessions of one minute: whoever was last seen 7 to 56 seconds ago is still in.
     let key = push(&mut data_center, &mut global, START);
-    assert_eq!((key.active, key.step), (8, 250));
+    assert_eq!((key.active, key.step), (8, 83));
     // Global adapts too where no report has come since.
     let mut late = Global::restore(room.at(before).0, None, Vec::new(), before);
     let saved = data_center.save(room.at(START).0, START);

@@ -1,6 +1,6 @@
 //! Places in the queue: who checks in when, and who may have one.
 
-use anteroom::admission::{Remembered, StateKey, minute_of, next_check_in_seconds};
+use anteroom::admission::{Remembered, StateKey, minute_of, next_check_in_seconds, start_of};
 use anteroom::config::{Room, parse_room};
 use anteroom::counts::{CheckIn, Counts, Global, Seen};
 use anteroom::protocol::messages::ColoReport;
@@ -184,6 +184,47 @@ fn a_phone_that_slept_for_minutes_keeps_its_place_and_nobody_waits_for_it_meanwh
     assert_eq!(slept(78), (true, 0, 0), "nor is it ahead of anybody");
     assert_eq!(slept(299), (true, 0, 0));
     assert_eq!(slept(300), (false, 0, 0));
+}
+
+#[test]
+fn how_fast_users_leave_is_known_while_a_room_still_fills() {
+    // Everybody stays for two minutes, a session more than the page that was last looked at.
+    let (room, first) = (room(60), minute_of(NOW) + 1);
+    let (mut counts, mut seen) = (Counts::new(&room), Remembered::new(60_000, 10_000));
+    let mut global = Global::restore(&room, None, Vec::new(), NOW);
+    let mut id = 0;
+    let mut leaving = Vec::new();
+    for (minute, users) in (first..).zip([100, 120, 140, 160, 180, 200]) {
+        let at = start_of(minute) + 30_000;
+        for _ in 0..users {
+            id += 1;
+            let bucket = minute;
+            counts.apply(&CheckIn::Enter { id, bucket, from: None, at, minute, numbered: true }, &mut seen);
+            let again = CheckIn::Move { id, from: at, at: at + 60_000, entered: Some(at) };
+            counts.apply(&again, &mut seen);
+        }
+        let now = start_of(minute + 1) + 10_000;
+        global.receive(&room, ColoReport { sequence: now, ..report("AMS", counts.clone()) }, now);
+        leaving.push(global.state(&room, None, minute_of(now), now).leaving);
+    }
+    assert_eq!(leaving[..2], [0, 0], "nobody has left");
+    assert!((4_500..5_500).contains(&leaving[5]), "of 1,000 users half in a minute, for ten: {leaving:?}");
+}
+
+#[test]
+fn the_last_ones_of_a_bucket_have_a_slot_each() {
+    let fields =
+        json!({ "total_active_users": 10_000, "new_users_per_minute": 3_000, "session_duration": 2 });
+    let room = parse_room("ROOM_SHOP", &fields).unwrap();
+    let key = StateKey { expiring_refresh: 700, ..full(0) };
+    let protected = |ahead| key.protected(&room, ahead);
+    assert_eq!([protected(0), protected(1), protected(39)], [0, 1, 39]);
+    assert_eq!(
+        [protected(100), protected(600)],
+        [40, 60],
+        "not more than 0.4 % of the room, or two seconds of check-ins"
+    );
+    assert_eq!(protected(1_000), 125, "as many as the next refresh will not serve");
 }
 
 /// How many of a million are taken to give up in a second, 48 seconds after 100 visitors have checked in for the last

@@ -172,15 +172,16 @@ impl Planet {
         }
         let way = self.way(self.end_of(from), self.end_at(to));
         let way = way + if to == ANYWHERE { self.setup.anywhere_delay_ms } else { 0 };
-        self.own_way(from, to, way, false);
+        let message = self.message(from, request);
+        self.own_way(from, to, way + message.service_ms(), false);
         let late = way + if behind_backs { self.jitter() } else { 0 };
         let lost = behind_backs && self.is_lost();
         if !lost && behind_backs && self.setup.twice > 0.0 && self.network.f64() < self.setup.twice {
             let again = late + self.jitter();
-            self.arrives_after(again, to, self.message(Caller::Nobody, request.clone()));
+            self.arrives_after(again, to, self.message(Caller::Nobody, message.request.clone()));
         }
         if !lost {
-            self.arrives_after(late, to, self.message(from, request));
+            self.arrives_after(late, to, message);
         }
     }
 

@@ -365,7 +365,12 @@ impl Planet {
         let newcomer = self.room.one_place_per_address && standing == Standing::New;
         let address = if newcomer { self.visitors[visitor as usize].address } else { 0 };
         let tickets = ticket.into_iter().collect();
-        let brings = machine::Visitor { tickets, id, random, address, ..machine::Visitor::default() };
+        let here = &self.visitors[visitor as usize];
+        // A page that is loaded anew shows nothing yet.
+        let shows = here.place == Place::Queue && !here.reloads;
+        let shown_seconds = here.shown.filter(|_| shows).map(u64::from);
+        let brings =
+            machine::Visitor { tickets, id, random, address, shown_seconds, ..machine::Visitor::default() };
         self.begin_visit(request, Visit::new(brings, whole));
     }
 
@@ -528,7 +533,7 @@ impl Planet {
                 here.bucket,
                 queued.then_some((here.queued_at, here.waits_in())),
                 now - request.came_at,
-                here.first_shown.map(u64::from),
+                here.first_shown.filter(|_| !here.cookieless).map(u64::from),
             );
             if queued {
                 self.measure.chance(now - here.queued_at, here.reloads, true);
@@ -580,7 +585,8 @@ impl Planet {
         let here = &mut self.visitors[request.visitor as usize];
         if let (Some(shown), Some(estimate)) = (here.shown, estimate) {
             let rises = u64::from(estimate) * 1_000 > u64::from(shown) * 1_000 + refresh;
-            if rises && !here.rose && !here.is_bot {
+            // Whoever refuses cookies is told the wait of somebody new each time.
+            if rises && !here.rose && !here.cookieless {
                 self.measure.rose();
             }
             here.rose |= rises;

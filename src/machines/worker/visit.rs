@@ -40,6 +40,8 @@ pub struct Visitor {
     pub verification: Verification,
     /// The visitor is one of a rehearsal.
     pub rehearsal: bool,
+    /// The wait that the visitor's page shows, in seconds, where it says so.
+    pub shown_seconds: Option<u64>,
 }
 
 /// Whether Turnstile has a say.
@@ -623,8 +625,9 @@ impl Visit {
         let people_ahead = key.filter(|_| !is_secret).map(|key| likely_ahead(key, bucket).max(0) as u64);
         let estimate = match key {
             Some(key) if random_order => random_wait_seconds(room, key, global_time).map(Estimate::spread),
+            // Nobody enters before the next check-in.
             Some(key) => estimated_wait_seconds(room, key, bucket, global_time)
-                .map(|seconds| Estimate::Known { seconds }),
+                .map(|seconds| Estimate::Known { seconds: seconds.max(refresh_seconds.into()) }),
             None => None,
         };
         let held = key.is_some_and(|key| key.held);
@@ -641,7 +644,7 @@ impl Visit {
         let told = Waiting {
             ticket: waiting,
             known: judged.known,
-            estimate: estimate.unwrap_or(Estimate::Unknown),
+            estimate: estimate.unwrap_or(Estimate::Unknown).held(self.visitor.shown_seconds),
             people_ahead,
             drawn: whole.lottery(bucket).is_some(),
             refresh_seconds,
