@@ -178,7 +178,7 @@ describe("installed where there is no Rust", () => {
       "active_user = 0",
     );
     writeFileSync(join(project, "broken.toml"), `${broken}\n[vars.ROOM_X]\ncustom_page_html = "no"\n`);
-    writeFileSync(join(project, "day.csv"), "minute,visitors\n0,30\n1,50\n4,0\n");
+    writeFileSync(join(project, "day.csv"), "minute,visitors\n0,4000\n1,1000\n3,0\n");
     const plan = ["--room", "sale", "--arrivals", "day.csv", "--colos", "3"];
     for (const [command, ...args] of [
       ["check"],

@@ -66,7 +66,7 @@ impl Storage {
     /// one finds, and its alarm.
     pub fn end(&mut self, now: u64, rng: &mut Rng) -> (&Stored, Option<u64>) {
         self.settle(now);
-        self.writes.truncate(rng.usize(0..=self.writes.len()));
+        self.writes.truncate(rng.u64(0..=self.writes.len() as u64) as usize);
         self.settle(u64::MAX);
         self.rows.roll_back();
         self.rows_seen = self.rows.writes();

@@ -143,7 +143,9 @@ impl Planet {
         let now = self.now();
         let here = &mut self.colos[usize::from(colo)];
         let wanted = (here.traffic.comes(now) / self.setup.requests_per_isolate).ceil() as usize;
-        let pick = self.rng.usize(0..wanted.clamp(1, MOST_ISOLATES)).min(here.serving.len());
+        // Not as a usize: where that has 32 bits, as in the npm package, the same seed would give other numbers.
+        let pick = self.rng.u64(0..wanted.clamp(1, MOST_ISOLATES) as u64) as usize;
+        let pick = pick.min(here.serving.len());
         let evicted = |worker: u16| here.workers[usize::from(worker)].evicted_at <= now;
         let worker = match here.serving.get(pick).copied() {
             Some(worker) if !evicted(worker) => worker,
