@@ -32,7 +32,7 @@ pub use error::{ConfigError, Part};
 #[cfg(not(worker))]
 pub use fields::Words;
 pub use fields::{FIELDS, Field, InEvents, Kind, Place, steered_fields};
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(not(worker))]
 pub use origin::is_origin;
 pub use parse::{check_steered, parse_room};
 pub use rooms::{BrokenRoom, Coverage, FRONT_CONTROLLERS, FRONT_CONTROLLERS_FIX, MAX_ROOMS, Rooms};
