@@ -304,7 +304,8 @@ impl Project {
         let written = |is_var: &dyn Fn(&str) -> bool| {
             self.vars
                 .iter()
-                .find_map(|(name, value)| Some((name.as_str(), value.get(field)?)).filter(|_| is_var(name)))
+                .filter(|(name, _)| is_var(name))
+                .find_map(|(name, value)| Some((name.as_str(), value.get(field)?)))
         };
         written(&is_own).or_else(|| written(&|name| name == DEFAULTS))
     }

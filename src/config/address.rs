@@ -117,7 +117,14 @@ fn valid_path(given: &str, encoded: Option<usize>) -> String {
     };
     let slashed = format!("/{}", kept.replace('\\', "/"));
     match String::from_utf8(path::normalise(slashed.as_bytes()).into_owned()) {
-        Ok(path) if !path::is_below(path.as_bytes(), OWN_PATH) && !path.contains(char::is_control) => path,
+        // What was encoded is not now, and would be taken for a wildcard.
+        Ok(path)
+            if !path::is_below(path.as_bytes(), OWN_PATH)
+                && !path.contains(char::is_control)
+                && !path.contains(['*', '?', '#', ';', '\\']) =>
+        {
+            path
+        }
         _ => "/".to_owned(),
     }
 }

@@ -887,7 +887,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_proposed_for_a_path_is_valid(path in "(shop)?/?[ -~é]{0,20}([*?#;]|%2f)?[/a-z%;?*]{0,6}") {
+    fn what_is_proposed_for_a_path_is_valid(path in "(shop)?/?[ -~é]{0,20}([*?#;]|%2f|%2a)?[/a-z%;?*]{0,6}") {
         if let Err(errors) = parse_room("ROOM_SHOP", &table(&json!({ "path": path })))
             && let Some(right) = errors[0].fix.strip_prefix("write path = \"").and_then(|fix| fix.strip_suffix('"'))
         {

@@ -199,6 +199,8 @@ struct Leases {
     /// Instances that were replaced and do not know it.
     ghosts: Vec<(u64, LeaseCounter)>,
     calls: Vec<(usize, LeaseAsk)>,
+    /// Calls of instances that were replaced, by epoch and number: the platform brings an answer to the instance that called.
+    unheard: BTreeSet<(u64, u64)>,
     answers: Vec<(usize, LeaseAnswer)>,
     returns: Vec<(usize, Returned)>,
     entered: BTreeSet<u64>,
@@ -219,6 +221,7 @@ impl Leases {
             stored: vec![(None, None); 3],
             ghosts: Vec::new(),
             calls: Vec::new(),
+            unheard: BTreeSet::new(),
             answers: Vec::new(),
             returns: Vec::new(),
             entered: BTreeSet::new(),
@@ -270,7 +273,7 @@ impl Leases {
         let name = Self::name(index);
         if !self.pool.hear(&self.room, &name, &call, self.now) {
             let nothing = self.pool.nothing(&call, self.now);
-            return self.answers.push((index, nothing));
+            return self.answers(index, &call, nothing);
         }
         for other in self.pool.recall(&self.room, &name, &call, self.now) {
             let other: usize = other[1..].parse().unwrap();
@@ -285,9 +288,15 @@ impl Leases {
         if let Some(answer) = self.pool.give(&self.room, &name, &call, self.now) {
             // What is spare is for an outage of the pool, of which the pool does not know: the simulator judges it.
             let answer = LeaseAnswer { spare: 0, ..answer };
-            self.answers.push((index, answer));
+            self.answers(index, &call, answer);
         }
         self.saved = self.pool.save(true);
+    }
+
+    fn answers(&mut self, index: usize, call: &LeaseAsk, answer: LeaseAnswer) {
+        if !self.unheard.contains(&(call.epoch, call.sequence)) {
+            self.answers.push((index, answer));
+        }
     }
 
     fn restart(&mut self, index: usize, confirmed: bool) {
@@ -295,6 +304,9 @@ impl Leases {
         let is_lost = !confirmed && unconfirmed.is_some();
         let stored = if confirmed { unconfirmed.or(stored) } else { stored };
         self.ids += 1;
+        let calls = self.calls.iter().filter(|(of, _)| *of == index);
+        self.unheard.extend(calls.map(|(_, call)| (call.epoch, call.sequence)));
+        self.answers.retain(|(of, _)| *of != index);
         let new = LeaseCounter::restore(stored.clone(), self.ids, self.now);
         let old = std::mem::replace(&mut self.counters[index], new);
         // What leaves waits for the write before it: nothing more leaves an instance whose write is lost.
