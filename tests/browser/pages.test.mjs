@@ -122,7 +122,7 @@ describe("pages", { concurrency: 2 }, () => {
       await visitor.page.goto(room.url);
       await visitor.checksIn();
       await visitor.page.locator("#line").waitFor({ state: "hidden" });
-      assert.equal(await visitor.page.getByRole("button").count(), 0);
+      assert.equal(await visitor.page.getByRole("button", { name: "animation" }).count(), 0);
       visitor.expectQuiet(room.url);
     });
 
