@@ -170,8 +170,7 @@ describe("pages", { concurrency: 2 }, () => {
       const { page } = visitor;
       await page.goto(room.url);
       await page.locator("#line").waitFor();
-      await page.keyboard.press("Tab");
-      await page.keyboard.press("Enter");
+      await page.getByRole("button", { name: "Stop the animation" }).press("Enter");
       await page.locator("#line").waitFor({ state: "hidden" });
       await visitor.checksIn();
       assert.ok(await page.locator("#line").isHidden());
