@@ -60,10 +60,8 @@ export function lockOf(names) {
       if (entry) {
         if (found[path]) return;
         const { dev, devOptional, version, dependencies, optionalDependencies, ...kept } = entry;
-        const file = `${name.split("/").at(-1)}-${version}.tgz`;
         found[path] = {
           version,
-          resolved: `https://registry.npmjs.org/${name}/-/${file}`,
           ...(devOptional && { optional: true }),
           ...{ dependencies, optionalDependencies, ...kept },
         };

@@ -35,9 +35,10 @@ use worker::worker_sys::Context;
 ///
 /// Returns `undefined`: to the origin, and no room is concerned; a number: to the origin, and tell [`returned`] what came
 /// of it; a text: the same, and after the number, which may be missing, lines of what else to do (`t`: a header to add to
-/// the answer, `a`: the value of the request's header `anteroom-admitted`, `o`: where to go as [`origin`] says it, `r`: what to hand to [`revoked`] when the
-/// answer's header commands it); a text that begins with `{`: the facts of a visitor who waits; a `Response`: the answer; or a
-/// `Promise` of one of these, when others have to be asked. A number below zero: [`patience`] says how long the origin has.
+/// the answer, `a`: the value of the request's header `anteroom-admitted`, `o`: where to go as [`origin`] says it, `r`: what to
+/// hand to [`revoked`] when the answer's header commands it); a text that begins with `{`: the facts of a visitor who waits; a
+/// `Response`: the answer; or a `Promise` of one of these, when others have to be asked. A number below zero: [`patience`] says
+/// how long the origin has.
 ///
 /// # Errors
 /// When the platform breaks its word: the visitor then gets the platform's own error page.

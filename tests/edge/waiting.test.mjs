@@ -32,6 +32,8 @@ describe("waiting", { concurrency: true }, () => {
         out: room("/wide/out", { suspended: true }),
         walk: small("/walk", { queue_all: true }),
         place: small("/place"),
+        // Sessions so long that the wait for their end is nearly the same a second later.
+        shown: small("/shown", { session_duration: 30 }),
         once: room("/once"),
         // Objects that start slowly on a slow machine must not count as an outage in which all are let in.
         flash: room("/flash", { total_active_users: 5 }),
@@ -151,6 +153,20 @@ describe("waiting", { concurrency: true }, () => {
     for (const visitor of waiting) {
       if (visitor !== entered) assert.ok((await visitor.get()).waiting, "one slot is for one visitor");
     }
+  });
+
+  test("what a page shows still holds while the wait lies within its range", async () => {
+    await letIn(world, 1, { path: "/shown" });
+    const visitor = world.visitor({ path: "/shown" });
+    const told = async (shown) =>
+      (await visitor.ask("/shown", { headers: { "anteroom-shown": `${shown}` } })).json.waitSeconds;
+    const seconds = await eventually("the wait is known", () => told(""));
+    assert.ok(seconds > 60, `${seconds} s`);
+    const [within, below] = [Math.ceil(seconds / 1.2), Math.floor(seconds / 2)];
+    assert.equal(await told(within), within, "it does not rise");
+    assert.ok((await told(below)) > within, "what holds no more is not said");
+    assert.ok((await told(seconds * 2)) < seconds * 1.2, "it falls at once");
+    for (const nonsense of ["-1", "x", "9".repeat(40)]) assert.ok((await told(nonsense)) > within, nonsense);
   });
 
   test("the oldest bucket goes first, whoever asks more often and wherever", async () => {
