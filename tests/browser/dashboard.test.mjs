@@ -357,7 +357,8 @@ describe("the dashboard", { concurrency: 2 }, () => {
     assert.ok(Math.abs(until - closer - (to - from) / 2) < 2_000);
 
     await page.getByText("The same as a table").click();
-    assert.ok((await page.locator("#timeline tbody tr").count()) > 10);
+    // The table is filled by the event that the browser sends after it has been opened.
+    await page.locator("#timeline tbody tr").nth(10).waitFor();
     const download = page.waitForEvent("download");
     await page.getByRole("link", { name: "Download as CSV" }).click();
     const stream = await (await download).createReadStream();
