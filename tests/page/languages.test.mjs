@@ -54,6 +54,23 @@ for (const [tag, texts] of Object.entries(languages)) {
   });
 }
 
+test("the table for native readers has the sentences of today, of every language", () => {
+  const table = readFileSync(new URL("../../docs/languages.md", import.meta.url), "utf8");
+  const [, ...sections] = table.split(/^## .*`([\w-]+)`$/m);
+  const byTag = { "en-US": table.split(/^## /m, 1)[0] };
+  for (let at = 0; at < sections.length; at += 2) byTag[sections[at]] = sections[at + 1];
+  assert.deepEqual(Object.keys(byTag).sort(), KNOWN.toSorted());
+  for (const [tag, section] of Object.entries(byTag)) {
+    const rows = [...section.matchAll(/^\| `(\w+)` \| (.*?) \|(?: (.*?) \|)?$/gm)];
+    assert.equal(rows.length, 5, tag);
+    for (const [, name, sentence, back] of rows) {
+      assert.equal(sentence, languages[tag][name], `${tag}: ${name} has changed: translate it back anew`);
+      if (tag === "en-US") continue;
+      assert.deepEqual(placeholders(back), placeholders(ENGLISH[name]), `${tag}: ${name}`);
+    }
+  }
+});
+
 test("the visitor's language comes before the owner's", () => {
   const { choose } = createLanguages(Object.fromEntries(KNOWN.map((tag) => [tag, ""])));
   for (const [accepted, own, expected] of [
