@@ -46,7 +46,7 @@ fn facts(field: &Field) -> [String; 3] {
         Kind::Line { longest, .. } => {
             ["text".to_owned(), "none".to_owned(), format!("one line of up to {longest} characters")]
         }
-        Kind::Table { .. } | Kind::Own { .. } => field.words.facts.map(str::to_owned),
+        Kind::Share { .. } | Kind::Table { .. } | Kind::Own { .. } => field.words.facts.map(str::to_owned),
     }
 }
 

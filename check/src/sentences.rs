@@ -25,11 +25,10 @@ pub fn of_room(room: &Room) -> Vec<String> {
         sentences.push("It queues all: users who are active go on, nobody new enters.".to_owned());
     }
     if room.mode == Mode::Observe {
-        let except = match room.enforce_share {
+        let percent = (room.enforce_share.part() * 1_000.0).round() / 10.0;
+        let except = match percent {
             0.0 => String::new(),
-            share => {
-                format!(", but for {} % of the visitors, for whom it is on", (share * 1_000.0).round() / 10.0)
-            }
+            _ => format!(", but for {percent} % of the visitors, for whom it is on"),
         };
         sentences.push(format!(
             "It only observes: everybody passes{except}. The rest is how it judges and counts."
@@ -560,7 +559,6 @@ pub fn as_json(room: &Room, project: &Project) -> Json {
     let more = json!({
         "name": room.name,
         "host": room.host,
-        "enforce_share": room.enforce_share,
         "origin": room.origin,
         "origin_service": room.origin_service,
         "path": room.path,

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::table::Table;
 use crate::room::{
     AdaptiveRange, BindTicket, Count, Location, Mode, OnError, OnUnhealthy, QueueingMethod, RateWindow, Room,
-    SameSite, Secure, SlotStrategy,
+    SameSite, Secure, Share, SlotStrategy,
 };
 
 /// The largest limit, as in Cloudflare's own schema.
@@ -102,6 +102,11 @@ pub enum Kind {
         /// Where a room has it.
         at: Place<String>,
     },
+    /// A part of all visitors, from 0 to 1; 0 when it is not set.
+    Share {
+        /// Where a room has it.
+        at: Place<Share>,
+    },
     /// A table of its own.
     Table {
         /// Its fields.
@@ -169,6 +174,7 @@ impl Field {
             Kind::Whole { at, .. } | Kind::Limit { at, .. } => Some(Value::from(*(at.of)(room))),
             Kind::Choice { of, .. } => Some(Value::from(of(room))),
             Kind::Line { at, .. } => Some(Value::from((at.of)(room).as_str())),
+            Kind::Share { at } => Some(Value::from((at.of)(room).part())),
             Kind::Table { .. } | Kind::Own { .. } => None,
         }
     }
@@ -363,7 +369,8 @@ pub static FIELDS: &[Field] = &[
         .steered(7)
         .help("`observe`: everybody passes, and all is judged and counted as if the room were on")
         .see("observe.md"),
-    Field::own("enforce_share", |table, room| room.enforce_share = table.enforce_share(room.mode))
+    Field::new("enforce_share", Kind::Share { at: at!(enforce_share) })
+        .steered(8)
         .help("with `mode = \"observe\"`: the part of the visitors for whom the room is on all the same")
         .see("observe.md")
         .example("0.05")

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::fields::{LIMIT_MAX, Place};
 use super::table::Table;
-use crate::room::{AdaptiveRange, Mode, Room};
+use crate::room::{AdaptiveRange, Room, Share};
 
 /// Every field of a limit that is a range.
 const RANGE_FIELDS: [&str; 2] = ["min", "max"];
@@ -110,19 +110,13 @@ impl Table<'_> {
         default
     }
 
-    /// The part of the visitors for whom a room is on that observes the others.
-    pub(super) fn enforce_share(&mut self, mode: Mode) -> f64 {
-        let field = "enforce_share";
-        let Some(value) = self.get(field) else { return 0.0 };
-        let Some(share) = value.as_f64().filter(|share| (0.0..=1.0).contains(share)) else {
-            let fix = "write a number without quotes, for example enforce_share = 0.05 for 5 %";
-            self.refuse(field, value, "must be a number from 0 to 1", fix);
-            return 0.0;
-        };
-        if mode == Mode::Enforce {
-            let fix = "add mode = \"observe\", or leave enforce_share out: the room is on for everybody";
-            self.refuse(field, value, "needs mode = \"observe\"", fix);
-        }
-        share
+    /// A part of all visitors.
+    pub(super) fn share(&mut self, field: &str) -> Share {
+        let Some(value) = self.get(field) else { return Share::default() };
+        value.as_f64().and_then(Share::new).unwrap_or_else(|| {
+            let fix = format!("write a number without quotes, for example {field} = 0.05 for 5 %");
+            self.refuse(field, value, "must be a number from 0 to 1", &fix);
+            Share::default()
+        })
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::error::{ConfigError, Part};
 use super::fields::{FIELDS, Kind, LIMIT_MAX, steered_fields};
 use super::table::{Table, names_of, whole_meant};
-use crate::room::{RateWindow, Room, SlotStrategy};
+use crate::room::{Mode, RateWindow, Room, SlotStrategy};
 
 /// The longest time between two check-ins, in seconds.
 const REFRESH_MAX: u32 = 300;
@@ -35,6 +35,10 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
             "needs slot_strategy = \"leases\"",
             "set slot_strategy to \"leases\", or leave rate_window out",
         );
+    }
+    if let Some(share) = table.get("enforce_share").filter(|_| room.mode == Mode::Enforce) {
+        let fix = "add mode = \"observe\", or leave enforce_share out: the room is on for everybody";
+        table.refuse("enforce_share", share, "needs mode = \"observe\"", fix);
     }
     table.judge_routes(&room);
     if table.errors.is_empty() { Ok(room) } else { Err(table.errors) }

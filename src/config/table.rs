@@ -279,6 +279,7 @@ impl<'a> Table<'a> {
             Kind::Limit { prefix, at, least } => self.limit(name, prefix, *at, *least, room),
             Kind::Choice { names, any_case, set, .. } => set(room, self.choose(name, names, *any_case)),
             Kind::Line { longest, example, at } => *(at.of_mut)(room) = self.line(name, example, *longest),
+            Kind::Share { at } => *(at.of_mut)(room) = self.share(name),
             Kind::Table { of, prefix, example, judge } => {
                 let fields = match self.get(name) {
                     None => None,

@@ -339,7 +339,7 @@ impl Global {
             queue_all: room.queue_all,
             suspended: room.suspended,
             observing: room.mode == Mode::Observe,
-            enforce_share: room.enforce_share,
+            enforce_share: room.enforce_share.part(),
             held: state.held,
             queueing_method: room.queueing_method,
             session_duration: room.session_duration,

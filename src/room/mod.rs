@@ -6,6 +6,7 @@ mod cookie;
 mod event;
 mod guard;
 mod page;
+mod share;
 mod webhook;
 
 pub use choices::{
@@ -16,6 +17,7 @@ pub use cookie::{CookieAttributes, SameSite, Secure};
 pub use event::{Event, Phase};
 pub use guard::{GuardSettings, GuardStrategy, OriginGuard, WhenFull};
 pub use page::{LANGUAGES, PageSettings};
+pub use share::Share;
 pub use webhook::{NewsKind, Webhook, WebhookFormat};
 
 use std::sync::Arc;
@@ -74,8 +76,8 @@ pub struct Room {
     pub suspended: bool,
     /// Whether anybody has to wait.
     pub mode: Mode,
-    /// While the room observes: the part of the visitors who have to wait all the same, 0 to 1.
-    pub enforce_share: f64,
+    /// While the room observes: the part of the visitors who have to wait all the same.
+    pub enforce_share: Share,
     /// How slots are handed out.
     pub slot_strategy: SlotStrategy,
     /// The exponent of `adapted_worker_slots`, 0.1 to 10.
@@ -161,9 +163,7 @@ impl Room {
     /// Whether a visitor passes whom the room would have wait or turn away: it only observes. `id`: the ticket's. As the
     /// share that is enforced grows, those who are in it stay in it.
     pub fn observes(&self, id: u64) -> bool {
-        // The bits of an id that are random in every colo.
-        const LOT: u64 = 1 << 40;
-        self.mode == Mode::Observe && (id % LOT) as f64 >= self.enforce_share * LOT as f64
+        self.mode == Mode::Observe && !self.enforce_share.has(id)
     }
 
     /// Whether a check of this name, in any case, speaks for the room's origin.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::stored::{EVERYTHING, Unread};
 use super::{EventTimes, FieldError, Order, Overrides, Refusal};
 use crate::config::{ConfigError, Field, Kind, check_steered, steered_fields};
-use crate::room::{Event, Room};
+use crate::room::{Event, Mode, Room};
 use crate::time::MINUTE_MS;
 
 /// What operators have changed of a room, as its Global object stores it.
@@ -163,6 +163,7 @@ impl Steering {
         draft.clear(order);
         draft.keep(order);
         draft.events(order);
+        draft.judge_share(order);
         let Draft { mut next, log, errors, .. } = draft;
         if !errors.is_empty() {
             let error = "Nothing was changed: see errors".to_owned();
@@ -335,7 +336,7 @@ impl Draft<'_> {
                 by: self.by.to_owned(),
                 at: self.now,
                 // Older code has every room enforced, and so lets nobody in whom this would keep out.
-                optional: matches!(field.kind, Kind::Line { .. } | Kind::Choice { .. }),
+                optional: matches!(field.kind, Kind::Line { .. } | Kind::Choice { .. } | Kind::Share { .. }),
                 until: self.until,
                 reason: self.reason.clone(),
             };
@@ -343,6 +344,16 @@ impl Draft<'_> {
             self.next.unread.take(name);
             let before = in_force(name, &self.before, self.now);
             self.note("set", name.clone(), [before, value.clone(), of_room]);
+        }
+    }
+
+    /// A share is of a room that observes the others.
+    fn judge_share(&mut self, order: &Order) {
+        const FIELD: &str = "enforce_share";
+        let Some(share) = order.set.get(FIELD) else { return };
+        if self.deployed.steered(&self.next.overrides()).mode == Mode::Enforce {
+            let (message, fix) = ("needs mode observe".to_owned(), "set mode to observe with it".to_owned());
+            self.errors.push(FieldError { field: FIELD.to_owned(), value: share.to_string(), message, fix });
         }
     }
 

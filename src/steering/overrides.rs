@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::config::{Field, Kind, steered_fields};
-use crate::room::{AdaptiveRange, Room};
+use crate::room::{AdaptiveRange, Room, Share};
 
 /// How many steered fields stand before the events, `unreadable` and the ends on the wire. Those that were added later
 /// follow: what travels grows at its end only.
@@ -41,6 +41,7 @@ enum Setting {
     Flag(bool),
     Whole(u32),
     Line(String),
+    Share(Share),
 }
 
 /// When an event starts and ends, in milliseconds since the epoch; `None` is as deployed.
@@ -112,6 +113,7 @@ impl Setting {
                 let is_known = |name: &&str| names.contains(name);
                 value.as_str().filter(is_known).map(|name| Self::Line(name.to_owned()))
             }
+            Kind::Share { .. } => value.as_f64().and_then(Share::new).map(Self::Share),
             _ => value.as_str().map(|line| Self::Line(line.to_owned())),
         }
     }
@@ -124,6 +126,7 @@ impl Setting {
                 *(at.of_mut)(room) = *whole;
             }
             (Kind::Line { at, .. }, Self::Line(line)) => (at.of_mut)(room).clone_from(line),
+            (Kind::Share { at }, Self::Share(share)) => *(at.of_mut)(room) = *share,
             (Kind::Choice { names, set, .. }, Self::Line(name)) => {
                 // What only newer code knows is the default here, which lets nobody in.
                 set(room, names.iter().position(|known| known == name).unwrap_or(0));
@@ -307,6 +310,7 @@ fn next_setting<'de, A: SeqAccess<'de>>(
     let setting = match field.kind {
         Kind::Flag { .. } => next::<Option<bool>, A>(places)?.map(Setting::Flag),
         Kind::Whole { .. } | Kind::Limit { .. } => next::<Option<u32>, A>(places)?.map(Setting::Whole),
+        Kind::Share { .. } => next::<Option<Share>, A>(places)?.map(Setting::Share),
         _ => next::<Option<String>, A>(places)?.map(Setting::Line),
     };
     Ok(setting.map(|setting| (field.name, setting)))

@@ -233,9 +233,28 @@ function createLine(field, place) {
   });
 }
 
+/** A part of all visitors, in percent. It means something in a room that observes the others. */
+function createShare(field, place) {
+  const { control } = place;
+  const input = h("input", { type: "text", inputmode: "decimal", autocomplete: "off", size: 9 });
+  const percent = (text) => Number(text.trim().replace(",", ".").replace(/\s*%$/, ""));
+  const content = {
+    parse: (text) => Math.round(percent(text) * 10_000) / 1_000_000,
+    problem: (text) =>
+      text.trim() !== "" && percent(text) >= 0 && percent(text) <= 100 ? "" : "Must be from 0 to 100 %.",
+    textOf: (share) => (share === undefined ? "" : String(Math.round(share * 1_000_000) / 10_000)),
+  };
+  const view = createEntry(field, input, content, place, {
+    around: (inner) => h("div", { class: "entry" }, inner, " %"),
+    render: () => show(view.element, control.field("mode")?.value === "observe"),
+  });
+  return view;
+}
+
 /** The entry for a field of what is in force, by what its value is; none for a switch. */
 export function createField(field, place) {
   const known = place.control.field(field);
+  if (field === "enforce_share") return createShare(field, place);
   if (known.most !== undefined) return createNumber(field, place);
   return known.longest === undefined ? undefined : createLine(field, place);
 }

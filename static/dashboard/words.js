@@ -59,6 +59,7 @@ export const FIELDS = {
   queue_all: "Queue everybody",
   suspended: "Suspended",
   mode: "Mode",
+  enforce_share: "On for so many of the visitors",
   total_active_users: "Active users at once",
   new_users_per_minute: "New users per minute",
   session_duration: "Session, minutes",
@@ -70,6 +71,7 @@ export const FIELDS = {
 export function value(field, content) {
   if (content === null || content === undefined) return "–";
   if (field === "message") return content === "" ? "none" : `“${content}”`;
+  if (field === "enforce_share") return `${Math.round(content * 1_000_000) / 10_000} %`;
   if (typeof content === "object") return `${moment(content.start)} to ${moment(content.end)}`;
   if (typeof content === "boolean") return content ? "on" : "off";
   return typeof content === "number" ? number(content) : String(content);

@@ -87,6 +87,13 @@ describe("the dashboard", { concurrency: 2 }, () => {
     const { page } = await open(t, "observing");
     await page.getByText("– The room only observes: everybody passes", { exact: true }).waitFor();
     await page.getByText(/With about [\d,]+ active users and [\d,]+ new users per minute nobody/).waitFor();
+    const share = page.getByLabel("On for so many of the visitors");
+    await share.fill("101");
+    await page.getByText("Must be from 0 to 100 %.").waitFor();
+    await share.fill("5");
+    await page.getByRole("button", { name: "Put in force" }).click();
+    await page.getByText("On for so many of the visitors is now 5 %.").waitFor();
+    await page.getByText(/Everybody passes, but for 5 % of the visitors, for whom it is on/).waitFor();
     await page.getByRole("button", { name: "Go live" }).click();
     await page.getByText(/would wait, and will see the waiting page with the next request/).waitFor();
     await page.getByRole("button", { name: "Yes, go live" }).click();
@@ -97,6 +104,7 @@ describe("the dashboard", { concurrency: 2 }, () => {
     await page.getByRole("heading", { name: /Observes/ }).waitFor();
     const { page: usual } = await open(t, "quiet");
     await usual.getByText("○ The room is on", { exact: true }).waitFor();
+    await usual.getByLabel("On for so many of the visitors").waitFor({ state: "hidden" });
     assert.equal(await usual.getByRole("button", { name: "Only observe" }).count(), 0);
   });
 

@@ -60,6 +60,31 @@ fn who_would_wait_is_asked_about_when_the_waiting_page_would_have_come_again() {
 }
 
 #[test]
+fn operators_go_live_for_a_share_of_the_visitors() {
+    let (deployed, mut steering) = (room(&json!({})), Steering::default());
+    let enforced = |steering: &Steering| {
+        let room = deployed.steered(&steering.overrides());
+        (0..1_000_000)
+            .step_by(1_000)
+            .filter(|part: &u64| !room.observes((part << 40).div_ceil(1_000_000)))
+            .count()
+    };
+    let mut set = |fields: Value| {
+        let order = Order::read(&json!({ "set": fields }).to_string()).unwrap();
+        steering.obey(&deployed, &order, "anna", NOW).map(|_| enforced(&steering))
+    };
+    assert_eq!(set(json!({ "enforce_share": 0.05 })).unwrap(), 50);
+    assert_eq!(set(json!({ "enforce_share": 1 })).unwrap(), 1_000);
+    for wrong in [json!(-0.1), json!(1.1), json!("5 %"), json!(null)] {
+        assert_eq!(set(json!({ "enforce_share": wrong })).unwrap_err().errors[0].field, "enforce_share");
+    }
+    assert_eq!(set(json!({ "mode": "enforce" })).unwrap(), 1_000);
+    let refusal = set(json!({ "enforce_share": 0.05 })).unwrap_err();
+    assert!(refusal.errors[0].message.contains("observe"), "{refusal:?}");
+    assert_eq!(set(json!({ "mode": "observe", "enforce_share": 0.05 })).unwrap(), 50);
+}
+
+#[test]
 fn operators_switch_it_on_and_it_is_never_off_because_orders_cannot_be_read() {
     let (deployed, mut steering) = (room(&json!({})), Steering::default());
     let order = |mode: &str| Order::read(&json!({ "set": { "mode": mode } }).to_string()).unwrap();

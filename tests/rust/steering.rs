@@ -345,6 +345,7 @@ fn any_value(field: &Field) -> BoxedStrategy<Value> {
         Kind::Whole { least, most, .. } => (least..=most).prop_map(Value::from).boxed(),
         Kind::Limit { .. } => (1_u32..5_000).prop_map(Value::from).boxed(),
         Kind::Choice { names, .. } => prop::sample::select(names).prop_map(Value::from).boxed(),
+        Kind::Share { .. } => (0..=20).prop_map(|part| Value::from(f64::from(part) / 20.0)).boxed(),
         _ => "[a-z ]{0,20}".prop_map(Value::from).boxed(),
     }
 }
@@ -366,7 +367,14 @@ proptest! {
                 Some(value) => json!({ "set": { field.name: value } }),
                 None => json!({ "clear": [field.name] }),
             };
-            let log = steering.obey(&room, &order(given), "anna", NOW).unwrap();
+            let enforces = steered().iter().position(|field| field.name == "mode").map(|mode| &expected[mode])
+                == Some(&json!("enforce"));
+            let done = steering.obey(&room, &order(given), "anna", NOW);
+            if field.name == "enforce_share" && value.is_some() && enforces {
+                prop_assert_eq!(&done.unwrap_err().errors[0].field, "enforce_share");
+                continue;
+            }
+            let log = done.unwrap();
             for entry in &log {
                 prop_assert_eq!(&entry.before, &expected[index]);
             }
@@ -408,9 +416,15 @@ fn overrides_have_the_bytes_and_the_json_that_older_versions_know() {
     assert_eq!(ending_bytes[..25], encode(&overrides).unwrap()[..25], "ends follow");
     assert_eq!(decode::<Overrides>(&ending_bytes).unwrap(), ending);
     assert!(encode(&Overrides::default()).unwrap().iter().all(|byte| *byte == 0));
-    // The mode follows the ends.
+    // The mode follows the ends, and the share the mode.
     let mode: Overrides = serde_json::from_value(json!({ "version": 7, "mode": "observe" })).unwrap();
     let bytes = encode(&mode).unwrap();
-    assert_eq!(bytes, [&[7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 7][..], b"observe"].concat());
+    assert_eq!(bytes, [&[7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 7][..], b"observe", &[0]].concat());
     assert_eq!(decode::<Overrides>(&bytes).unwrap(), mode);
+    let share: Overrides =
+        serde_json::from_value(json!({ "version": 7, "enforce_share": 0.000_127 })).unwrap();
+    let bytes = encode(&share).unwrap();
+    assert_eq!(bytes, [7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 127]);
+    assert_eq!(decode::<Overrides>(&bytes).unwrap(), share);
+    assert_eq!(serde_json::to_value(&share).unwrap()["enforce_share"], json!(0.000_127));
 }

@@ -18,6 +18,7 @@ const DEPLOYED = {
   queue_all: false,
   suspended: false,
   mode: "enforce",
+  enforce_share: 0,
   total_active_users: 1000,
   new_users_per_minute: 200,
   session_duration: 5,
@@ -395,7 +396,7 @@ class Room {
       queue_all: queueAll,
       suspended,
       observing: this.value("mode") === "observe",
-      enforce_share: 0,
+      enforce_share: this.value("enforce_share"),
       held: scenario.held ?? false,
       queueing_method: "fifo",
       session_duration: this.value("session_duration"),
@@ -512,7 +513,7 @@ function mistakes(field, value) {
   const wrong = (message, fix) => [{ field, value, message, fix }];
   const { least, most } = BOUNDS[field] ?? {};
   if (most !== undefined) {
-    const isRight = Number.isInteger(value) && value >= least && value <= most;
+    const isRight = (field === "enforce_share" || Number.isInteger(value)) && value >= least && value <= most;
     return isRight
       ? []
       : wrong(`must be a whole number from ${least} to ${most}`, `set it between ${least} and ${most}`);

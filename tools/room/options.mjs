@@ -5,8 +5,9 @@ import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 
 export class UsageError extends Error {}
 
 const NOTES = `
-Fields: queue_all, suspended (true or false), mode (enforce or observe), total_active_users, new_users_per_minute,
-  session_duration, refresh_interval_seconds (whole numbers), message (a text; empty: none).
+Fields: queue_all, suspended (true or false), mode (enforce or observe), enforce_share (0 to 1, in a room that
+  observes), total_active_users, new_users_per_minute, session_duration, refresh_interval_seconds (whole numbers),
+  message (a text; empty: none).
 
 Examples:
   npm run room -- status
