@@ -300,20 +300,20 @@ impl Counts {
     }
 
     /// Of those waiting users, bucket by bucket: how many will probably check in again. Whoever has not done so for more
-    /// than a refresh has left. Where many of the young buckets have, as many more will never come back either: they
-    /// looked once, or refuse cookies and are somebody new each time.
+    /// than a refresh has left. Where many of a bucket have, as many of its newcomers will never come back either: they
+    /// looked once, or refuse cookies and are somebody new each time. Some time after its minute a bucket has no newcomers.
     pub fn present_at(&self, room: &Room, waiting: &[(u32, u32)], time: u64) -> Vec<u32> {
-        let first = time.saturating_sub(room.present_ms()) / WAITING_SLOT_MS;
+        let since = time.saturating_sub(room.present_ms());
         waiting
             .iter()
             .map(|(bucket, users)| {
-                let present = self.waiting.get(bucket).map_or(0, |slots| slots.since(first));
+                let present =
+                    self.waiting.get(bucket).map_or(0, |slots| slots.since(since / WAITING_SLOT_MS));
                 let present = present.clamp(0, i64::from(*users));
                 let left = i64::from(*users) - present;
-                let is_young = bucket + 1 >= minute_of(time);
-                let will_leave =
-                    if is_young { left / 2 + (left * left / present.max(1)).min(left / 2) } else { 0 };
-                (present - will_leave).max(0) as u32
+                let will_leave = left / 2 + (left * left / present.max(1)).min(left / 2);
+                let newcomers_ms = start_of(bucket + 1).saturating_sub(since).min(room.present_ms()) as i64;
+                (present - will_leave * newcomers_ms / room.present_ms() as i64).max(0) as u32
             })
             .collect()
     }

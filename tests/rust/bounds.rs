@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use anteroom::admission::{
     AdmissionController, Batcher, Clocked, DrawKey, Group, LeaseAsk, Level, Pool, Progress, Remembered,
-    StateKey, minute_of,
+    StateKey, minute_of, start_of,
 };
 use anteroom::counts::{CheckIn, Counts, DataCenter, Global, MAX_COLOS, Outbox, Seen};
 use anteroom::machines::Call;
@@ -445,6 +445,27 @@ fn whoever_was_told_to_stay_away_for_longer_is_counted_for_longer() {
     }
     assert_eq!((waiting(&counts, 85_000), waiting(&counts, 96_000)), (1, 0));
     assert_eq!(counts.waiting_at(&room, NOW + 50_000), [(bucket, 1)]);
+}
+
+#[test]
+fn whoever_comes_back_is_not_taken_for_one_who_looked_once_when_their_minute_is_over() {
+    let (room, bucket) = (room(100, 100, 1), minute_of(NOW));
+    let (mut counts, mut dedups) = (Counts::new(&room), Remembered::new(600_000, 100));
+    let came = Seen::from(start_of(bucket) + 55_000);
+    let mut wait = |id, from, at| counts.apply(&CheckIn::Wait { id, bucket, from, at }, &mut dedups);
+    for id in 0..60 {
+        wait(id, None, came);
+    }
+    // Half of them.
+    for id in 0..30 {
+        wait(id, Some(came), Seen::from(start_of(bucket) + 75_000));
+    }
+    let now = start_of(bucket) + 90_000;
+    let waiting = counts.waiting_at(&room, now);
+    assert_eq!(
+        (waiting.as_slice(), counts.present_at(&room, &waiting, now)),
+        (&[(bucket, 60)][..], vec![30])
+    );
 }
 
 proptest! {
