@@ -106,6 +106,7 @@ impl Counter {
             self.reply(from, outcomes, holders, effects);
             return;
         }
+        self.permits.follow(room.rate_window);
         let first = self.next_place;
         let mut outcomes = Vec::with_capacity(asked.asks.len());
         let by_lot =

@@ -47,6 +47,39 @@ fn a_ticket_counts_for_sixty_seconds_across_the_minutes_edge() {
 }
 
 #[test]
+fn where_the_window_slides_a_permit_is_good_only_as_long_as_it_takes_to_reach_its_visitor() {
+    for (window, after_20_s) in [(RateWindow::Minute, 1), (RateWindow::Sliding, 0)] {
+        let room = Room { new_users_per_minute: 1, ..room(window) };
+        let now = start_of(minute_of(NOW));
+        let ask = NumberAsk {
+            id: 7,
+            bucket: minute_of(now),
+            waits: false,
+            minute: minute_of(now),
+            limit: 1,
+            owned: 1,
+        };
+        let mut global = Global::restore(&room, None, Vec::new(), now);
+        let mut pool = Pool::restore(None, now);
+        pool.renew(global.state(&room, None, minute_of(now), now), now);
+        let mut counter = LeaseCounter::new(1);
+        counter.follow(window);
+        counter.ask(0, ask, now);
+        let call = counter.call(now).unwrap();
+        counter.answered(pool.lease(&room, "AMS", &call, now).as_ref(), now);
+        // The answer comes too late for the visitor, who asks again.
+        for (later_ms, found) in [(0, 1), (500, 1), (20_000, after_20_s)] {
+            counter.ask(1, ask, now + later_ms);
+            let given = counter
+                .answers()
+                .iter()
+                .any(|(place, outcome)| *place == 1 && matches!(outcome, Outcome::Given { .. }));
+            assert_eq!(u32::from(given), found, "{window:?}, {later_ms} ms later");
+        }
+    }
+}
+
+#[test]
 fn a_ticket_given_at_the_edge_of_a_minute_counts_for_the_minute_in_which_its_visitor_enters() {
     let room = room(RateWindow::Minute);
     let next = minute_of(NOW) + 1;

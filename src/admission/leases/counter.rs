@@ -12,6 +12,7 @@ use super::{
     FEW, Group, LeaseAnswer, LeaseAsk, Level, RATE_MS, REACHES_WORKER_MS, Returned, RoundTrip,
     minute_of_entry,
 };
+use crate::room::RateWindow;
 use crate::wire::VERSION;
 
 /// How many visitors are remembered per generation.
@@ -235,15 +236,20 @@ impl LeaseCounter {
         minute_of(pool + now.saturating_sub(own))
     }
 
+    /// The room's limit of new users is that of a window: it decides for how long a permit is good that was given.
+    pub fn follow(&mut self, window: RateWindow) {
+        self.holders.follow(window);
+    }
+
     /// Whether a ticket was given a permit that is good at `now`.
     pub fn has_given(&self, id: u64, now: u64) -> bool {
-        self.holders.given_to(id, self.minute(now)).is_some()
+        self.holders.given_to(id, self.minute(now), now).is_some()
     }
 
     /// A visitor asks. `place` is where the answer goes: see [`LeaseCounter::answers`].
     pub fn ask(&mut self, place: u64, ask: NumberAsk, now: u64) {
         let minute = self.minute(now);
-        if let Some(outcome) = self.holders.given_to(ask.id, minute) {
+        if let Some(outcome) = self.holders.given_to(ask.id, minute, now) {
             self.done.push((place, outcome));
         } else if self.take_from_stock(now) || self.is_silent(now) && self.take_spare(now) {
             self.give(place, ask.id, self.minute(now + REACHES_WORKER_MS), now);
@@ -305,7 +311,7 @@ impl LeaseCounter {
     /// not entered yet is judged once more.
     pub fn void(&mut self) {
         self.give_back();
-        self.holders = Holders::new(REMEMBERED_TICKETS);
+        self.holders = self.holders.like(REMEMBERED_TICKETS);
     }
 
     /// The pool calls back what is in stock.
@@ -428,7 +434,7 @@ impl LeaseCounter {
             let minute = self.minute(now);
             for asked in flight.asks.into_iter().chain(flight.twins) {
                 let Asked { place, ask, at } = asked;
-                if let Some(outcome) = self.holders.given_to(ask.id, minute) {
+                if let Some(outcome) = self.holders.given_to(ask.id, minute, now) {
                     self.done.push((place, outcome));
                 } else if self.is_silent(now) && self.take_spare(now) {
                     self.give(place, ask.id, minute, now);
@@ -461,7 +467,7 @@ impl LeaseCounter {
             for index in 0..group.visitors {
                 let Some(Asked { place, ask, .. }) = asks.next() else { break };
                 if index < *given {
-                    if let Some(outcome) = self.holders.given_to(ask.id, minute) {
+                    if let Some(outcome) = self.holders.given_to(ask.id, minute, now) {
                         // An earlier request of the same visitor was answered meanwhile: this permit is to spare.
                         self.done.push((place, outcome));
                         self.stock += 1;
@@ -473,20 +479,20 @@ impl LeaseCounter {
                     let wait_ms = answer.wait_ms;
                     self.hint.remember(minute, limit, wait_ms, now);
                     let refused = Outcome::Refused { minute: ask.minute, limit, wait_ms };
-                    self.done.push((place, self.holders.given_to(ask.id, minute).unwrap_or(refused)));
+                    self.done.push((place, self.holders.given_to(ask.id, minute, now).unwrap_or(refused)));
                 }
             }
         }
         self.done.extend(asks.map(|asked| (asked.place, Outcome::Unknown)));
         for Asked { place, ask, .. } in flight.twins {
             let refused = ask.refused(0);
-            self.done.push((place, self.holders.given_to(ask.id, minute).unwrap_or(refused)));
+            self.done.push((place, self.holders.given_to(ask.id, minute, now).unwrap_or(refused)));
         }
         // Whoever came meanwhile need not ask for what is here.
         for asked in std::mem::take(&mut self.waiting) {
             let Asked { place, ask, .. } = asked;
             let minute = self.minute(now);
-            if let Some(outcome) = self.holders.given_to(ask.id, minute) {
+            if let Some(outcome) = self.holders.given_to(ask.id, minute, now) {
                 self.done.push((place, outcome));
             } else if self.take_from_stock(now) {
                 self.give(place, ask.id, self.minute(now + REACHES_WORKER_MS), now);
