@@ -17,6 +17,7 @@ export const COMMANDS = {
   plan: ["plan.mjs", "tells what a day will be like for a room"],
   deploy: ["deploy.mjs", "checks, then brings the Worker to Cloudflare"],
   rollback: ["rollback.mjs", "goes back to the version that was deployed before"],
+  serve: ["serve.mjs", "serves the room on this machine, in front of your site, without Cloudflare"],
   doctor: ["doctor.mjs", "asks a deployed room what it sees, and says how to mend what is wrong"],
   room: ["room.mjs", "shows and steers rooms while they run"],
   build: ["made.mjs", "puts the Worker where wrangler.toml says that it is"],

@@ -15,7 +15,18 @@ const COPIES = {
   ".gitlab-ci.yml": "gitlab.yml",
   "pages/README.md": "pages.md",
 };
-const SCRIPTS = ["start", "check", "preview", "crowd", "plan", "deploy", "rollback", "room", "doctor"];
+const SCRIPTS = [
+  "start",
+  "check",
+  "preview",
+  "crowd",
+  "plan",
+  "deploy",
+  "rollback",
+  "serve",
+  "room",
+  "doctor",
+];
 
 /** What is asked for: the option, the question, what is taken if nobody answers, and what is wrong with an answer. */
 const QUESTIONS = [

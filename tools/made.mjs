@@ -20,13 +20,22 @@ export async function setup() {
   if (SOURCE) await (await import("./setup.mjs")).setup();
 }
 
-/** Brings the Worker to where wrangler.toml says that it is: `build/`, in a project `.anteroom/`. */
-export async function build() {
-  if (SOURCE) return (await import("./build.mjs")).build();
-  const directory = join(PROJECT, ".anteroom");
-  mkdirSync(directory, { recursive: true });
-  for (const name of WORKER) cpSync(join(ROOT, "build", name), join(directory, name));
-  writeFileSync(join(directory, "pages.js"), `export default ${JSON.stringify(await readPages())};\n`);
+/**
+ * Brings the Worker to where wrangler.toml says that it is: `build/`, in a project `.anteroom/`.
+ * @param {string} [directory] another one
+ * @returns {Promise<string[]>} its modules there
+ */
+export async function build(directory) {
+  if (SOURCE) {
+    await (await import("./build.mjs")).build();
+    if (!directory) return WORKER;
+  }
+  const to = directory ?? join(PROJECT, ".anteroom");
+  mkdirSync(to, { recursive: true });
+  for (const name of WORKER) cpSync(join(ROOT, "build", name), join(to, name));
+  if (SOURCE) return WORKER;
+  writeFileSync(join(to, "pages.js"), `export default ${JSON.stringify(await readPages())};\n`);
+  return [...WORKER, "pages.js"];
 }
 
 /**
@@ -101,4 +110,4 @@ function reason({ errno, code, message }) {
   return `${words[0].toUpperCase()}${words.slice(1)} (os error ${-errno})`;
 }
 
-main(import.meta.url, build);
+main(import.meta.url, () => build());

@@ -17,7 +17,7 @@ export const DIRECTORY = join(PACKAGES, "anteroom");
 /** Of the tools, but only of use in the repository. */
 const ONLY_HERE = ["./build.mjs", "./setup.mjs"];
 /** What else is taken as it is. */
-const FILES = ["LICENSE", "CHANGELOG.md", "wrangler.toml", "tools/init"];
+const FILES = ["LICENSE", "CHANGELOG.md", "wrangler.toml", "tools/init", "tools/serve"];
 
 const json = (path) => JSON.parse(readFileSync(join(ROOT, path), "utf8"));
 

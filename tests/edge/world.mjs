@@ -856,7 +856,7 @@ export function openTicket(room, value, key = KEY, binding = "") {
 }
 
 /** The origin: what it does is told by the last part of the path, so that it does the same below every room. */
-async function startOrigin() {
+export async function startOrigin() {
   /** @type {{ method: string, url: string, headers: import("node:http").IncomingHttpHeaders }[]} */
   const requests = [];
   /** @type {Set<{ part: string, finish: () => void }>} */

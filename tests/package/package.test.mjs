@@ -2,6 +2,7 @@
 // far as it goes. And what it is made of.
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import {
   mkdirSync,
   mkdtempSync,
@@ -12,9 +13,11 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
+import { createInterface } from "node:readline";
 import { after, before, describe, test } from "node:test";
 
 import satisfies from "spdx-satisfies";
@@ -246,6 +249,31 @@ describe("installed where there is no Rust", () => {
       program.kill("SIGINT");
       await ended;
     }
+  });
+
+  test("without Cloudflare, it is served in front of a site", async () => {
+    const site = createHttpServer((_, answer) => answer.end("The site")).listen(0, "127.0.0.1");
+    await once(site, "listening");
+    const at = ["--origin", `http://127.0.0.1:${site.address().port}`, "--listen", "127.0.0.1:0"];
+    const server = spawn(join(project, "node_modules", ".bin", "anteroom"), ["serve", ...at], {
+      cwd: project,
+      env,
+    });
+    const ended = once(server, "exit");
+    try {
+      let port;
+      for await (const line of createInterface({ input: server.stdout })) {
+        port = line.match(/"socket":"http","port":(\d+)/)?.[1];
+        if (port) break;
+      }
+      const look = async () => (await fetch(`http://127.0.0.1:${port}/sale`)).text();
+      assert.equal(await look(), "The site");
+      assert.notEqual(await look(), "The site");
+    } finally {
+      server.kill();
+      site.close();
+    }
+    assert.deepEqual(await ended, [0, null]);
   });
 
   test("a deploy of the project, and of the template, gets as far as the upload", async () => {
