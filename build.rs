@@ -18,7 +18,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     if env::var("CARGO_CFG_TARGET_ARCH")? == "wasm32" && env::var_os("CARGO_FEATURE_WORKER").is_some() {
         println!("cargo:rustc-cfg=worker");
     }
-    prepare("waiting.css", "ANTEROOM_STYLE_HASH", without_css_comments)?;
     prepare("health.css", "ANTEROOM_HEALTH_STYLE_HASH", without_css_comments)?;
     Ok(())
 }

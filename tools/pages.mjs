@@ -46,6 +46,7 @@ async function readOwn() {
   return {
     languages: readAll(join(STATIC, "languages"), ".json"),
     template: read("waiting.mustache"),
+    message: read("message.mustache"),
     parts: { style, script, picture: read("door.svg").trim() },
     hashes: { style: hashOf(style), script: hashOf(script) },
   };

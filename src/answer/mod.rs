@@ -1,19 +1,18 @@
-//! What a visitor who waits gets to see, and the pages for a path that is ours but does not exist and for an origin that
-//! cannot be reached.
+//! What a visitor who waits gets to see, and the pages that say one thing: for a path that is ours but does not exist, for an
+//! origin that cannot be reached.
 //!
-//! Of a waiting visitor this makes [`facts`] only: words, pages and JSON are made of them by `edge/page/answer.js`, with
+//! This makes [`facts`] only: words, pages and JSON are made of them by `edge/page/answer.js`, with
 //! the platform's own knowledge of languages. The page works without JavaScript by its `Refresh` header. With JavaScript
 //! it stops that reload, asks its own URL for a status and enters when it gets an [`admitted_status`].
 
 mod event_facts;
 mod facts;
-mod page;
 
 use serde::Serialize;
 
+use crate::room::{LANGUAGES, Room};
 pub use event_facts::{DrawFacts, EventView};
 pub use facts::{Estimate, WaitingView, facts, progress};
-use page::Message;
 
 /// The request header by which the page's script asks for a status instead of the page; its value is `1`.
 pub const STATUS_REQUEST_HEADER: &str = "anteroom-status";
@@ -56,68 +55,78 @@ pub fn admitted_status() -> Answer {
     status(&AdmittedStatus { admitted: true })
 }
 
-/// The answer to a path of our own that does not exist.
-pub fn not_found() -> Answer {
-    message(404, "Page not found", "There is nothing at this address.", false, None)
+/// What a page of our own says that says one thing, in the visitor's language.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Message {
+    /// There is nothing at a path of our own.
+    NotFound,
+    /// One reader takes the path for one page, and another for a different one.
+    BadPath,
+    /// To an admitted visitor: the origin cannot be reached.
+    Unreachable,
+    /// To an admitted visitor: the origin takes too long (`origin_guard`).
+    Late,
+    /// To an admitted visitor: the origin has too much to do to be asked (`origin_guard`).
+    Busy {
+        /// Seconds until the visitor is to try again.
+        seconds: u32,
+    },
 }
 
-/// The answer to a path that one reader takes for one page and another for a different one.
-pub fn bad_path() -> Answer {
-    message(
-        400,
-        "Address not understood",
-        "This address can be read in more than one way. Please follow a link or type it anew.",
-        false,
-        None,
-    )
-}
-
-/// The answer to an admitted visitor when the origin cannot be reached. A page asks again by itself, and that keeps the
-/// visitor's session; what was sent with another method than `GET` is for the visitor to send again.
-pub fn origin_unreachable(method: &str) -> Answer {
-    message(
-        502,
-        "The site does not answer",
-        "You are in, but the site behind this page could not be reached. Please try again in a moment.",
-        true,
-        Some(Again::after(UNREACHABLE_SECONDS, method)),
-    )
-}
-
-/// The answer to an admitted visitor when the origin takes too long (`origin_guard`).
-pub fn origin_late(method: &str) -> Answer {
-    message(
-        504,
-        "The site takes too long",
-        "You are in, but the site behind this page has not answered in time. Please try again in a moment.",
-        true,
-        Some(Again::after(UNREACHABLE_SECONDS, method)),
-    )
-}
-
-/// The answer to an admitted visitor when the origin has too much to do to be asked (`origin_guard`).
-pub fn origin_busy(seconds: u32, method: &str) -> Answer {
-    message(
-        503,
-        "The site is busy",
-        "You are in, and you stay in. The site behind this page has too much to do at this moment, so your request was \
-         not sent to it. Please try again in a few seconds.",
-        true,
-        Some(Again::after(seconds, method)),
-    )
-}
-
-/// In how many seconds to try again, and whether a page may do so by itself.
-#[derive(Clone, Copy)]
-struct Again {
-    seconds: u32,
-    by_itself: bool,
-}
-
-impl Again {
-    fn after(seconds: u32, method: &str) -> Self {
-        Self { seconds, by_itself: method == "GET" }
+impl Message {
+    /// The name of its text, and the status code.
+    fn name(self) -> (&'static str, u16) {
+        match self {
+            Self::NotFound => ("notFound", 404),
+            Self::BadPath => ("badPath", 400),
+            Self::Unreachable => ("unreachable", 502),
+            Self::Late => ("late", 504),
+            Self::Busy { .. } => ("busy", 503),
+        }
     }
+
+    /// Seconds until the visitor is to try again; `None`: that does not help.
+    fn retry_after(self) -> Option<u32> {
+        match self {
+            Self::NotFound | Self::BadPath => None,
+            Self::Unreachable | Self::Late => Some(UNREACHABLE_SECONDS),
+            Self::Busy { seconds } => Some(seconds),
+        }
+    }
+
+    /// Its facts as JSON, as [`facts`] are. `room`: the one that is concerned, if any; `method` of the request; `headers`
+    /// bring the visitor's ticket. A page asks again by itself, and that keeps the visitor's session; what was sent with
+    /// another method than `GET` is for the visitor to send again.
+    pub fn facts(self, room: Option<&Room>, method: &str, headers: &[(&'static str, String)]) -> String {
+        let (say, status) = self.name();
+        let retry_after = self.retry_after();
+        let facts = MessageFacts {
+            say,
+            status,
+            headers,
+            language: room.map_or(LANGUAGES[0], |room| room.page.language),
+            visitor_languages: room.is_none_or(|room| room.page.visitor_languages),
+            again: if retry_after.is_some() { "tryAgain" } else { "" },
+            retry_after,
+            refreshes: retry_after.is_some() && method == "GET",
+        };
+        // Numbers and texts always serialise.
+        serde_json::to_string(&facts).unwrap_or_default()
+    }
+}
+
+/// `edge/page/message.js` says what each is.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct MessageFacts<'a> {
+    say: &'static str,
+    status: u16,
+    headers: &'a [(&'static str, String)],
+    language: &'a str,
+    visitor_languages: bool,
+    again: &'static str,
+    retry_after: Option<u32>,
+    refreshes: bool,
 }
 
 /// Headers that all answers share: none of them is to be stored, guessed at or listed by a search engine.
@@ -130,25 +139,6 @@ fn common_headers(content_type: &str) -> Vec<(&'static str, String)> {
         ("referrer-policy", "same-origin".to_owned()),
         ("x-robots-tag", "noindex".to_owned()),
     ]
-}
-
-fn message(
-    status: u16,
-    title: &'static str,
-    text: &'static str,
-    retry: bool,
-    again: Option<Again>,
-) -> Answer {
-    let mut headers = common_headers("text/html; charset=utf-8");
-    headers.push(("content-language", "en".to_owned()));
-    headers.push(("content-security-policy", page::MESSAGE_POLICY.to_owned()));
-    if let Some(Again { seconds, by_itself }) = again {
-        headers.push(("retry-after", seconds.to_string()));
-        if by_itself {
-            headers.push(("refresh", seconds.to_string()));
-        }
-    }
-    Answer { status, headers, body: Message::new(title, text, retry).to_html() }
 }
 
 fn status(content: &impl Serialize) -> Answer {

@@ -1,6 +1,7 @@
 // What operators see in a browser: the sign-in page, the dashboard, its script and style, and the page that visitors of a
 // room see right now. WebAssembly decides who may see it (`src/edge/dashboard.rs` calls this); nothing here knows a token.
 import Mustache from "mustache";
+import { direction } from "./page/languages.js";
 
 /**
  * What tools/dashboard/assets.mjs makes of static/dashboard/.
@@ -27,9 +28,10 @@ const STATUS_WORDS = {
 /**
  * @param {DashboardAssets} assets
  * @param {(facts: object, request: Request) => Response} wait answers who waits, as `page/answer.js` makes it
+ * @param {ReturnType<typeof import("./page/languages.js").createLanguages>} languages
  */
-export function createDashboard(assets, wait) {
-  const { template, script, style, version, languages } = assets;
+export function createDashboard(assets, wait, languages) {
+  const { template, script, style, version, languages: tags } = assets;
 
   /** @param {number} status @param {object} values for the template */
   const html = (status, values) => {
@@ -48,9 +50,15 @@ export function createDashboard(assets, wait) {
   return {
     /**
      * The page on which operators sign in.
-     * @param {string} problem a sentence about what they have tried; empty: nothing yet
+     * @param {boolean} failed they have just tried a token that nobody has
+     * @param {Request} request
      */
-    signIn: (problem) => html(401, { problem, signIn: true }),
+    signIn: (failed, request) => {
+      const wishes = { language: "en-US", visitorLanguages: true };
+      const language = languages.chooseFor(wishes, request.headers);
+      const signIn = languages.texts(language);
+      return html(401, { failed, signIn, language, direction: direction(language) });
+    },
 
     /**
      * @param {string} name of the operator
@@ -68,11 +76,13 @@ export function createDashboard(assets, wait) {
       }));
       const facts = rows.length > 0 && { rooms: rows };
       return html(200, {
+        language: "en",
+        direction: "ltr",
         operator: { name, role },
         facts,
         figures: status !== "",
         problems,
-        languages: languages.join(" "),
+        languages: tags.join(" "),
       });
     },
 
@@ -102,7 +112,7 @@ export function createDashboard(assets, wait) {
      * @param {Request} request
      */
     preview: (page, status, language, request) => {
-      const tag = languages.find((one) => one === language || one.startsWith(`${language}-`));
+      const tag = tags.find((one) => one === language || one.startsWith(`${language}-`));
       const chosen = language && tag ? { language: tag, visitorLanguages: false } : {};
       const facts = { ...previewFacts(JSON.parse(page), JSON.parse(status)), ...chosen };
       const asked = new Request(request.url, { headers: { accept: "text/html" } });

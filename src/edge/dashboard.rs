@@ -10,10 +10,9 @@ use super::request::query;
 use crate::operator::Operator;
 use crate::room::{PageSettings, Room, SameSite};
 
-/// The page on which operators sign in, with status 401. `problem`: a sentence about what somebody has just tried; empty
-/// when nothing was tried.
-pub fn sign_in(problem: &str) -> Result<JsValue> {
-    call("signIn", &[problem.into()])
+/// The page on which operators sign in, with status 401. `failed`: somebody has just tried a token that nobody has.
+pub fn sign_in(failed: bool, request: &web_sys::Request) -> Result<JsValue> {
+    call("signIn", &[failed.into(), request.into()])
 }
 
 /// The dashboard, for an operator who has signed in. `status` is the answer of `GET /__anteroom/status`, for browsers

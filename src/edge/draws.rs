@@ -9,7 +9,7 @@ use super::clock::now;
 use super::settings::Settings;
 use super::{request, response};
 use crate::admission::round_end;
-use crate::answer;
+use crate::answer::Message;
 
 /// Time from its last use until a seed is published, in milliseconds: clocks differ by seconds.
 const PUBLISHED_AFTER_MS: u64 = 15_000;
@@ -46,7 +46,9 @@ pub fn handle(request: &web_sys::Request, settings: &Settings) -> Result<JsValue
     }
     let room = asked("room").and_then(|name| settings.rooms.get(&name.to_ascii_lowercase()));
     let round = asked("round").and_then(|round| round.parse::<u64>().ok());
-    let (Some(room), Some(round)) = (room, round) else { return response::page(&answer::not_found(), None) };
+    let (Some(room), Some(round)) = (room, round) else {
+        return Ok(Message::NotFound.facts(None, "", &[]).into());
+    };
     let end = round_end(room, round);
     let start = end.saturating_sub(2 * room.refresh_ms());
     let is_over = now().saturating_sub(PUBLISHED_AFTER_MS) >= end;
@@ -58,7 +60,7 @@ fn of_event(name: &str, settings: &Settings) -> Result<JsValue> {
     let mut events =
         settings.rooms.iter().flat_map(|room| room.events.iter().map(move |event| (room, event)));
     let Some((room, event)) = events.find(|(_, event)| event.name == name && event.shuffle) else {
-        return response::page(&answer::not_found(), None);
+        return Ok(Message::NotFound.facts(None, "", &[]).into());
     };
     let seed = settings.draw_key.of_event(&room.name, &event.name, event.start);
     let has_started = now() >= event.start;

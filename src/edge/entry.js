@@ -8,6 +8,7 @@ import pages from "../../build/pages.js";
 import { decide, origin, patience, returned, revoked, tend, unreachable } from "../../build/rust/index.js";
 import { createDashboard } from "./dashboard.js";
 import { createWaitingRoom } from "./page/answer.js";
+import { createLanguages } from "./page/languages.js";
 
 export { Anywhere, Counter, DataCenter, Global, Health } from "./objects.js";
 
@@ -23,7 +24,7 @@ let elsewhere;
 const wait = createWaitingRoom(pages);
 
 /** What operators see; `dashboard.rs` asks for it. */
-globalThis.anteroomDashboard = createDashboard(dashboard, wait);
+globalThis.anteroomDashboard = createDashboard(dashboard, wait, createLanguages(pages.languages));
 
 /** What came of a request to the origin that has no status code. */
 const UNREACHABLE = 0;
@@ -51,7 +52,10 @@ export default {
     const told = (came, took) => returned(passage, came, took, request, env, context);
     // No room has a say in it: nothing is counted.
     const counted = passage === undefined ? undefined : told;
-    const response = await toOrigin(marked(sent, admitted), env[to] ?? globalThis, ticket, passage, counted);
+    const failed = (error, isLate) =>
+      wait(JSON.parse(unreachable(`${error}`, ticket ?? "", isLate, request, env)), request);
+    const asked = marked(sent, admitted);
+    const response = await toOrigin(asked, env[to] ?? globalThis, failed, ticket, passage, counted);
     return session ? obeyed(response, session, request, env, context) : response;
   },
   scheduled: (_event, env) => tend(env),
@@ -113,11 +117,12 @@ function give(response, ticket) {
  * To the origin and back, untouched: method, headers and body as they are, redirects not followed.
  * @param {Request} request
  * @param {{ fetch: typeof fetch }} origin who is asked: a service binding, or the platform for any address
+ * @param {(error: unknown, isLate: boolean) => Response} failed Answers where the origin does not.
  * @param {string} [ticket] The header that carries the visitor's ticket (`name: value`), added to the answer, unless empty.
  * @param {number} [passage] The request's number; below zero: it has a timeout.
  * @param {(came: number, took: number) => void} [told] What came of it, and after how many milliseconds.
  */
-async function toOrigin(request, origin, ticket = "", passage = 0, told = undefined) {
+async function toOrigin(request, origin, failed, ticket = "", passage = 0, told = undefined) {
   const began = Date.now();
   let isTold = false;
   // Once: who leaves in the middle of an answer has got it.
@@ -140,7 +145,7 @@ async function toOrigin(request, origin, ticket = "", passage = 0, told = undefi
   } catch (error) {
     const came = impatience?.signal.aborted ? TIMED_OUT : UNREACHABLE;
     tell(came);
-    return unreachable(`${error}`, ticket, came === TIMED_OUT, request.method);
+    return failed(error, came === TIMED_OUT);
   } finally {
     clearTimeout(timer);
   }

@@ -15,7 +15,7 @@ use super::room_worker::{Place, is_ended, is_refresh_due, note_bypassed, steered
 use super::settings::Settings;
 use super::{bypass, health, operator, rehearsal, response, turnstile};
 use crate::admission::queue_bucket;
-use crate::answer::{self, DrawFacts, Estimate, EventView, SHOWN_HEADER, WaitingView};
+use crate::answer::{self, DrawFacts, Estimate, EventView, Message, SHOWN_HEADER, WaitingView};
 use crate::concern::Concern;
 use crate::config::Coverage;
 use crate::counts::{CheckIn, Seen};
@@ -61,7 +61,7 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         Coverage::Uncovered => return past(&request, None, None),
         Coverage::Covered(room) => room,
         // Which room it means depends on who reads it; no honest client writes such a path.
-        Coverage::Contradictory(_) => return response::page(&answer::bad_path(), None),
+        Coverage::Contradictory(_) => return Ok(Message::BadPath.facts(None, "", &[]).into()),
     };
     // Without keys no ticket can be given, so nobody could ever leave the queue: fail open. It is in the log.
     let Some(keys) = settings.keys.as_ref() else {
@@ -465,28 +465,28 @@ fn to_origin(request: &web_sys::Request, room: &Room, ticket: u64, passport: Pas
     match in_flight::arrive(room, ticket) {
         Way::Open(number) => Ok(passport.with(number)),
         Way::InLine(number) => {
-            let method = request.method();
+            let (method, room) = (request.method(), room.clone());
             Ok(later(async move {
                 loop {
                     pause(in_flight::ask_after_ms(number)).await;
                     match in_flight::turn(number) {
                         Turn::Go => return Ok(passport.with(number)),
                         Turn::Later => {}
-                        Turn::Dropped => return busy(&method, passport.ticket.as_ref()),
+                        Turn::Dropped => return busy(&room, &method, &passport),
                     }
                 }
             }))
         }
-        Way::Closed => busy(&request.method(), passport.ticket.as_ref()),
+        Way::Closed => busy(room, &request.method(), &passport),
     }
 }
 
 /// The origin has too much to do: try again in a moment.
-fn busy(method: &str, ticket: Option<&HeaderLine>) -> Result<JsValue> {
+fn busy(room: &Room, method: &str, passport: &Passport) -> Result<JsValue> {
     let (least, more) = TRY_AGAIN_SECONDS;
     let [random] = random::<1>()?;
     let seconds = least + u32::from(random) * more / 256;
-    response::page(&answer::origin_busy(seconds, method), ticket)
+    Ok(Message::Busy { seconds }.facts(Some(room), method, passport.ticket.as_slice()).into())
 }
 
 /// Whether a URL is HTTPS, its host and its path. The platform has parsed it already; this only finds the parts.

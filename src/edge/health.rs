@@ -13,7 +13,7 @@ use super::platform::log_error;
 use super::request::{body, header, query};
 use super::settings::{HealthPage, Settings};
 use super::{operator, response};
-use crate::answer::{self, Answer};
+use crate::answer::Answer;
 use crate::health::analytics::Range;
 use crate::health::messages::{Ask, COORDINATOR, NOTIFY, Notify, Stored, Told, VERSION, VIEW};
 use crate::health::observer::TEND;
@@ -44,7 +44,9 @@ pub async fn handle(
 ) -> Result<Option<JsValue>> {
     let answer = match path {
         WEBHOOK => receive(request, env, settings).await,
-        PAGE | JSON => show(request, path == JSON, env, settings).await,
+        PAGE | JSON if settings.health_page != HealthPage::Off => {
+            show(request, path == JSON, env, settings).await
+        }
         SCRIPT if settings.health_page != HealthPage::Off => script(request),
         _ => return Ok(None),
     };
@@ -107,7 +109,6 @@ async fn receive(request: &web_sys::Request, env: &Env, settings: &Settings) -> 
 async fn show(request: &web_sys::Request, json: bool, env: &Env, settings: &Settings) -> Answer {
     let is_operator = operator::knows(request, settings);
     match settings.health_page {
-        HealthPage::Off => return answer::not_found(),
         HealthPage::Token if !is_operator => {
             let mut answer = page::sentence(
                 401,
@@ -118,7 +119,7 @@ async fn show(request: &web_sys::Request, json: bool, env: &Env, settings: &Sett
             answer.headers.push(("www-authenticate", challenge.to_owned()));
             return answer;
         }
-        HealthPage::Token | HealthPage::Public => {}
+        _ => {}
     }
     if !["GET", "HEAD"].contains(&request.method().as_str()) {
         return wrong_method("GET, HEAD");

@@ -23,6 +23,8 @@ mod room_worker;
 mod settings;
 mod turnstile;
 
+use crate::answer::Message;
+use crate::config::Coverage;
 use crate::origin::Reply;
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
@@ -36,7 +38,8 @@ use worker::worker_sys::Context;
 /// Returns `undefined`: to the origin, and no room is concerned; a number: to the origin, and tell [`returned`] what came
 /// of it; a text: the same, and after the number, which may be missing, lines of what else to do (`t`: a header to add to
 /// the answer, `a`: the value of the request's header `anteroom-admitted`, `o`: where to go as [`origin`] says it, `r`: what to
-/// hand to [`revoked`] when the answer's header commands it); a text that begins with `{`: the facts of a visitor who waits; a
+/// hand to [`revoked`] when the answer's header commands it); a text that begins with `{`: the facts of a visitor who waits, or of
+/// a message; a
 /// `Response`: the answer; or a `Promise` of one of these, when others have to be asked. A number below zero: [`patience`] says
 /// how long the origin has.
 ///
@@ -116,24 +119,25 @@ pub fn revoked(session: &str, request: &web_sys::Request, env: &Env, context: &C
         .map_or_else(String::new, |(name, value)| format!("{name}: {value}"))
 }
 
-/// What a visitor gets when the origin cannot be reached, or takes too long; `ticket` is the header (`name: value`) to
-/// add to the answer, and may be empty.
-///
-/// # Errors
-/// When the platform refuses to build the response.
+/// What a visitor gets when the origin cannot be reached, or takes too long, as JSON: the facts of a message. `ticket` is the
+/// header (`name: value`) to add to the answer, and may be empty.
 #[wasm_bindgen]
-pub fn unreachable(error: &str, ticket: &str, late: bool, method: &str) -> Result<JsValue, JsValue> {
-    let mut page = if late {
-        crate::answer::origin_late(method)
+pub fn unreachable(error: &str, ticket: &str, late: bool, request: &web_sys::Request, env: &Env) -> String {
+    let message = if late {
+        Message::Late
     } else {
         platform::log_error(&format!("the origin cannot be reached: {error}"));
-        crate::answer::origin_unreachable(method)
+        Message::Unreachable
     };
     let names = ["set-cookie", forward::TICKET_HEADER];
-    page.headers.extend(
-        ticket
-            .split_once(": ")
-            .and_then(|(name, value)| Some((*names.iter().find(|known| **known == name)?, value.to_owned()))),
-    );
-    Ok(response::page(&page, None)?)
+    let line = ticket
+        .split_once(": ")
+        .and_then(|(name, value)| Some((*names.iter().find(|known| **known == name)?, value.to_owned())));
+    let (settings, url) = (settings::Settings::of(env), request.url());
+    let (_, host, path) = gate::parts(&url);
+    let room = match settings.rooms.find(host, path) {
+        Coverage::Covered(room) => Some(room),
+        _ => None,
+    };
+    message.facts(room, &request.method(), line.as_slice())
 }

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { createDashboard } from "../../src/edge/dashboard.js";
 import { createWaitingRoom } from "../../src/edge/page/answer.js";
+import { createLanguages } from "../../src/edge/page/languages.js";
 import { marksOf } from "../../static/dashboard/marks.js";
 import { bounds, moved, RANGES, readPlace, writePlace } from "../../static/dashboard/place.js";
 import { addMoment, columns, momentOf, observed, recorded, summary } from "../../static/dashboard/series.js";
@@ -203,24 +204,39 @@ describe("the dashboard's words", () => {
 });
 
 describe("the dashboard's pages", async () => {
-  const dashboard = createDashboard(await readDashboard(), createWaitingRoom(pages));
+  const dashboard = createDashboard(
+    await readDashboard(),
+    createWaitingRoom(pages),
+    createLanguages(pages.languages),
+  );
 
   test("run and style by nothing but their own files, nobody may frame or store them, and names are only names", async () => {
     const name = `"><script>alert(1)</script>`;
     const status = JSON.stringify({ problems: [name], rooms: [{ name, status: "queueing", limits: {} }] });
-    for (const page of [dashboard.page(name, "view", status), dashboard.signIn(name)]) {
+    const request = new Request("https://shop.example.com/__anteroom/");
+    for (const page of [dashboard.page(name, "view", status), dashboard.signIn(true, request)]) {
       const policy = page.headers.get("content-security-policy");
       assert.doesNotMatch(policy, /unsafe|\*|https?:/);
       for (const part of ["default-src 'none'", "base-uri 'none'", "frame-ancestors 'none'"])
         assert.ok(policy.includes(part), part);
       assert.equal(page.headers.get("cache-control"), "private, no-store");
       const body = await page.text();
-      assert.ok(body.includes("alert(1)") && !body.includes("<script>alert"));
+      assert.equal(body.includes("alert(1)"), page.status === 200);
+      assert.ok(!body.includes("<script>alert"));
       const [, nonce] = /script-src 'nonce-([^']+)'/.exec(policy);
       assert.ok(nonce.length >= 22);
       for (const [tag] of body.matchAll(/<(?:script|link rel="stylesheet")[^>]*>/g))
         assert.ok(tag.includes(`nonce="${nonce}"`), tag);
     }
+  });
+
+  test("speak the language of whoever signs in", async () => {
+    const headers = { "accept-language": "he, de;q=0.5" };
+    const request = new Request("https://shop.example.com/__anteroom/", { headers });
+    const page = await dashboard.signIn(true, request).text();
+    const { signIn, tokenUnknown } = JSON.parse(pages.languages["he-IL"]);
+    assert.match(page, /<html lang="he-IL" dir="rtl">/);
+    for (const text of [signIn, tokenUnknown]) assert.ok(page.includes(text), text);
   });
 
   test("let browsers keep files of their own version for ever, and of no other", () => {

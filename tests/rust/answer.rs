@@ -1,16 +1,10 @@
-//! What is said of a waiting visitor, and the pages that say one thing. tests/page has the words.
-//!
-//! `ANTEROOM_PAGES=<folder>` makes `pages_to_look_at` write every page there, to open in a browser.
+//! What is said of a waiting visitor, and in the pages that say one thing. tests/page has the words.
 
 use anteroom::answer::{
-    Answer, Estimate, EventView, WaitingView, admitted_status, bad_path, facts, is_status_request, not_found,
-    origin_unreachable, progress,
+    Answer, Estimate, EventView, Message, WaitingView, admitted_status, facts, is_status_request, progress,
 };
 use anteroom::config::{Room, parse_room};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 fn room(more: &Value) -> Room {
     let mut fields = json!({
@@ -58,18 +52,6 @@ fn header<'a>(answer: &'a Answer, name: &str) -> Option<&'a str> {
     let value = values.next().map(|(_, value)| value.as_str());
     assert!(values.next().is_none(), "{name} twice");
     value
-}
-
-/// What stands between the only `<name>` and its `</name>`.
-fn content_of<'a>(page: &'a str, name: &str) -> &'a str {
-    let (_, rest) = page.split_once(&format!("<{name}>")).expect("the element starts");
-    let (content, rest) = rest.split_once(&format!("</{name}>")).expect("the element ends");
-    assert!(!rest.contains(&format!("<{name}")), "{name} twice");
-    content
-}
-
-fn hash(content: &str) -> String {
-    format!("'sha256-{}'", STANDARD.encode(Sha256::digest(content.as_bytes())))
 }
 
 #[test]
@@ -202,32 +184,46 @@ fn progress_never_goes_back_and_never_arrives_before_the_visitor() {
 
 #[test]
 fn no_answer_is_stored_guessed_at_or_listed() {
-    for answer in [admitted_status(), not_found(), bad_path(), origin_unreachable("GET")] {
-        assert_eq!(header(&answer, "cache-control"), Some("private, no-store"));
-        assert_eq!(header(&answer, "x-content-type-options"), Some("nosniff"));
-        assert_eq!(header(&answer, "x-robots-tag"), Some("noindex"));
-        assert_eq!(header(&answer, "referrer-policy"), Some("same-origin"));
-        assert_eq!(header(&answer, "vary"), Some("Cookie, Accept, Anteroom-Status"));
-        for (name, value) in &answer.headers {
-            assert_eq!(*name, name.to_ascii_lowercase());
-            assert!(value.bytes().all(|byte| (0x20..0x7f).contains(&byte)), "{name}: {value}");
-        }
-    }
-    assert_eq!((admitted_status().status, admitted_status().body.as_str()), (200, "{\"admitted\":true}"));
+    let answer = admitted_status();
+    assert_eq!(header(&answer, "cache-control"), Some("private, no-store"));
+    assert_eq!(header(&answer, "x-content-type-options"), Some("nosniff"));
+    assert_eq!(header(&answer, "x-robots-tag"), Some("noindex"));
+    assert_eq!(header(&answer, "referrer-policy"), Some("same-origin"));
+    assert_eq!(header(&answer, "vary"), Some("Cookie, Accept, Anteroom-Status"));
+    assert_eq!((answer.status, answer.body.as_str()), (200, "{\"admitted\":true}"));
 }
 
 #[test]
-fn a_message_page_runs_no_script() {
-    for answer in [not_found(), origin_unreachable("GET")] {
-        let policy = header(&answer, "content-security-policy").expect("a policy");
-        assert!(policy.starts_with("default-src 'none'; "));
-        assert!(policy.contains(&format!("style-src {};", hash(content_of(&answer.body, "style")))));
-        assert!(!policy.contains("script-src"));
-        assert!(!answer.body.contains("<script"));
-        assert!(answer.body.contains("<html lang=\"en\">"));
+fn a_message_says_when_to_try_again_and_a_page_does_so_by_itself() {
+    let room = room(&json!({ "default_template_language": "de-DE", "visitor_languages": false }));
+    let headers = [("set-cookie", "__anteroom=x".to_owned())];
+    let told = |message: Message, room, method| {
+        serde_json::from_str::<Value>(&message.facts(room, method, &headers)).unwrap()
+    };
+    assert_eq!(
+        told(Message::Busy { seconds: 3 }, Some(&room), "GET"),
+        json!({
+            "say": "busy",
+            "status": 503,
+            "headers": [["set-cookie", "__anteroom=x"]],
+            "language": "de-DE",
+            "visitorLanguages": false,
+            "again": "tryAgain",
+            "retryAfter": 3,
+            "refreshes": true,
+        })
+    );
+    assert_eq!(told(Message::Late, None, "POST")["refreshes"], false, "the visitor sends it again");
+    let languages = [told(Message::NotFound, None, "GET"), told(Message::BadPath, None, "GET")];
+    for (message, (say, status)) in languages.iter().zip([("notFound", 404), ("badPath", 400)]) {
+        assert_eq!((&message["say"], &message["status"]), (&json!(say), &json!(status)));
+        assert_eq!((&message["language"], &message["visitorLanguages"]), (&json!("en-US"), &json!(true)));
+        assert_eq!(
+            (&message["again"], &message["retryAfter"]),
+            (&json!(""), &json!(null)),
+            "it does not help"
+        );
     }
-    assert_eq!((not_found().status, header(&not_found(), "refresh")), (404, None));
-    assert_eq!(origin_unreachable("GET").status, 502);
 }
 
 #[test]
@@ -236,14 +232,5 @@ fn only_the_value_one_asks_for_a_status() {
     assert!(is_status_request(Some(" 1 ")));
     for other in [None, Some(""), Some("0"), Some("11"), Some("true")] {
         assert!(!is_status_request(other), "{other:?}");
-    }
-}
-
-#[test]
-fn pages_to_look_at() {
-    let Some(folder) = std::env::var_os("ANTEROOM_PAGES") else { return };
-    let folder = std::path::Path::new(&folder);
-    for (name, answer) in [("not-found", not_found()), ("origin-unreachable", origin_unreachable("GET"))] {
-        std::fs::write(folder.join(format!("{name}.html")), &answer.body).expect("written");
     }
 }

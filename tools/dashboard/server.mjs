@@ -7,6 +7,7 @@ import { createServer } from "node:http";
 import { Readable } from "node:stream";
 import { createDashboard } from "../../src/edge/dashboard.js";
 import { createWaitingRoom } from "../../src/edge/page/answer.js";
+import { createLanguages } from "../../src/edge/page/languages.js";
 import { readPages } from "../pages.mjs";
 import { readDashboard } from "./assets.mjs";
 import { makeRooms } from "./rooms.mjs";
@@ -98,7 +99,11 @@ const READ = {
  */
 export async function startDashboard({ port = 0, rooms = makeRooms(), problems = [], tick = 1_000 } = {}) {
   const pages = await readPages();
-  let dashboard = createDashboard(await readDashboard(), createWaitingRoom(pages));
+  let dashboard = createDashboard(
+    await readDashboard(),
+    createWaitingRoom(pages),
+    createLanguages(pages.languages),
+  );
   /** What does not work now: `live`, `status`, `steering`, `history`, …; and which requests came. */
   const broken = new Set();
   const sockets = new Set();
@@ -122,12 +127,12 @@ export async function startDashboard({ port = 0, rooms = makeRooms(), problems =
     const name = pathname.slice(ROOT.length);
     const asset = dashboard.asset(pathname, parameters.get("v") ?? "");
     if (asset) return asset;
-    const session = sessionAnswer(dashboard, request.method, name, body);
+    const session = sessionAnswer(dashboard, request, name, body);
     if (session) return session;
     const token = /__anteroom_operator=([^;]+)/.exec(request.headers.get("cookie") ?? "")?.[1];
     const operator = TOKENS[token];
     if (name === "") {
-      if (!operator) return dashboard.signIn("");
+      if (!operator) return dashboard.signIn(false, request);
       const status = parameters.has("figures")
         ? await read.status(operator, new URLSearchParams()).text()
         : "";
@@ -179,7 +184,11 @@ export async function startDashboard({ port = 0, rooms = makeRooms(), problems =
     watchers: () => sockets.size,
     /** Takes changes of static/dashboard/ in. */
     reload: async () => {
-      dashboard = createDashboard(await readDashboard(), createWaitingRoom(pages));
+      dashboard = createDashboard(
+        await readDashboard(),
+        createWaitingRoom(pages),
+        createLanguages(pages.languages),
+      );
     },
     close: async () => {
       for (const { stream } of sockets) stream.destroy();
@@ -216,12 +225,11 @@ function statusAnswer(rooms, problems, operator, parameters) {
 }
 
 /** Signs an operator in or out; nothing: the request is about something else. */
-function sessionAnswer(dashboard, method, name, body) {
+function sessionAnswer(dashboard, request, name, body) {
   if (name === "session/end") return redirect(`__anteroom_operator=; Path=${ROOT}; Max-Age=0`);
-  if (name !== "session" || method !== "POST") return undefined;
+  if (name !== "session" || request.method !== "POST") return undefined;
   const token = new URLSearchParams(body).get("token") ?? "";
-  if (!Object.hasOwn(TOKENS, token))
-    return dashboard.signIn("No operator has this token. Nothing else is wrong: try again.");
+  if (!Object.hasOwn(TOKENS, token)) return dashboard.signIn(true, request);
   return redirect(`__anteroom_operator=${token}; Path=${ROOT}; HttpOnly; SameSite=Strict`);
 }
 

@@ -109,9 +109,7 @@ pub async fn sign_in(request: &web_sys::Request, caller: &Caller, settings: &Set
         return if is_json {
             refuse(&Refusal::new(401, "This is no token of this deployment"))
         } else {
-            dashboard::sign_in(
-                "No operator of this deployment has this token. Look for a letter too many, and try again.",
-            )
+            dashboard::sign_in(true, request)
         };
     };
     let Some(keys) = &settings.keys else {

@@ -16,8 +16,8 @@ pub use access::knows;
 
 use super::request::query;
 use super::settings::Settings;
-use super::{dashboard, draws, health, rehearsal, response};
-use crate::answer;
+use super::{dashboard, draws, health, rehearsal};
+use crate::answer::Message;
 use crate::operator::{Admitted, Refusal, Target};
 use crate::protocol::messages::UNWATCHED;
 use crate::protocol::{GlobalAudit, GlobalNotifications, GlobalSteer, Method};
@@ -45,7 +45,7 @@ pub async fn handle(
     let Admitted { target, operator, session_ends } = match caller.admit(settings) {
         Ok(admitted) => admitted,
         // Visitors see a page.
-        Err(Refusal { status: 404, .. }) => return response::page(&answer::not_found(), None),
+        Err(Refusal { status: 404, .. }) => return Ok(Message::NotFound.facts(None, "", &[]).into()),
         Err(refusal) => return reply::refuse(&refusal),
     };
     let wanted = |text: String| (!caller.is_head()).then_some(text);
@@ -59,7 +59,7 @@ pub async fn handle(
                 };
                 dashboard::page(operator, &status)
             }
-            None => dashboard::sign_in(""),
+            None => dashboard::sign_in(false, request),
         },
         Target::Asset => dashboard::asset(request, path),
         Target::Preview => match steering::room(request, settings) {
@@ -84,7 +84,7 @@ pub async fn handle(
         Target::Rehearsal => rehearsal::handle(request, settings),
         Target::Health => match health::handle(request, path, env, settings).await? {
             Some(answer) => Ok(answer),
-            None => response::page(&answer::not_found(), None),
+            None => Ok(Message::NotFound.facts(None, "", &[]).into()),
         },
         Target::Metrics => {
             let (content_type, text) = metrics::metrics(request, env, settings).await;

@@ -2,6 +2,7 @@
 // facts; this turns them into words and answers. No admitted visitor comes here: nothing is parsed until somebody waits.
 import { beyondContract, contract } from "./contract.js";
 import { createLanguages } from "./languages.js";
+import { createMessages } from "./message.js";
 import { prefersJson } from "./prefers.js";
 import { parseTemplate, variables } from "./template.js";
 import { words } from "./words.js";
@@ -70,11 +71,14 @@ const SENDS_TOKEN =
  * @param {Record<string, string>} assets.templates those of owners, by name
  * @param {Record<string, Brand>} assets.brands the owners' of the page of our own, by name
  * @param {string} assets.template the page of our own
+ * @param {string} assets.message the page that says one thing
  * @param {Record<string, string>} assets.parts what stands in it
  * @param {{ style: string, script: string }} assets.hashes as the policy names them
  */
-export function createWaitingRoom({ languages: files, templates, brands, template, parts, hashes }) {
+export function createWaitingRoom(assets) {
+  const { languages: files, templates, brands, template, parts, hashes } = assets;
   const languages = createLanguages(files);
+  const say = createMessages(assets, languages);
   const parsed = new Map();
   /** @param {string} name of an owner's template; empty: our own */
   const page = (name) => {
@@ -83,17 +87,15 @@ export function createWaitingRoom({ languages: files, templates, brands, templat
   };
 
   /**
-   * @param {Facts} facts
+   * @param {Facts | import("./message.js").Message} facts
    * @param {Request} request
    * @returns {Response}
    */
   return (facts, request) => {
+    if (facts.say) return say(facts, request);
     const { headers: asked } = request;
     const kind = kindOf(facts, asked);
-    const tag = languages.choose(
-      facts.visitorLanguages ? (asked.get("accept-language") ?? "") : "",
-      facts.language,
-    );
+    const tag = languages.chooseFor(facts, asked);
     const texts = languages.texts(tag);
     const said = words(facts, tag, texts);
     const headers = new Headers({

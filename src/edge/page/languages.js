@@ -45,6 +45,14 @@ export function createLanguages(files) {
       }
       return own;
     }),
+    /**
+     * The tag of the language to answer a request in.
+     * @param {{ language: string, visitorLanguages: boolean }} wishes the owner's
+     * @param {Headers} headers of the request
+     */
+    chooseFor({ language, visitorLanguages }, headers) {
+      return this.choose(visitorLanguages ? (headers.get("accept-language") ?? "") : "", language);
+    },
     /** The texts of a language. */
     texts(tag) {
       texts[tag] ??= JSON.parse(files[tag]);
