@@ -21,6 +21,7 @@ import { createInterface } from "node:readline";
 import { after, before, describe, test } from "node:test";
 
 import satisfies from "spdx-satisfies";
+import { request } from "undici";
 import { DIRECTORY, lockOf, pack } from "../../tools/package.mjs";
 import { makeTemplate } from "../../tools/release.mjs";
 import { ROOT, which } from "../../tools/toolchain.mjs";
@@ -266,7 +267,11 @@ describe("installed where there is no Rust", () => {
         port = line.match(/"socket":"http","port":(\d+)/)?.[1];
         if (port) break;
       }
-      const look = async () => (await fetch(`http://127.0.0.1:${port}/sale`)).text();
+      const look = async () => {
+        const headers = { host: "shop.example.co.uk" };
+        const { body } = await request(`http://127.0.0.1:${port}/sale`, { headers });
+        return body.text();
+      };
       assert.equal(await look(), "The site");
       assert.notEqual(await look(), "The site");
     } finally {
