@@ -136,6 +136,8 @@ function show(answer) {
   }
   // Only a check that came without a ticket can tell: once refused, they are refused.
   if (answer.cookieless) element("cookies").hidden = false;
+  element("elsewhere").hidden = !answer.continueLink;
+  if (answer.continueLink) element("continue").href = answer.continueLink;
   element("message").hidden = !answer.message;
   write("message-text", answer.message);
   const progress = element("progress");
@@ -232,7 +234,8 @@ function enter() {
   for (const id of ["people", "expected", "tells", "trouble"]) write(id, "");
   // For addresses that answer with a download or nothing at all, and so leave this page standing.
   element("enter").hidden = false;
-  for (const id of ["begin", "progress", "line", "often", "still", "tell"]) element(id).hidden = true;
+  for (const id of ["begin", "progress", "line", "often", "still", "tell", "elsewhere"])
+    element(id).hidden = true;
   if (!wantsSignal) return go();
   signal(turn);
   // What sounds ends with the page.

@@ -47,6 +47,7 @@ async function readOwn() {
     languages: readAll(join(STATIC, "languages"), ".json"),
     template: read("waiting.mustache"),
     message: read("message.mustache"),
+    continuation: read("continue.mustache"),
     parts: { style, script, picture: read("door.svg").trim() },
     hashes: { style: hashOf(style), script: hashOf(script) },
   };

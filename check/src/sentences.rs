@@ -264,6 +264,12 @@ fn of_places(room: &Room) -> Vec<String> {
                 .to_owned(),
         );
     }
+    if room.continue_on_another_device {
+        sentences.push(
+            "Whoever waits may take the place along to another device, once per link; the one before then stops waiting."
+                .to_owned(),
+        );
+    }
     let bound = match room.bind_ticket {
         BindTicket::None => return sentences,
         BindTicket::Address => "the network of the visitor's address",

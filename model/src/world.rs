@@ -745,7 +745,7 @@ impl Step<'_> {
                 }
             }
             Outcome::Waiting(waiting) => here.has(waiting.ticket),
-            Outcome::Suspended | Outcome::Refused => {}
+            Outcome::Suspended | Outcome::Refused | Outcome::Moved => {}
         }
     }
 

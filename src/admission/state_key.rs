@@ -9,6 +9,7 @@ use super::{Level, MinuteShares, share_of_slots, start_of};
 use crate::check_in::CheckIn;
 use crate::room::{Limits, QueueingMethod, Room};
 use crate::steering::{Overrides, travelling};
+use crate::ticket::Ticket;
 
 /// How far ahead expiries are foreseen, in milliseconds. A session that seems to end may have been renewed since:
 /// who is to be let in for it must be judged by a newer state.
@@ -101,6 +102,9 @@ pub struct StateKey {
     /// For the pool of `leases`: how many colos have told of users admitted in each minute of `recent`.
     #[serde(default)]
     pub recent_colos: Vec<u32>,
+    /// Places that have moved to another device lately: the ticket's id, and how often. Tickets that say less are refused.
+    #[serde(default)]
+    pub moved: Vec<(u64, u8)>,
 }
 
 /// Sessions that were ended before their time: all colos refuse their tickets.
@@ -149,6 +153,11 @@ impl StateKey {
             total_active_users: limits.total_active_users.min(most.total_active_users),
             new_users_per_minute: limits.new_users_per_minute.min(most.new_users_per_minute),
         })
+    }
+
+    /// Whether a ticket's place has moved on to another device.
+    pub fn has_moved(&self, ticket: &Ticket) -> bool {
+        self.moved.iter().any(|(id, moves)| *id == ticket.id && ticket.moves < *moves)
     }
 
     /// The most active users.

@@ -84,6 +84,8 @@ pub struct WaitingView<'a> {
     pub turnstile: &'a str,
     /// What the challenge gave could not be judged: it is to be brought again.
     pub bring_again: bool,
+    /// Where the visitor goes on with the place on another device; may be empty.
+    pub continue_link: &'a str,
 }
 
 /// How far a waiting visitor has come, in percent: never less than `before`, and never all of the way.
@@ -154,6 +156,7 @@ pub fn facts(view: &WaitingView, headers: &[(&'static str, String)]) -> String {
         infinite_queue: view.infinite_queue,
         turnstile: view.turnstile,
         bring_again: view.bring_again,
+        continue_link: view.continue_link,
     };
     // Numbers and texts always serialise.
     serde_json::to_string(&facts).unwrap_or_default()
@@ -197,4 +200,5 @@ struct Facts<'a> {
     infinite_queue: bool,
     turnstile: &'a str,
     bring_again: bool,
+    continue_link: &'a str,
 }

@@ -71,6 +71,10 @@ pub enum Message {
         /// Seconds until the visitor is to try again.
         seconds: u32,
     },
+    /// The place has moved on to another device.
+    Moved,
+    /// The link to a place was used, or its time is over.
+    LinkOver,
 }
 
 impl Message {
@@ -82,13 +86,15 @@ impl Message {
             Self::Unreachable => ("unreachable", 502),
             Self::Late => ("late", 504),
             Self::Busy { .. } => ("busy", 503),
+            Self::Moved => ("moved", 410),
+            Self::LinkOver => ("linkOver", 410),
         }
     }
 
     /// Seconds until the visitor is to try again; `None`: that does not help.
     fn retry_after(self) -> Option<u32> {
         match self {
-            Self::NotFound | Self::BadPath => None,
+            Self::NotFound | Self::BadPath | Self::Moved | Self::LinkOver => None,
             Self::Unreachable | Self::Late => Some(UNREACHABLE_SECONDS),
             Self::Busy { seconds } => Some(seconds),
         }
@@ -106,7 +112,11 @@ impl Message {
             headers,
             language: room.map_or(LANGUAGES[0], |room| room.page.language),
             visitor_languages: room.is_none_or(|room| room.page.visitor_languages),
-            again: if retry_after.is_some() { "tryAgain" } else { "" },
+            again: match self {
+                Self::Moved => "joinLine",
+                _ if retry_after.is_some() => "tryAgain",
+                _ => "",
+            },
             retry_after,
             refreshes: retry_after.is_some() && method == "GET",
         };

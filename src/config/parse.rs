@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::error::{ConfigError, Part};
 use super::fields::{FIELDS, Kind, LIMIT_MAX, steered_fields};
 use super::table::{Table, names_of, whole_meant};
-use crate::room::{Mode, RateWindow, Room, SlotStrategy};
+use crate::room::{BindTicket, Mode, RateWindow, Room, SlotStrategy};
 
 /// The longest time between two check-ins, in seconds.
 const REFRESH_MAX: u32 = 300;
@@ -64,6 +64,18 @@ impl Table<'_> {
     pub(super) fn longest_refresh(&mut self, usual: u32) -> u32 {
         let default = (usual * REFRESH_STRETCH).min(REFRESH_MAX);
         self.whole("refresh_interval_max_seconds", usual..=REFRESH_MAX, Some(default))
+    }
+
+    /// Whether visitors may go on with their places on other devices.
+    pub(super) fn continues_elsewhere(&mut self, bind: BindTicket) -> bool {
+        let field = "continue_on_another_device";
+        let continues = self.flag(field);
+        if continues && matches!(bind, BindTicket::UserAgent | BindTicket::Both) {
+            let message = "conflicts with bind_ticket: another device has another user agent";
+            let fix = "set bind_ticket to \"none\" or \"address\", or remove this";
+            self.refuse(field, &Value::from(true), message, fix);
+        }
+        continues
     }
 
     /// Whether `revoke` is among `enabled_origin_commands`.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::ColoReport;
 use super::flow::Flow;
 use super::status::ColoView;
-use super::{Counts, TOLD_MS};
+use super::{Counts, MoveOutcome, MovePlace, Moves, TOLD_MS};
 use crate::admission::Given;
 use crate::admission::{EndedNews, Level, Shares, StateKey};
 use crate::history::{Recorder, Sample, Tallies};
@@ -131,6 +131,7 @@ pub struct Global {
     /// What of it travels.
     overrides: Overrides,
     watched: bool,
+    moves: Moves,
     /// What becomes history.
     pub(super) recorder: Recorder,
     /// The minute of the last report.
@@ -168,6 +169,7 @@ impl Global {
             steering_before: Overrides::default(),
             overrides: Overrides::default(),
             watched: false,
+            moves: Moves::default(),
             recorder: Recorder::default(),
             minute: minute_of(now),
         };
@@ -202,6 +204,16 @@ impl Global {
     /// Takes up what was stored of the origin before a restart.
     pub fn recall(&mut self, origin: OriginMemory) {
         self.origin = origin;
+    }
+
+    /// Takes up what was stored of moved places before a restart.
+    pub fn recall_moves(&mut self, moves: Moves) {
+        self.moves = moves;
+    }
+
+    /// Moves a place to another device. Returns what came of it, and what is to be stored before that is answered.
+    pub fn move_place(&mut self, room: &Room, ask: &MovePlace, now: u64) -> (MoveOutcome, &Moves) {
+        (self.moves.redeem(room, ask, now), &self.moves)
     }
 
     /// Takes up what operators have changed before a restart. What of it could not be read is as a colo knew it last, or the
@@ -589,6 +601,8 @@ impl Global {
             watched: self.watched,
             uncounted: false,
             ended: EndedNews::default(),
+            // The pool sees no tickets.
+            moved: if colo.is_some() { self.moves.told(now) } else { Vec::new() },
         }
     }
 

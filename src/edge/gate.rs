@@ -11,9 +11,9 @@ use super::clock::{now, pause, random, random_id, within};
 use super::forward::{Carrier, HeaderLine, Passport, Revocable, TICKET_HEADER, uncounted};
 use super::in_flight::{self, Way};
 use super::platform::{colo, likely_colo};
-use super::room_worker::{Place, is_ended, is_refresh_due, note_bypassed, steered, time_in};
+use super::room_worker::{Place, has_moved, is_ended, is_refresh_due, note_bypassed, steered, time_in};
 use super::settings::Settings;
-use super::{bypass, health, operator, rehearsal, response, turnstile};
+use super::{another_device, bypass, health, operator, rehearsal, response, turnstile};
 use crate::admission::queue_bucket;
 use crate::answer::{self, DrawFacts, Estimate, EventView, Message, SHOWN_HEADER, WaitingView};
 use crate::concern::Concern;
@@ -88,14 +88,21 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         return past(&request, Some(room), None);
     }
     let bound_to = bound_to(room, &request.inner);
-    let (tickets, carrier) = tickets(keys, room, &bound_to, &request);
+    let (mut tickets, carrier) = tickets(keys, room, &bound_to, &request);
     let context = Rc::new(context);
+    let brought = !tickets.is_empty();
+    if room.continue_on_another_device {
+        tickets.retain(|ticket| !has_moved(&room.name, ticket));
+    }
     if let Some(checked_in) = request.closed {
         let place = Place::new(deployed, colo(&request.inner), host, &env, &settings);
         let standing = best(&tickets, room, time);
         let settings = Rc::clone(&settings);
         return Gate { request, context, settings, place, carrier, bound_to }
             .close(room, &standing, checked_in);
+    }
+    if brought && tickets.is_empty() {
+        return Ok(told_moved(&request, room, carrier));
     }
     let standing = best(&tickets, room, time);
     if let Standing::Active(ticket) = standing {
@@ -178,10 +185,24 @@ pub fn end_session(
     if !session.waits {
         place.note(room, left, context);
     }
-    Some(match session.carrier {
+    Some(taken_away(room, path, https, session.carrier))
+}
+
+/// The header that takes a ticket away.
+fn taken_away(room: &Room, path: &str, https: bool, carrier: Carrier) -> HeaderLine {
+    match carrier {
         Carrier::Cookie => ("set-cookie", set_cookie(room, path, "", 0, https)),
         Carrier::Header => (TICKET_HEADER, String::new()),
-    })
+    }
+}
+
+/// Whose place has moved on to another device is told so, and may join the line anew. The page's script, which only asks, loads
+/// the page.
+fn told_moved(request: &Request, room: &Room, carrier: Carrier) -> JsValue {
+    let (https, _, path) = parts(&request.url);
+    let line = taken_away(room, path, https, carrier);
+    let lines = if request.asks_for_status { &[][..] } else { &[line][..] };
+    Message::Moved.facts(Some(room), "", lines).into()
 }
 
 /// What goes with a request of an active user of a room.
@@ -237,7 +258,7 @@ fn tickets(keys: &KeyRing, room: &Room, bound_to: &str, request: &Request) -> (V
 }
 
 /// What tickets are bound to in a room, for the visitor of a request; mostly nothing.
-fn bound_to(room: &Room, request: &web_sys::Request) -> String {
+pub fn bound_to(room: &Room, request: &web_sys::Request) -> String {
     if room.bind_ticket == BindTicket::None {
         return String::new();
     }
@@ -300,6 +321,7 @@ impl Gate {
             Outcome::Admitted { ticket, changed, .. } => self.admit(room, &ticket, changed),
             Outcome::Refused if observed.is_some() && room.mode == Mode::Observe => self.past(room),
             Outcome::Refused => Ok(self.refuse(room, EventView::of(phase), time)),
+            Outcome::Moved => Ok(told_moved(&self.request, room, self.carrier)),
             Outcome::Waiting(waiting) if room.observes(waiting.ticket.id) => {
                 self.admit(room, &waiting.ticket, true)
             }
@@ -390,6 +412,7 @@ impl Gate {
             infinite_queue: false,
             turnstile: "",
             bring_again: false,
+            continue_link: "",
         };
         answer::facts(&view, &[]).into()
     }
@@ -402,6 +425,8 @@ impl Gate {
             .turnstile_secret(room)
             .map_or_else(String::new, |_| room.turnstile_html(ticket.human, &self.settings.turnstile_url));
         let draw = waiting.draw.as_ref().map(|draw| DrawFacts::of(draw, ticket.id));
+        let continue_link =
+            another_device::link_from(&self.settings, room, &self.bound_to, ticket, &self.request.url)?;
         let view = WaitingView {
             room,
             asks_for_status: self.request.asks_for_status,
@@ -421,6 +446,7 @@ impl Gate {
             turnstile: &turnstile,
             bring_again: waiting.bring_again,
             draw: draw.as_ref(),
+            continue_link: &continue_link,
         };
         let line = self.ticket_line(room, ticket)?;
         Ok(answer::facts(&view, &[line]).into())

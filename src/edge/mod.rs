@@ -4,6 +4,7 @@
 //!
 //! `entry.js` stands before it: it reads a request, calls [`decide`], and goes to the origin.
 
+mod another_device;
 mod bypass;
 mod calls;
 mod clock;

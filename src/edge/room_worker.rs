@@ -97,6 +97,13 @@ pub fn is_ended(room: &str, id: u64) -> bool {
         .with_borrow(|workers| workers.iter().any(|((name, _), worker)| name == room && worker.is_ended(id)))
 }
 
+/// Whether a ticket's place has moved on to another device, as far as is known in any colo.
+pub fn has_moved(room: &str, ticket: &Ticket) -> bool {
+    WORKERS.with_borrow(|workers| {
+        workers.iter().any(|((name, _), worker)| name == room && worker.has_moved(ticket))
+    })
+}
+
 /// Which room in which colo, and how to call its objects.
 #[derive(Clone)]
 pub struct Place {

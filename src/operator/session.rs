@@ -15,7 +15,7 @@ pub const SESSION_COOKIE: &str = "__anteroom_operator";
 /// How long a session lasts from the sign-in, in milliseconds.
 pub const SESSION_MS: u64 = 12 * 3_600_000;
 
-/// The first byte of what is sealed; tickets have 1 and 2.
+/// The first byte of what is sealed; tickets have 1 and 2, links 0x82.
 const VERSION: u8 = 0x81;
 /// What is authenticated with it. A ticket's begins with its version.
 const PURPOSE: &[u8] = b"\x81 operator session";

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::admission::Given;
 use crate::admission::{LeaseAsk, Level, NumberAsk, Outcome, StateKey};
-pub use crate::counts::{ColoReport, WorkerAnswer, WorkerReport};
+pub use crate::counts::{ColoReport, MovePlace, PlaceMoved, WorkerAnswer, WorkerReport};
 pub use crate::origin::{OriginHealth, OriginStatus};
 use crate::steering::{Overrides, travelling};
 pub use crate::wire::VERSION;

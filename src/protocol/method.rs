@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::messages::{
-    ColoReport, Given, Lease, OperatorAnswer, OperatorAsk, OriginHealth, OriginStatus, ReserveSessions,
-    StateAnswer, StateRequest, Take, Taken, WorkerAnswer, WorkerReport,
+    ColoReport, Given, Lease, MovePlace, OperatorAnswer, OperatorAsk, OriginHealth, OriginStatus, PlaceMoved,
+    ReserveSessions, StateAnswer, StateRequest, Take, Taken, WorkerAnswer, WorkerReport,
 };
 use super::wire::{self, WireError};
 use crate::admission::{LeaseAnswer, Returned};
@@ -159,6 +159,8 @@ methods! {
     GlobalPush = Global "/push", ColoReport => StateAnswer;
     /// A data center or the pool asks for the state key.
     GlobalState = Global "/state", StateRequest => StateAnswer;
+    /// A visitor who waits goes on with the place on another device.
+    GlobalMove = Global "/move", MovePlace => PlaceMoved;
     /// A health check's state.
     GlobalOriginHealth = Global "/origin-health", OriginHealth => ();
     /// What the room knows of its origin.

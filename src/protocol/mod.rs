@@ -8,7 +8,7 @@ pub mod schema;
 pub use crate::wire;
 pub use method::{
     Answer, AnywhereLease, AnywhereReserve, AnywhereTake, CounterGiven, CounterRecall, CounterTake,
-    DataCenterRefresh, DataCenterReport, DataCenterState, GlobalAudit, GlobalHistory, GlobalNotifications,
-    GlobalOrigin, GlobalOriginHealth, GlobalPush, GlobalState, GlobalStatus, GlobalSteer, GlobalTotals,
-    Method, Object, Request,
+    DataCenterRefresh, DataCenterReport, DataCenterState, GlobalAudit, GlobalHistory, GlobalMove,
+    GlobalNotifications, GlobalOrigin, GlobalOriginHealth, GlobalPush, GlobalState, GlobalStatus,
+    GlobalSteer, GlobalTotals, Method, Object, Request,
 };

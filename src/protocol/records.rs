@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::admission::{SavedLedger, SavedPermits, SavedPool};
-use crate::counts::{ColoReport, GlobalMeta, OriginMemory, SavedDataCenter};
+use crate::counts::{ColoReport, GlobalMeta, Moves, OriginMemory, SavedDataCenter};
 use crate::health::ProbeResult;
 use crate::health::agree::Agreement;
 use crate::health::analytics::Sum;
@@ -184,6 +184,7 @@ records! {
     "meta" = GlobalMeta, FirstByte;
     "colo/" = ColoReport, FirstByte;
     "origin" = OriginMemory, FirstByte;
+    "moves" = Moves, FirstByte;
     "news_watch" = Detector, FirstByte;
     "minutes" = HistoryRecord, FirstByte;
     "parts" = Minute, FirstByte;

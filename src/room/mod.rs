@@ -125,6 +125,8 @@ pub struct Room {
     pub one_place_per_address: bool,
     /// What a ticket is bound to.
     pub bind_ticket: BindTicket,
+    /// Whether a visitor who waits may go on with the place on another device, by a link.
+    pub continue_on_another_device: bool,
     /// What a waiting visitor is shown.
     pub page: PageSettings,
     /// An event is about to start, and nobody new enters before. See [`Room::at`].

@@ -18,6 +18,8 @@ const HUMAN: u8 = 2;
 const NOT_HUMAN: u8 = 4;
 /// Flag: the visitor waits, and is not counted.
 const UNCOUNTED: u8 = 8;
+/// The flags from this bit on are a number: how often the place has moved.
+const MOVES_SHIFT: u32 = 4;
 /// `ahead_at_first` of a visitor who was not told.
 const NOT_TOLD: u32 = u32::MAX;
 /// `progress` at the end.
@@ -53,6 +55,9 @@ pub struct Ticket {
     pub human: Human,
     /// Waits, and was not counted at the last check-in: another newcomer of the same address was, or a test was not passed.
     pub uncounted: bool,
+    /// How often the place has moved to another device, at most [`Ticket::MOST_MOVES`]. Code of before there was this does not
+    /// open a ticket of a place that has.
+    pub moves: u8,
 }
 
 /// What is known of whether a visitor is a person, by a test that the room's owner asks for.
@@ -74,6 +79,9 @@ impl Ticket {
     /// The length of the bytes of format 1, which ended with the admission.
     pub(super) const OLD_LENGTH: usize = 1 + 8 + 4 + 8 + 8;
 
+    /// How often a place may move to another device.
+    pub const MOST_MOVES: u8 = 15;
+
     /// The ticket of a visitor who comes for the first time at `time`, in milliseconds since the epoch. `id`: see
     /// [`Ticket::id`].
     pub fn new(id: u64, time: u64) -> Self {
@@ -87,6 +95,7 @@ impl Ticket {
             progress: 0,
             human: Human::Unknown,
             uncounted: false,
+            moves: 0,
         }
     }
 
@@ -99,8 +108,8 @@ impl Ticket {
     /// The ticket of a visitor who enters at `time`, in milliseconds since the epoch. What was told of the wait is over.
     #[must_use]
     pub fn admitted(self, time: u64) -> Self {
-        let Self { id, bucket, human, .. } = self;
-        Self { bucket, accepted_at: Some(time), human, ..Self::new(id, time) }
+        let Self { id, bucket, human, moves, .. } = self;
+        Self { bucket, accepted_at: Some(time), human, moves, ..Self::new(id, time) }
     }
 
     /// The ticket as bytes: flags, then the numbers, most significant byte first. A ticket that cannot be (admitted
@@ -116,7 +125,8 @@ impl Ticket {
         };
         let ahead_at_first = ticket.ahead_at_first.map_or(NOT_TOLD, |ahead| ahead.min(NOT_TOLD - 1));
         let uncounted = if ticket.uncounted { UNCOUNTED } else { 0 };
-        let numbers = [accepted | human | uncounted]
+        let moves = ticket.moves.min(Self::MOST_MOVES) << MOVES_SHIFT;
+        let numbers = [accepted | human | uncounted | moves]
             .into_iter()
             .chain(ticket.id.to_be_bytes())
             .chain(ticket.bucket.to_be_bytes())
@@ -132,13 +142,13 @@ impl Ticket {
         bytes
     }
 
-    /// Reads what [`Ticket::to_bytes`] wrote. `None` for any other length, unknown flags, an admission without its
+    /// Reads what [`Ticket::to_bytes`] wrote. `None` for any other length, flags that contradict each other, an admission without its
     /// flag, a progress of more than 100 percent, and a bucket or an admission after the last check-in. Every ticket
     /// has exactly one spelling.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (old, rest) = bytes.split_first_chunk::<{ Self::OLD_LENGTH }>()?;
         let (flags, old) = old.split_first()?;
-        let human = match flags & !(ACCEPTED | UNCOUNTED) {
+        let human = match flags & (HUMAN | NOT_HUMAN) {
             0 => Human::Unknown,
             HUMAN => Human::Passed,
             NOT_HUMAN => Human::Failed,
@@ -154,6 +164,7 @@ impl Ticket {
             progress,
             human,
             uncounted: flags & UNCOUNTED != 0,
+            moves: flags >> MOVES_SHIFT,
             ..Self::from_numbers(flags & ACCEPTED, old)?
         })
     }

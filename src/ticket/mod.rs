@@ -22,6 +22,7 @@ mod contents;
 mod cookie;
 mod id;
 mod keys;
+mod link;
 mod seal;
 mod secret;
 
@@ -31,5 +32,6 @@ pub use contents::{CLOCK_SKEW_MS, Human, MAX_WAIT_MINUTES, Standing, Terms, Tick
 pub use cookie::{find_cookie, set_cookie};
 pub use id::{is_made_in, ticket_id};
 pub use keys::{KeyError, KeyRing, MAX_KEYS};
+pub use link::{LINK_MS, Link};
 pub use seal::{MAX_VALUE_LENGTH, Scope};
 pub use secret::same_secret;

@@ -8,15 +8,18 @@ use anteroom_cipher::{NONCE_LENGTH, TAG_LENGTH};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::{KeyRing, Ticket};
+use super::{KeyRing, Link, Ticket};
 
 /// The first byte of what is sealed.
 const VERSION: u8 = 2;
 /// Tickets of this version are shorter and still open: a deploy must not cost anybody the place. No other version does.
 const OLD_VERSION: u8 = 1;
-const SEALED_LENGTH: usize = 1 + NONCE_LENGTH + Ticket::LENGTH + TAG_LENGTH;
+/// A link is sealed for another purpose: no ticket is ever a link, and no link a ticket.
+const LINK: u8 = 0x82;
+/// A ticket, and until when the link is good.
+const LINK_LENGTH: usize = Ticket::LENGTH + 8;
 
-/// The longest cookie value that is looked at, in bytes. Sealed tickets have 87, older ones 78.
+/// The longest cookie value or link that is looked at, in bytes. Sealed tickets have 87, older ones 78, links 98.
 pub const MAX_VALUE_LENGTH: usize = 200;
 
 /// Room names and bindings up to this length together are authenticated without allocating.
@@ -49,17 +52,53 @@ impl KeyRing {
         ticket: &Ticket,
         nonce: [u8; NONCE_LENGTH],
     ) -> String {
-        let mut body = ticket.to_bytes();
-        let tag = with_associated_data(VERSION, scope.into(), |associated| {
+        self.encrypt(VERSION, scope.into(), ticket.to_bytes(), nonce)
+    }
+
+    /// Seals a link for the scope of its ticket, as [`KeyRing::seal`] does a ticket: 98 bytes, which need no escaping in an
+    /// address.
+    pub fn seal_link<'a>(
+        &self,
+        scope: impl Into<Scope<'a>>,
+        link: &Link,
+        nonce: [u8; NONCE_LENGTH],
+    ) -> String {
+        let mut body = [0; LINK_LENGTH];
+        let parts = link.ticket.to_bytes().into_iter().chain(link.until.to_be_bytes());
+        for (byte, part) in body.iter_mut().zip(parts) {
+            *byte = part;
+        }
+        self.encrypt(LINK, scope.into(), body, nonce)
+    }
+
+    /// Opens what [`KeyRing::seal_link`] made with any of these keys; `None`: everything else.
+    pub fn open_link<'a>(&self, scope: impl Into<Scope<'a>>, value: &str) -> Option<Link> {
+        if value.len() > MAX_VALUE_LENGTH {
+            return None;
+        }
+        let sealed = URL_SAFE_NO_PAD.decode(value).ok()?;
+        let sealed = sealed.strip_prefix(&[LINK])?;
+        self.decrypt::<LINK_LENGTH, _>(LINK, scope.into(), sealed, |body| {
+            let (ticket, until) = body.split_first_chunk::<{ Ticket::LENGTH }>()?;
+            let until = u64::from_be_bytes(until.try_into().ok()?);
+            Some(Link { ticket: Ticket::from_bytes(ticket)?, until })
+        })
+    }
+
+    /// Version, nonce, encrypted body and tag, as text.
+    fn encrypt<const LENGTH: usize>(
+        &self,
+        version: u8,
+        scope: Scope,
+        mut body: [u8; LENGTH],
+        nonce: [u8; NONCE_LENGTH],
+    ) -> String {
+        let tag = with_associated_data(version, scope, |associated| {
             self.first.encrypt(&nonce, associated, &mut body)
         });
         // The cipher's only error is a text that is too long. An empty value opens nothing and shows nothing.
         let Some(tag) = tag else { return String::new() };
-        let parts = [VERSION].into_iter().chain(nonce).chain(body).chain(tag);
-        let mut sealed = [0; SEALED_LENGTH];
-        for (byte, part) in sealed.iter_mut().zip(parts) {
-            *byte = part;
-        }
+        let sealed: Vec<u8> = [version].into_iter().chain(nonce).chain(body).chain(tag).collect();
         URL_SAFE_NO_PAD.encode(sealed)
     }
 
@@ -74,22 +113,27 @@ impl KeyRing {
         let length = URL_SAFE_NO_PAD.decode_slice(value, &mut sealed).ok()?;
         let (&[version], sealed) = sealed.get(..length)?.split_first_chunk::<1>()?;
         match version {
-            VERSION => self.decrypt::<{ Ticket::LENGTH }>(version, scope.into(), sealed, Ticket::from_bytes),
-            OLD_VERSION => {
-                self.decrypt::<{ Ticket::OLD_LENGTH }>(version, scope.into(), sealed, Ticket::from_old_bytes)
+            VERSION => {
+                self.decrypt::<{ Ticket::LENGTH }, _>(version, scope.into(), sealed, Ticket::from_bytes)
             }
+            OLD_VERSION => self.decrypt::<{ Ticket::OLD_LENGTH }, _>(
+                version,
+                scope.into(),
+                sealed,
+                Ticket::from_old_bytes,
+            ),
             _ => None,
         }
     }
 
     /// Opens nonce, encrypted body of a length, and tag.
-    fn decrypt<const LENGTH: usize>(
+    fn decrypt<const LENGTH: usize, T>(
         &self,
         version: u8,
         scope: Scope,
         sealed: &[u8],
-        read: fn(&[u8]) -> Option<Ticket>,
-    ) -> Option<Ticket> {
+        read: fn(&[u8]) -> Option<T>,
+    ) -> Option<T> {
         let (nonce, rest) = sealed.split_first_chunk::<NONCE_LENGTH>()?;
         let (body, tag) = rest.split_first_chunk::<LENGTH>()?;
         let tag: &[u8; TAG_LENGTH] = tag.try_into().ok()?;

@@ -26,6 +26,7 @@ describe("places", { concurrency: true }, () => {
         address: room("/address", { queue_all: true, bind_ticket: "address" }),
         agent: room("/agent", { queue_all: true, bind_ticket: "user_agent" }),
         both: room("/both", { queue_all: true, bind_ticket: "both" }),
+        moves: room("/moves", { queue_all: true, continue_on_another_device: true }),
       },
     });
   });
@@ -89,6 +90,94 @@ describe("places", { concurrency: true }, () => {
     const ticket = openTicket("far", visitor.ticket());
     assert.equal(ticket.refreshSeconds, told.refresh.seconds);
     assert.equal(maxAge(told), 600);
+  });
+
+  describe("a link to another device", { concurrency: false }, () => {
+    const HTML = { accept: "text/html" };
+    /** What a page says, as a browser reads it. */
+    const read = (pattern, { body }) =>
+      pattern
+        .exec(body)[1]
+        .replace(/&#x(..);/g, (_, code) => String.fromCharCode(Number.parseInt(code, 16)))
+        .replaceAll("&amp;", "&");
+    const linkIn = (page) => read(/id="continue" href="([^"]+)"/, page);
+    const field = (page, name) => read(new RegExp(`name="${name}" value="([^"]*)"`), page);
+    /** Opens a link, and sends the form in its page. */
+    async function take(visitor, link, headers = {}) {
+      const page = await visitor.get(link, { headers: HTML });
+      const names = ["to", "link", "by"];
+      const form = new URLSearchParams(names.map((name) => [name, field(page, name)]));
+      return visitor.get("/__anteroom/continue", {
+        method: "POST",
+        headers: { "content-type": "application/x-www-form-urlencoded", ...headers },
+        body: `${form}`,
+      });
+    }
+    let old;
+    let link;
+    before(async () => {
+      old = world.visitor({ path: "/moves", headers: HTML });
+      link = linkIn(await old.get("/moves/x?a=1&b=2", { headers: HTML }));
+    });
+
+    test("is shown with a code, and moves nothing when it is only looked at", async () => {
+      const page = await old.get(link, { headers: { ...HTML, "accept-language": "de" } });
+      assert.equal(page.status, 200);
+      assert.match(page.body, /<svg class="code" role="img"/);
+      assert.match(page.body, /Auf einem anderen Gerät weitermachen/);
+      assert.equal(page.headers["referrer-policy"], "no-referrer");
+      assert.match(page.headers["content-security-policy"], /^default-src 'none'; .*form-action 'self'/);
+      const shown = new URL(read(/class="address"><a href="([^"]+)"/, page));
+      assert.equal(shown.host, "shop.test");
+      const second = await old.get(shown.pathname + shown.search, { headers: HTML });
+      assert.equal(second.status, 200);
+      assert.doesNotMatch(second.body, /<svg class="code"/, "the other device shows none");
+      assert.ok((await old.get("/moves", { headers: HTML })).waiting);
+    });
+
+    test("cannot be sent from a page of another site", async () => {
+      const answer = await take(world.visitor({ path: "/moves" }), link, { origin: "https://evil.test" });
+      assert.equal(answer.status, 410);
+      assert.deepEqual(answer.setCookie, []);
+    });
+
+    test("takes the place along once, and the old device stops", async () => {
+      const { id, bucket } = openTicket("moves", old.ticket());
+      const other = world.visitor({ path: "/moves" });
+      const moved = await take(other, link);
+      assert.equal(moved.status, 303);
+      assert.equal(moved.headers.location, "/moves/x?a=1&b=2");
+      const ticket = openTicket("moves", other.ticket());
+      assert.deepEqual([ticket.id, ticket.bucket], [id, bucket], "the same place");
+      assert.ok((await other.get("/moves")).waiting);
+
+      const third = await take(world.visitor({ path: "/moves" }), link);
+      assert.equal(third.status, 410, "a link is good once");
+      assert.deepEqual(third.setCookie, []);
+
+      const stopped = await eventually("the old device stops", async () => {
+        const answer = await old.get("/moves", { headers: HTML });
+        return answer.status === 410 && answer;
+      });
+      assert.match(stopped.body, /Your place is on another device/);
+      assert.match(stopped.setCookie.join(), /Max-Age=0/);
+      assert.ok((await other.get("/moves")).waiting, "the new one goes on");
+    });
+
+    test("is nothing where it was made up, or the room has none", async () => {
+      for (const address of [
+        link.replace(/.$/, (last) => (last === "A" ? "B" : "A")),
+        link.replace(/link=.*/, "link=x"),
+        link.replace(/to=[^&]*/, "to=//evil.test/moves"),
+        link.replace(/to=[^&]*/, "to=%2Fkept"),
+        "/__anteroom/continue",
+      ]) {
+        const answer = await old.get(address, { headers: HTML });
+        assert.equal(answer.status, 410, address);
+      }
+      const elsewhere = await world.visitor({ path: "/kept" }).get("/kept", { headers: HTML });
+      assert.match(elsewhere.body, /id="elsewhere" hidden/);
+    });
   });
 
   describe("who closes the page", { concurrency: false }, () => {

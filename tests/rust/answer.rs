@@ -38,6 +38,7 @@ fn view(room: &Room) -> WaitingView<'_> {
         draw: None,
         turnstile: "",
         bring_again: false,
+        continue_link: "/__anteroom/continue?to=%2Fsale&link=x",
     }
 }
 
@@ -93,6 +94,7 @@ fn everything_known_of_a_waiting_visitor_is_told() {
             "infiniteQueue": false,
             "turnstile": "",
             "bringAgain": false,
+            "continueLink": "/__anteroom/continue?to=%2Fsale&link=x",
         })
     );
 }

@@ -25,6 +25,7 @@ mod layers;
 mod limits;
 mod methods;
 mod metrics;
+mod moves;
 mod news;
 mod observe;
 mod operator;

@@ -369,7 +369,9 @@ impl World {
                 person.ticket = Some(waiting.ticket);
                 Some(u64::from(waiting.refresh_seconds) * 1_000)
             }
-            Outcome::Suspended | Outcome::Refused => panic!("the room is on, and turns nobody away"),
+            Outcome::Suspended | Outcome::Refused | Outcome::Moved => {
+                panic!("the room is on, and turns nobody away")
+            }
         };
         if let Some(wait) = wait {
             self.at(now + wait, Event::Visit { visitor });

@@ -429,7 +429,7 @@ impl Planet {
             }
             Outcome::Admitted { ticket, enters: true, .. } => self.enters(request, ticket),
             Outcome::Admitted { ticket, changed, .. } => self.passed(request, changed.then_some(ticket)),
-            Outcome::Refused => self.refuse(request),
+            Outcome::Refused | Outcome::Moved => self.refuse(request),
             Outcome::Waiting(told) => self.waits_on(request, &told),
         }
     }

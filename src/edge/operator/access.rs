@@ -67,7 +67,7 @@ impl Caller {
     }
 
     /// What a foreign page makes a browser do to a session.
-    fn is_foreign(&self) -> bool {
+    pub fn is_foreign(&self) -> bool {
         is_from_elsewhere(&self.knock())
     }
 }

@@ -11,12 +11,11 @@ mod steering;
 use wasm_bindgen::JsValue;
 use worker::{Env, Result};
 
-use access::Caller;
-pub use access::knows;
+pub use access::{Caller, knows};
 
 use super::request::query;
 use super::settings::Settings;
-use super::{dashboard, draws, health, rehearsal};
+use super::{another_device, dashboard, draws, health, rehearsal};
 use crate::answer::Message;
 use crate::operator::{Admitted, Refusal, Target};
 use crate::protocol::messages::UNWATCHED;
@@ -82,6 +81,7 @@ pub async fn handle(
         Target::Events => reply::json(200, wanted(events::list(env, settings).await).as_deref()),
         Target::Draws => draws::handle(request, settings),
         Target::Rehearsal => rehearsal::handle(request, settings),
+        Target::Continue => another_device::handle(request, &caller, env, settings).await,
         Target::Health => match health::handle(request, path, env, settings).await? {
             Some(answer) => Ok(answer),
             None => Ok(Message::NotFound.facts(None, "", &[]).into()),

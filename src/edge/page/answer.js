@@ -1,5 +1,6 @@
 // What a waiting visitor gets: a page, or JSON. WebAssembly decides who waits and says what is known of the wait, as
 // facts; this turns them into words and answers. No admitted visitor comes here: nothing is parsed until somebody waits.
+import { createContinuation } from "./another-device.js";
 import { beyondContract, contract } from "./contract.js";
 import { createLanguages } from "./languages.js";
 import { createMessages } from "./message.js";
@@ -42,6 +43,7 @@ import { words } from "./words.js";
  * @property {boolean} cookieless the visitor seems to refuse cookies
  * @property {boolean} infiniteQueue the visitor never enters
  * @property {string} turnstile HTML of the challenge; may be empty
+ * @property {string} [continueLink] where the visitor goes on with the place on another device; empty: nowhere
  * @property {boolean} [bringAgain] what the challenge gave could not be judged: it is to be brought again
  */
 
@@ -72,6 +74,7 @@ const SENDS_TOKEN =
  * @param {Record<string, Brand>} assets.brands the owners' of the page of our own, by name
  * @param {string} assets.template the page of our own
  * @param {string} assets.message the page that says one thing
+ * @param {string} assets.continuation the page that takes a place to another device
  * @param {Record<string, string>} assets.parts what stands in it
  * @param {{ style: string, script: string }} assets.hashes as the policy names them
  */
@@ -79,6 +82,7 @@ export function createWaitingRoom(assets) {
   const { languages: files, templates, brands, template, parts, hashes } = assets;
   const languages = createLanguages(files);
   const say = createMessages(assets, languages);
+  const continueElsewhere = createContinuation(assets, languages);
   const parsed = new Map();
   /** @param {string} name of an owner's template; empty: our own */
   const page = (name) => {
@@ -87,12 +91,13 @@ export function createWaitingRoom(assets) {
   };
 
   /**
-   * @param {Facts | import("./message.js").Message} facts
+   * @param {Facts | import("./message.js").Message | import("./another-device.js").Link} facts
    * @param {Request} request
    * @returns {Response}
    */
   return (facts, request) => {
     if (facts.say) return say(facts, request);
+    if (facts.continues) return continueElsewhere(facts, request);
     const { headers: asked } = request;
     const kind = kindOf(facts, asked);
     const tag = languages.chooseFor(facts, asked);
@@ -112,7 +117,7 @@ export function createWaitingRoom(assets) {
     if (kind !== "page") {
       headers.set("content-type", "application/json");
       share(headers, asked.get("origin"));
-      const body = kind === "status" ? statusOf(facts, said) : jsonOf(facts, said);
+      const body = kind === "status" ? statusOf(facts, said, asked.has("origin")) : jsonOf(facts, said);
       // The question was answered, whatever the room's own status code is.
       return send(request, kind === "status" ? 200 : facts.status, headers, JSON.stringify(body));
     }
@@ -210,8 +215,8 @@ function ownersPolicy({ embedded }) {
   return ["object-src 'none'", "base-uri 'self'", ...(embedded ? [] : ["frame-ancestors 'self'"])].join("; ");
 }
 
-/** What the page's script reads. */
-function statusOf(facts, said) {
+/** What the page's script reads. A page of another site must not: `isShared`: it may be one. */
+function statusOf(facts, said, isShared) {
   const { waitKnown, waitText, waitLabel, waitNote, title, peopleText } = said;
   return {
     admitted: false,
@@ -226,6 +231,7 @@ function statusOf(facts, said) {
     door: said.door,
     cookieless: facts.cookieless,
     bringAgain: facts.bringAgain,
+    continueLink: isShared ? "" : facts.continueLink,
     expectedIn: said.expectedIn,
     startsIn: said.startsIn,
     now: facts.now,

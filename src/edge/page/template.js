@@ -26,6 +26,7 @@ export function variables(facts, said, tag, texts) {
     // An invisible widget asks for nothing.
     challengeIsSeen: facts.turnstile.includes('data-appearance="always"'),
     cookieless: facts.cookieless,
+    continueLink: facts.continueLink ?? "",
     ...said,
     ...pageWords(facts, tag, texts),
     host: facts.host,

@@ -11,7 +11,7 @@ const DAY = 24 * HOUR;
  * @param {string} text
  * @param {Record<string, string>} values
  */
-const fill = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
+export const fill = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
 
 // Formatters. Without a script nobody knows the visitor's own time zone, so times are in UTC.
 const unit = remember((tag, name) => {

@@ -21,7 +21,7 @@ pub use rows::{Kept, NotificationRow, PendingRow, ReceiverRow, Rows, RowsError, 
 use super::{Context, CurrentRoom, Effect, Input, NO_ROUTE, ObjectMachine, Stored};
 use crate::admission::minute_of;
 use crate::config::Webhooks;
-use crate::counts::{self, EndedEverywhere, GlobalMeta, OriginMemory};
+use crate::counts::{self, EndedEverywhere, GlobalMeta, MovePlace, Moves, OriginMemory, PlaceMoved};
 use crate::notifications::Detector;
 use crate::protocol::messages::{ColoReport, OperatorAnswer, OriginHealth, StateAnswer, UNWATCHED, VERSION};
 use crate::protocol::records::{self, Found};
@@ -38,6 +38,8 @@ use watching::Watching;
 const META: &str = "meta";
 /// The storage key of what is known of the origin.
 const ORIGIN: &str = "origin";
+/// The storage key of the places that have moved to other devices.
+const MOVES: &str = "moves";
 /// The storage key of what operators have changed. It stands there as JSON: values of several kinds.
 pub(super) const STEERING: &str = "steering";
 /// The storage key of what of it could not be read and an operator has cleared.
@@ -172,6 +174,7 @@ impl Global {
         let records_history = last_minute.may_be_replaced();
         counts.recall_history(last_minute.record);
         counts.recall(take::<OriginMemory>(stored, ORIGIN, &mut kept).unwrap_or_default());
+        counts.recall_moves(take::<Moves>(stored, MOVES, &mut kept).unwrap_or_default());
         counts.recall_steering(steering);
         let found: Found<Detector> = Found::new(rows.detector()?.as_deref());
         let stores_detector = found.may_be_replaced();
@@ -237,6 +240,9 @@ impl Global {
                     self.counts.answered(colo, now);
                 }
                 Answer::GlobalState(self.state(context, colo, asked.minute, asked.leases, effects)?)
+            }
+            Request::GlobalMove(ask) => {
+                Answer::GlobalMove(Box::new(self.move_place(context, &ask, effects)?))
             }
             Request::GlobalOriginHealth(told) => {
                 self.origin_health(context, &told, effects)?;
@@ -315,6 +321,23 @@ impl Global {
             self.find_notifications(context, &key, effects)?;
         }
         Ok(Box::new(StateAnswer { v: VERSION, state: Some(key) }))
+    }
+
+    /// Moves a place to another device, and stores that before the answer.
+    fn move_place(
+        &mut self,
+        context: &Context<'_>,
+        ask: &MovePlace,
+        effects: &mut Vec<Effect>,
+    ) -> Result<PlaceMoved, Refused> {
+        if self.kept.iter().any(|kept| kept == MOVES) {
+            // It could not be remembered.
+            return Err(Refused { status: 503, reason: "newer code has moved places" });
+        }
+        let whole = self.rooms.with(context.room, self.counts.overrides());
+        let (outcome, moves) = self.counts.move_place(whole.at(context.now).0, ask, context.now);
+        store(&self.kept, MOVES, moves, effects);
+        Ok(PlaceMoved { v: VERSION, outcome })
     }
 
     /// Takes in what a health check says.

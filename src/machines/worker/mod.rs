@@ -275,6 +275,12 @@ impl Worker {
         self.ended.get(id).is_some()
     }
 
+    /// Whether a ticket's place has moved on to another device, as far as this worker knows: the ticket opens nothing any
+    /// more.
+    pub fn has_moved(&self, ticket: &Ticket) -> bool {
+        self.controller.state().is_some_and(|state| state.key.has_moved(ticket))
+    }
+
     /// The origin is in trouble: sees to a report soon, though nobody checks in.
     pub fn note_trouble(&mut self, now: u64, effects: &mut Vec<WorkerEffect>) {
         self.outbox.note_trouble(self.time(now));

@@ -78,6 +78,8 @@ pub enum Outcome {
     },
     /// The visitor is turned away.
     Refused,
+    /// The place has moved on to another device.
+    Moved,
     /// The visitor waits.
     Waiting(Waiting),
 }
@@ -330,6 +332,16 @@ impl Visit {
         let whole = Rc::clone(&self.room);
         let time = worker.time(context.now);
         let room = whole.at(time).0;
+        let has_moved = |ticket: &Ticket| worker.has_moved(ticket);
+        if let Some(ticket) = self.visitor.tickets.first().copied()
+            && self.visitor.tickets.iter().all(has_moved)
+        {
+            let (standing, draw, step) = (Standing::New, None, Step::Wait);
+            self.judged = Some(Judged { ticket, standing, known: true, counted: false, draw, step });
+            self.stage = Stage::Judged;
+            return self.finish(worker, context, effects);
+        }
+        self.visitor.tickets.retain(|ticket| !has_moved(ticket));
         let standing = best(&self.visitor.tickets, room, time);
         let before = self.judged.map(|judged| judged.ticket);
         let (ticket, known) = match standing {
@@ -553,6 +565,9 @@ impl Visit {
         let time = worker.time(now);
         let room = whole.at(time).0;
         let ticket = judged.ticket;
+        if worker.has_moved(&ticket) {
+            return self.done(Outcome::Moved, effects);
+        }
         match judged.step {
             Step::Pass => {
                 let moved = worker.pass(room, ticket, now, effects);
@@ -606,6 +621,9 @@ impl Visit {
     ) {
         let Some(judged) = self.judged else { return };
         let (ticket, now) = (judged.ticket, context.now);
+        if worker.has_moved(&ticket) {
+            return self.done(Outcome::Moved, effects);
+        }
         let whole = Rc::clone(&self.room);
         let time = worker.time(now);
         let (room, phase) = whole.at(time);
@@ -682,7 +700,10 @@ pub fn asked_again_at(room: &Room, ticket: &Ticket) -> u64 {
 /// Where the visitor stands: of several tickets the one that says most counts.
 pub fn best(tickets: &[Ticket], room: &Room, time: u64) -> Standing {
     let mut best = Standing::New;
-    for ticket in tickets {
+    // A ticket that has moved on shows that the one before has ceased to hold.
+    let holds =
+        |ticket: &&Ticket| tickets.iter().all(|other| other.id != ticket.id || other.moves <= ticket.moves);
+    for ticket in tickets.iter().filter(holds) {
         match standing(Some(*ticket), time, &room.terms()) {
             active @ Standing::Active(_) => return active,
             waiting @ Standing::Waiting(_) if best == Standing::New => best = waiting,
