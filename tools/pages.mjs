@@ -48,6 +48,7 @@ async function readOwn() {
     template: read("waiting.mustache"),
     parts: { style, script, picture: read("door.svg").trim() },
     hashes: { style: hashOf(style), script: hashOf(script) },
+    pushWorker: embed(esbuild, "push.js", { loader: "js" }),
   };
 }
 

@@ -69,6 +69,7 @@ pub mod contents {
             progress: u.arbitrary()?,
             human: *u.choose(&[Human::Unknown, Human::Passed, Human::Failed])?,
             uncounted: u.arbitrary()?,
+            subscribed: u.arbitrary()?,
         };
         let written = Ticket::from_bytes(&ticket.to_bytes()).expect("what is written is read");
         assert_eq!(Ticket::from_bytes(&written.to_bytes()), Some(written));
@@ -195,6 +196,7 @@ pub mod facts {
             infinite_queue: u.arbitrary()?,
             turnstile,
             bring_again: u.arbitrary()?,
+            push: "",
         };
         let told: Value = serde_json::from_str(&facts(&view, &[("set-cookie", name.to_owned())])).unwrap();
         assert_eq!((&told["message"], &told["turnstile"]), (&json!(room.page.message), &json!(turnstile)));

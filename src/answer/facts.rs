@@ -84,6 +84,8 @@ pub struct WaitingView<'a> {
     pub turnstile: &'a str,
     /// What the challenge gave could not be judged: it is to be brought again.
     pub bring_again: bool,
+    /// The owner's public key for push messages; empty: there are none.
+    pub push: &'a str,
 }
 
 /// How far a waiting visitor has come, in percent: never less than `before`, and never all of the way.
@@ -154,6 +156,7 @@ pub fn facts(view: &WaitingView, headers: &[(&'static str, String)]) -> String {
         infinite_queue: view.infinite_queue,
         turnstile: view.turnstile,
         bring_again: view.bring_again,
+        push: view.push,
     };
     // Numbers and texts always serialise.
     serde_json::to_string(&facts).unwrap_or_default()
@@ -197,4 +200,6 @@ struct Facts<'a> {
     infinite_queue: bool,
     turnstile: &'a str,
     bring_again: bool,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    push: &'a str,
 }

@@ -47,6 +47,8 @@ pub enum Target {
     Draws,
     /// Whether a mark of a rehearsal is good.
     Rehearsal,
+    /// The service worker that shows push messages.
+    Push,
     /// The origin's health; `edge/health.rs` has its rules.
     Health,
 }
@@ -88,6 +90,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
     to_view("live", Target::Live),
     for_all("GET", "draws", Target::Draws),
     for_all("GET", "rehearsal", Target::Rehearsal),
+    for_all("GET", "push.js", Target::Push),
     for_all("GET", "dashboard.js", Target::Asset),
     for_all("GET", "dashboard.css", Target::Asset),
     to_view("preview", Target::Preview),

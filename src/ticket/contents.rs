@@ -18,6 +18,8 @@ const HUMAN: u8 = 2;
 const NOT_HUMAN: u8 = 4;
 /// Flag: the visitor waits, and is not counted.
 const UNCOUNTED: u8 = 8;
+/// Flag: the visitor waits, and is told by a push message.
+const SUBSCRIBED: u8 = 32;
 /// `ahead_at_first` of a visitor who was not told.
 const NOT_TOLD: u32 = u32::MAX;
 /// `progress` at the end.
@@ -53,6 +55,8 @@ pub struct Ticket {
     pub human: Human,
     /// Waits, and was not counted at the last check-in: another newcomer of the same address was, or a test was not passed.
     pub uncounted: bool,
+    /// Waits, and is told by a push message when the turn is near: the page may be closed meanwhile.
+    pub subscribed: bool,
 }
 
 /// What is known of whether a visitor is a person, by a test that the room's owner asks for.
@@ -87,6 +91,7 @@ impl Ticket {
             progress: 0,
             human: Human::Unknown,
             uncounted: false,
+            subscribed: false,
         }
     }
 
@@ -116,7 +121,8 @@ impl Ticket {
         };
         let ahead_at_first = ticket.ahead_at_first.map_or(NOT_TOLD, |ahead| ahead.min(NOT_TOLD - 1));
         let uncounted = if ticket.uncounted { UNCOUNTED } else { 0 };
-        let numbers = [accepted | human | uncounted]
+        let subscribed = if ticket.subscribed { SUBSCRIBED } else { 0 };
+        let numbers = [accepted | human | uncounted | subscribed]
             .into_iter()
             .chain(ticket.id.to_be_bytes())
             .chain(ticket.bucket.to_be_bytes())
@@ -138,7 +144,7 @@ impl Ticket {
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (old, rest) = bytes.split_first_chunk::<{ Self::OLD_LENGTH }>()?;
         let (flags, old) = old.split_first()?;
-        let human = match flags & !(ACCEPTED | UNCOUNTED) {
+        let human = match flags & !(ACCEPTED | UNCOUNTED | SUBSCRIBED) {
             0 => Human::Unknown,
             HUMAN => Human::Passed,
             NOT_HUMAN => Human::Failed,
@@ -154,6 +160,7 @@ impl Ticket {
             progress,
             human,
             uncounted: flags & UNCOUNTED != 0,
+            subscribed: flags & SUBSCRIBED != 0,
             ..Self::from_numbers(flags & ACCEPTED, old)?
         })
     }
@@ -236,8 +243,12 @@ impl Room {
 
 impl Terms {
     /// How long a waiting visitor keeps the place after the last check-in, in milliseconds: two and a half of the
-    /// visitor's own refreshes at the least, so that nobody who does what the page says loses it.
+    /// visitor's own refreshes at the least, so that nobody who does what the page says loses it; as long as anybody may
+    /// wait, for a visitor who may close the page until a push message comes.
     pub fn kept_ms(&self, ticket: &Ticket) -> u64 {
+        if ticket.subscribed {
+            return u64::from(MAX_WAIT_MINUTES) * 60_000;
+        }
         let refresh_ms = u64::from(ticket.refresh_seconds) * 1_000;
         self.place_ms.max(refresh_ms.max(self.refresh_ms) * 5 / 2)
     }

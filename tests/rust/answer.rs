@@ -44,6 +44,7 @@ fn view(room: &Room) -> WaitingView<'_> {
         draw: None,
         turnstile: "",
         bring_again: false,
+        push: "",
     }
 }
 

@@ -59,14 +59,14 @@ fn judge(ticket: Ticket, now_ms: u64) -> Standing {
 
 fn any_ticket() -> impl Strategy<Value = Ticket> {
     let last_check_in = prop_oneof![0..=NOW * 2, 0..120_000_u64, Just(NOW)];
-    let told = (any::<u16>(), prop::option::of(0..u32::MAX), 0..=100_u8, any::<bool>());
+    let told = (any::<u16>(), prop::option::of(0..u32::MAX), 0..=100_u8, any::<(bool, bool)>());
     (any::<u64>(), last_check_in, any::<u32>(), prop::option::of(any::<u64>()), told, any_human()).prop_map(
         |(
             id,
             last_check_in,
             bucket,
             accepted_at,
-            (refresh_seconds, ahead_at_first, progress, uncounted),
+            (refresh_seconds, ahead_at_first, progress, (uncounted, subscribed)),
             human,
         )| {
             Ticket {
@@ -79,6 +79,7 @@ fn any_ticket() -> impl Strategy<Value = Ticket> {
                 progress,
                 human,
                 uncounted,
+                subscribed,
             }
         },
     )
@@ -98,7 +99,7 @@ mod contents {
         }
 
         #[test]
-        fn bytes_that_are_read_have_that_one_spelling(bytes: [u8; Ticket::LENGTH], flags in 0..16_u8) {
+        fn bytes_that_are_read_have_that_one_spelling(bytes: [u8; Ticket::LENGTH], flags in 0..64_u8) {
             let mut bytes = bytes;
             bytes[0] = flags;
             if let Some(ticket) = Ticket::from_bytes(&bytes) {
@@ -115,10 +116,11 @@ mod contents {
         fn whatever_is_written_can_be_read(
             id: u64, bucket: u32, accepted_at in prop::option::of(any::<u64>()), last_check_in: u64,
             refresh_seconds: u16, ahead_at_first in prop::option::of(any::<u32>()), progress: u8, human in any_human(),
-            uncounted: bool,
+            uncounted: bool, subscribed: bool,
         ) {
             let ticket = Ticket {
                 id, bucket, accepted_at, last_check_in, refresh_seconds, ahead_at_first, progress, human, uncounted,
+                subscribed,
             };
             let read = Ticket::from_bytes(&ticket.to_bytes()).unwrap();
             let nearest = Ticket {
@@ -145,7 +147,7 @@ mod contents {
     #[test]
     fn unknown_flags_are_refused() {
         let mut bytes = active().to_bytes();
-        for flags in [6, 7].into_iter().chain(14..=u8::MAX) {
+        for flags in (0..=u8::MAX).filter(|flags| flags & 0b1101_0000 != 0 || flags & 6 == 6) {
             bytes[0] = flags;
             assert_eq!(Ticket::from_bytes(&bytes), None, "flags {flags:08b}");
         }

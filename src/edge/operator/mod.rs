@@ -12,11 +12,11 @@ use wasm_bindgen::JsValue;
 use worker::{Env, Result};
 
 use access::Caller;
-pub use access::knows;
+pub use access::{is_from_elsewhere, knows};
 
 use super::request::query;
 use super::settings::Settings;
-use super::{dashboard, draws, health, rehearsal, response};
+use super::{dashboard, draws, health, push, rehearsal, response};
 use crate::answer;
 use crate::operator::{Admitted, Refusal, Target};
 use crate::protocol::messages::UNWATCHED;
@@ -82,6 +82,10 @@ pub async fn handle(
         Target::Events => reply::json(200, wanted(events::list(env, settings).await).as_deref()),
         Target::Draws => draws::handle(request, settings),
         Target::Rehearsal => rehearsal::handle(request, settings),
+        Target::Push => match &settings.push {
+            Some(_) => push::worker(),
+            None => response::page(&answer::not_found(), None),
+        },
         Target::Health => match health::handle(request, path, env, settings).await? {
             Some(answer) => Ok(answer),
             None => response::page(&answer::not_found(), None),
