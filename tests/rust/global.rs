@@ -34,6 +34,8 @@ pub struct Platform {
     colos: BTreeMap<String, DataCenter>,
     pub now: u64,
     asked: u64,
+    /// The owner has keys for push messages.
+    pub pushes: bool,
 }
 
 impl Platform {
@@ -54,10 +56,22 @@ impl Platform {
         assert_eq!(errors, []);
         let room = Rc::new(rooms.get("shop").unwrap().clone());
         let (rows, stored) = (MemoryRows::default(), Stored::new());
-        let machine = start(&room, &webhooks, &rows, &stored, Vec::new(), START);
+        let machine = start(&room, &webhooks, &rows, &stored, Vec::new(), true, START);
         let confirmed = (Stored::new(), None);
         let colos = BTreeMap::new();
-        Self { room, webhooks, machine, rows, stored, alarm: None, confirmed, colos, now: START, asked: 0 }
+        Self {
+            room,
+            webhooks,
+            machine,
+            rows,
+            stored,
+            alarm: None,
+            confirmed,
+            colos,
+            now: START,
+            asked: 0,
+            pushes: true,
+        }
     }
 
     /// Tells it something. Storage and the alarm are as it says; the rest of what it does is returned.
@@ -105,7 +119,8 @@ impl Platform {
     pub fn restart(&mut self) {
         self.rows.roll_back();
         (self.stored, self.alarm) = self.confirmed.clone();
-        self.machine = start(&self.room, &self.webhooks, &self.rows, &self.stored, Vec::new(), self.now);
+        let Self { room, webhooks, rows, stored, pushes, now, .. } = &*self;
+        self.machine = start(room, webhooks, rows, stored, Vec::new(), *pushes, *now);
     }
 
     /// Lets time pass. Returns what it does when its alarm rings.
@@ -192,13 +207,14 @@ fn start(
     rows: &MemoryRows,
     stored: &Stored,
     sockets: Vec<Option<u64>>,
+    pushes: bool,
     now: u64,
 ) -> Global {
     let outside = Outside {
         rows: Box::new(rows.clone()),
         webhooks: webhooks.clone(),
         reachable: webhooks.iter().map(|webhook| webhook.name.clone()).collect(),
-        pushes: true,
+        pushes,
         words: |kind, _| format!("in words: {kind}"),
         sockets,
         random: 7,
@@ -620,7 +636,7 @@ fn those_who_look_are_told_once_a_second_and_until_their_session_is_over() {
 #[test]
 fn sockets_that_outlive_the_object_are_told_on() {
     let mut shop = Platform::new();
-    shop.machine = start(&shop.room, &shop.webhooks, &shop.rows, &shop.stored, vec![None], START);
+    shop.machine = start(&shop.room, &shop.webhooks, &shop.rows, &shop.stored, vec![None], true, START);
     shop.push("AMS", 1);
     assert_eq!(texts(&shop.pass(1_000)).len(), 1);
     assert_eq!(texts(&shop.order(&json!({ "set": { "queue_all": true } })))[0]["type"], "news");

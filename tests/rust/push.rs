@@ -298,3 +298,17 @@ fn there_is_one_subscription_of_a_ticket_and_a_bound_to_all_of_them() {
     assert!(subscribe(&mut platform, 7, minute_of(START)));
     assert_eq!(told(&mut platform, 300, 201), [], "who was told a moment ago is not told again");
 }
+
+#[test]
+fn an_owner_who_takes_the_key_away_has_nothing_stored_any_more() {
+    let mut platform = small_room();
+    subscribe(&mut platform, 7, minute_of(START));
+    platform.confirm();
+    platform.pushes = false;
+    platform.restart();
+    assert_eq!(told(&mut platform, 60, 201), []);
+    platform.confirm();
+    platform.pushes = true;
+    platform.restart();
+    assert_eq!(told(&mut platform, 60, 201), []);
+}
