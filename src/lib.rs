@@ -15,7 +15,8 @@
 //! 9. [`origin`]: what is learned of the origin by passing requests on, and what follows from it. [`health`]: beside all
 //!    this, what is known of the origin's health.
 //! 10. [`history`]: what is remembered of every minute, for operators. [`notifications`]: what happens in a room, for
-//!     whoever runs it. [`operator`]: who may see and steer the rooms.
+//!     whoever runs it. [`operator`]: who may see and steer the rooms. [`push`]: when somebody is told whose
+//!     page is closed.
 //! 11. [`counts`]: what was counted travels in [`check_in`]s, worker → data center → global, and comes back as the state
 //!     key. [`protocol`]: what the Worker and the objects say to each other.
 //! 12. [`machines`]: each actor as a state machine without I/O.
@@ -40,6 +41,7 @@ pub mod notifications;
 pub mod operator;
 pub mod origin;
 pub mod protocol;
+pub mod push;
 pub mod rehearsal;
 pub mod room;
 pub mod slots;

@@ -182,12 +182,51 @@ let wantsSignal = false;
 
 // Browsers let a page sound and notify only after a click. One without sound or notifications is asked all the same:
 // the other one, or a phone's vibration, is left.
-function tellMe() {
+async function tellMe() {
   sound ??= globalThis.AudioContext && new AudioContext();
-  if (globalThis.Notification?.permission === "default") Notification.requestPermission();
   element("tell").hidden = true;
   write("tells", words.tellsMe);
   wantsSignal = true;
+  const { Notification } = globalThis;
+  if (Notification?.permission === "default") await Notification.requestPermission();
+  if (first.push && Notification?.permission === "granted") subscribe().catch(() => {});
+}
+
+// Push messages, for whoever closes the page
+
+let subscription;
+let isBrought = false;
+
+async function subscribe() {
+  // It serves nothing but our own paths: what the site's own service workers do is their matter.
+  const workers = await navigator.serviceWorker.register("/__anteroom/push.js", { scope: "/__anteroom/" });
+  const worker = workers.installing ?? workers.waiting ?? workers.active;
+  await new Promise((resolve) => {
+    const look = () => worker.state === "activated" && resolve();
+    worker.addEventListener("statechange", look);
+    look();
+  });
+  subscription = await workers.pushManager.subscribe({
+    userVisibleOnly: true,
+    applicationServerKey: first.push,
+  });
+  checkIn();
+}
+
+// Between two check-ins: the ticket that comes back is the newest one.
+async function bringSubscription() {
+  if (!subscription || isBrought) return;
+  const response = await fetch(location.href, {
+    method: "POST",
+    headers: { "content-type": "application/x-anteroom-push" },
+    body: JSON.stringify(subscription),
+    credentials: "same-origin",
+    redirect: "manual",
+    signal: AbortSignal.timeout?.(LONGEST_CHECK_SECONDS * 1000),
+  }).catch(() => {});
+  // What is refused is not brought again.
+  isBrought = response?.status < 500;
+  if (response?.status === 204) write("tells", words.tellsByPush);
 }
 
 // Two soft notes.
@@ -223,6 +262,7 @@ function signal(turn) {
 
 function enter() {
   entering = true;
+  subscription?.unsubscribe();
   clearInterval(countdown);
   room.dataset.state = "open";
   const [initial = "", ...rest] = words.turn;
@@ -279,6 +319,7 @@ async function checkIn() {
   if (checking || entering) return;
   checking = true;
   going = false;
+  await bringSubscription();
   const brought = token;
   const { answer, fails } = await ask(brought);
   checking = false;

@@ -50,6 +50,7 @@ async function readOwn() {
     continuation: read("continue.mustache"),
     parts: { style, script, picture: read("door.svg").trim() },
     hashes: { style: hashOf(style), script: hashOf(script) },
+    pushWorker: embed(esbuild, "push.js", { loader: "js" }),
   };
 }
 

@@ -9,6 +9,7 @@ use anteroom::config::{
 };
 use anteroom::health::check::{Check, Checks, Target};
 use anteroom::operator::MIN_TOKEN;
+use anteroom::push::{Services, is_subject};
 use anteroom::room::{Room, Secure, SlotStrategy, Webhook, WebhookFormat};
 use serde_json::{Number, Value as Json};
 use toml::{Table, Value as Toml};
@@ -269,7 +270,12 @@ impl Project {
             self.judge_health_days(prefix, value);
         } else if name == "SEARCH_ENGINE_CRAWLER_BYPASS" {
             self.judge_crawlers(prefix, value);
-        } else if ["COOKIE_KEYS", "ADMIN_TOKEN", "OPERATOR_TOKENS", "DRAW_KEY"].contains(&name)
+        } else if name == "VAPID_SUBJECT" {
+            self.judge_vapid_subject(prefix, value);
+        } else if name == "PUSH_SERVICES" {
+            self.judge_push_services(prefix, value);
+        } else if ["COOKIE_KEYS", "ADMIN_TOKEN", "OPERATOR_TOKENS", "DRAW_KEY", "VAPID_PRIVATE_KEY"]
+            .contains(&name)
             || value.is_string() && is_webhook_secret(name)
         {
             self.warn(format!(
@@ -376,6 +382,23 @@ impl Project {
             let message = "must be a text with a whole number of days from 1 to 365";
             let field = format!("{prefix}vars.HEALTH_DAYS");
             self.refuse(&field, &value.to_string(), message, "write HEALTH_DAYS = \"30\"");
+        }
+    }
+
+    fn judge_vapid_subject(&mut self, prefix: &str, value: &Json) {
+        if !value.as_str().is_some_and(is_subject) {
+            let message = "must say how push services reach you: mailto: and an address, or a URL with https";
+            let field = format!("{prefix}vars.VAPID_SUBJECT");
+            let fix = "write VAPID_SUBJECT = \"mailto:you@example.com\"";
+            self.refuse(&field, &value.to_string(), message, fix);
+        }
+    }
+
+    fn judge_push_services(&mut self, prefix: &str, value: &Json) {
+        if value.as_str().and_then(Services::parse).is_none() {
+            let message = "must be a text of host names with spaces between, in lower case";
+            let field = format!("{prefix}vars.PUSH_SERVICES");
+            self.refuse(&field, &value.to_string(), message, "remove it: browsers' own services are known");
         }
     }
 

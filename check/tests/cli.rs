@@ -311,6 +311,20 @@ fn the_settings_of_the_health_page_have_their_values() {
 }
 
 #[test]
+fn the_settings_of_push_messages_have_their_values() {
+    let with = |line: &str| format!("{}{OBJECTS}", SHOP.replace("ORIGIN = \"\"", line));
+    let right =
+        "VAPID_SUBJECT = \"mailto:you@example.com\"\nPUSH_SERVICES = \"push.example.org *.example.net\"";
+    assert_eq!(check(&with(right), &[]).0, 0);
+    for wrong in ["\"you@example.com\"", "1", "\"mailto:\""] {
+        refused(&with(&format!("VAPID_SUBJECT = {wrong}")), &["VAPID_SUBJECT", "mailto:"]);
+    }
+    refused(&with("PUSH_SERVICES = \"https://push.example.org\""), &["PUSH_SERVICES", "host names"]);
+    let (_, out, error) = check(&with("VAPID_PRIVATE_KEY = \"{}\""), &[]);
+    assert!(format!("{out}{error}").contains("VAPID_PRIVATE_KEY is a secret"), "{out}{error}");
+}
+
+#[test]
 fn bindings_and_migrations_must_be_there() {
     refused(
         SHOP,

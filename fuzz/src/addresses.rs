@@ -230,3 +230,33 @@ pub mod urls {
         crate::paragraphs(include_str!("../seeds/urls.txt"))
     }
 }
+
+/// Whatever visitors send as a subscription, only a push service of the list is ever called.
+pub mod subscriptions {
+    use std::sync::LazyLock;
+
+    use anteroom::push::{Services, Subscription};
+    use serde_json::json;
+    use url::Url;
+
+    static SERVICES: LazyLock<Services> =
+        LazyLock::new(|| Services::parse("*.push.example.net").expect("a host name"));
+
+    pub fn run(input: &[u8]) {
+        let Ok(endpoint) = std::str::from_utf8(input) else { return };
+        let keys = json!({ "p256dh": format!("BA{}", "A".repeat(85)), "auth": "A".repeat(22) });
+        let body = json!({ "endpoint": endpoint, "keys": keys }).to_string();
+        let Some(read) = Subscription::parse(body.as_bytes(), &SERVICES) else { return };
+        let standard = Url::parse(&read.endpoint).expect("the platform can call it");
+        let host = standard.host_str().unwrap_or_default();
+        let ends =
+            [".push.services.mozilla.com", ".push.apple.com", ".notify.windows.com", ".push.example.net"];
+        assert!(host == "fcm.googleapis.com" || ends.iter().any(|end| host.ends_with(end)), "{endpoint}");
+        assert_eq!((standard.scheme(), standard.port()), ("https", None), "{endpoint}");
+        assert!(standard.username().is_empty() && standard.password().is_none(), "{endpoint}");
+    }
+
+    pub fn seeds() -> Vec<Vec<u8>> {
+        crate::paragraphs(include_str!("../seeds/subscriptions.txt"))
+    }
+}

@@ -33,7 +33,7 @@ macro_rules! targets {
 
 targets! {
     tickets: sealed contents cookies facts;
-    addresses: paths urls;
+    addresses: paths urls subscriptions;
     config: rooms;
     bypass: expressions conditions;
     objects: messages records machines;

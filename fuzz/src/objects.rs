@@ -215,6 +215,7 @@ pub mod machines {
                     rows: Box::new(MemoryRows::default()),
                     webhooks: Webhooks::default(),
                     reachable: Vec::new(),
+                    pushes: false,
                     words: WORDS,
                     sockets: Vec::new(),
                     random: 7,

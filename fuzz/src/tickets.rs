@@ -70,6 +70,7 @@ pub mod contents {
             human: *u.choose(&[Human::Unknown, Human::Passed, Human::Failed])?,
             uncounted: u.arbitrary()?,
             moves: u.arbitrary()?,
+            subscribed: u.arbitrary()?,
         };
         let written = Ticket::from_bytes(&ticket.to_bytes()).expect("what is written is read");
         assert_eq!(Ticket::from_bytes(&written.to_bytes()), Some(written));
@@ -197,6 +198,7 @@ pub mod facts {
             turnstile,
             bring_again: u.arbitrary()?,
             continue_link: u.arbitrary()?,
+            push: "",
         };
         let told: Value = serde_json::from_str(&facts(&view, &[("set-cookie", name.to_owned())])).unwrap();
         assert_eq!((&told["message"], &told["turnstile"]), (&json!(room.page.message), &json!(turnstile)));

@@ -107,6 +107,6 @@ macro_rules! tests {
 }
 
 tests! {
-    sealed contents cookies facts paths urls rooms expressions conditions messages records machines orders stored_orders queries
-    access notices probes verdicts
+    sealed contents cookies facts paths urls subscriptions rooms expressions conditions messages records machines orders
+    stored_orders queries access notices probes verdicts
 }

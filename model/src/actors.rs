@@ -134,6 +134,7 @@ impl Machine {
                     rows: Box::new(MemoryRows::default()),
                     webhooks: Webhooks::default(),
                     reachable: Vec::new(),
+                    pushes: false,
                     words: |kind, _| kind.to_owned(),
                     sockets: Vec::new(),
                     random,

@@ -214,6 +214,7 @@ impl Life {
                     rows: Box::new(self.rows.clone()),
                     webhooks: Webhooks::default(),
                     reachable: Vec::new(),
+                    pushes: false,
                     words: |kind, _| kind.to_owned(),
                     sockets: Vec::new(),
                     random: self.random,

@@ -85,8 +85,9 @@ fn whole_bucket(key: &StateKey, bucket: u32) -> Option<i64> {
     Some(own + (own + let_in + last) * to_come / (known_ms as i64 + like_last))
 }
 
-/// Seconds until `ahead` users have entered and there is a slot for one more.
-fn wait_seconds(room: &Room, key: &StateKey, ahead: i64, time: u64) -> Option<f64> {
+/// Seconds from `time` (Global's clock) on until `ahead` users have entered and there is a slot for one more. `None` when
+/// nobody new enters.
+pub fn wait_seconds(room: &Room, key: &StateKey, ahead: i64, time: u64) -> Option<f64> {
     if room.is_closed() || key.held || key.most_new(room) == 0 {
         return None;
     }

@@ -36,7 +36,7 @@ pub use decision::{Ask, Decision, Fallback, Hint, decide};
 pub use draw::{Chances, Draw, DrawKey, Seed, draw, next_draw_seconds, queue_bucket, round_end, round_of};
 pub use estimate::{
     estimated_minutes, estimated_wait_seconds, likely_ahead, next_check_in_seconds, random_wait_seconds,
-    wait_percentiles,
+    wait_percentiles, wait_seconds,
 };
 pub use given::Given;
 pub use leases::{

@@ -86,6 +86,8 @@ pub struct WaitingView<'a> {
     pub bring_again: bool,
     /// Where the visitor goes on with the place on another device; may be empty.
     pub continue_link: &'a str,
+    /// The owner's public key for push messages; empty: there are none.
+    pub push: &'a str,
 }
 
 /// How far a waiting visitor has come, in percent: never less than `before`, and never all of the way.
@@ -157,6 +159,7 @@ pub fn facts(view: &WaitingView, headers: &[(&'static str, String)]) -> String {
         turnstile: view.turnstile,
         bring_again: view.bring_again,
         continue_link: view.continue_link,
+        push: view.push,
     };
     // Numbers and texts always serialise.
     serde_json::to_string(&facts).unwrap_or_default()
@@ -201,4 +204,6 @@ struct Facts<'a> {
     turnstile: &'a str,
     bring_again: bool,
     continue_link: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    push: &'a str,
 }

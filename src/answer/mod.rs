@@ -50,6 +50,11 @@ pub fn closed_page(content_type: &str) -> Option<u64> {
     Some(checked_in.parse().unwrap_or(0))
 }
 
+/// Whether a waiting page sends a subscription to push messages, by the type of the body.
+pub fn is_subscription(content_type: &str) -> bool {
+    content_type == "application/x-anteroom-push"
+}
+
 /// The status of a visitor who may enter.
 pub fn admitted_status() -> Answer {
     status(&AdmittedStatus { admitted: true })

@@ -9,6 +9,7 @@ import { decide, origin, patience, returned, revoked, tend, unreachable } from "
 import { createDashboard } from "./dashboard.js";
 import { createWaitingRoom } from "./page/answer.js";
 import { createLanguages } from "./page/languages.js";
+import { createPush } from "./push.js";
 
 export { Anywhere, Counter, DataCenter, Global, Health } from "./objects.js";
 
@@ -26,6 +27,9 @@ const wait = createWaitingRoom(pages);
 /** What operators see; `dashboard.rs` asks for it. */
 globalThis.anteroomDashboard = createDashboard(dashboard, wait, createLanguages(pages.languages));
 
+/** Push messages; `push.rs` asks for it. */
+globalThis.anteroomPush = createPush(pages);
+
 /** What came of a request to the origin that has no status code. */
 const UNREACHABLE = 0;
 const TIMED_OUT = 1;
@@ -40,7 +44,7 @@ export default {
       context,
       url,
       headers.get("cookie") ?? "",
-      headers.get("anteroom-status") ?? closedPage(request) ?? "",
+      headers.get("anteroom-status") ?? toldByPage(request) ?? "",
     );
     if (answer instanceof Response) return answer;
     if (typeof answer === "string" && answer[0] === "{") return wait(JSON.parse(answer), request);
@@ -61,11 +65,14 @@ export default {
   scheduled: (_event, env) => tend(env),
 };
 
-/** The type of what the waiting page sends when it is closed; it says when its last check-in was. */
-function closedPage({ method, headers }) {
+/**
+ * The type of what the waiting page sends: when it is closed, with the time of its last check-in, and to be told by push
+ * messages.
+ */
+function toldByPage({ method, headers }) {
   if (method !== "POST") return undefined;
   const type = headers.get("content-type");
-  return type?.startsWith("application/x-anteroom-leave") ? type : undefined;
+  return type?.startsWith("application/x-anteroom-") ? type : undefined;
 }
 
 /** What `decide` says in lines: the request's number, if it has one, and what else there is to do, by the first letter of each. */

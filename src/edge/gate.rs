@@ -13,7 +13,7 @@ use super::in_flight::{self, Way};
 use super::platform::{colo, likely_colo};
 use super::room_worker::{Place, has_moved, is_ended, is_refresh_due, note_bypassed, steered, time_in};
 use super::settings::Settings;
-use super::{another_device, bypass, health, operator, rehearsal, response, turnstile};
+use super::{another_device, bypass, health, operator, push, rehearsal, response, turnstile};
 use crate::admission::queue_bucket;
 use crate::answer::{self, DrawFacts, Estimate, EventView, Message, SHOWN_HEADER, WaitingView};
 use crate::concern::Concern;
@@ -46,6 +46,8 @@ pub struct Request {
     pub asks_for_status: bool,
     /// The waiting page says that it is being closed: the time of its last check-in, in milliseconds since the epoch.
     pub closed: Option<u64>,
+    /// The waiting page brings a subscription to push messages.
+    pub subscribes: bool,
 }
 
 /// Decides a request; `edge::decide` says how.
@@ -105,6 +107,16 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         return Ok(told_moved(&request, room, carrier));
     }
     let standing = best(&tickets, room, time);
+    if request.subscribes {
+        let place = Place::new(deployed, colo(&request.inner), host, &env, &settings);
+        let settings = Rc::clone(&settings);
+        let gate = Gate { request, context, settings, place, carrier, bound_to };
+        let ticket = match standing {
+            Standing::Waiting(ticket) if !room.observes(ticket.id) => ticket,
+            _ => return response::response(409, &[], None),
+        };
+        return Ok(later(gate.subscribe(env, room.clone(), ticket)));
+    }
     if let Standing::Active(ticket) = standing {
         if !request.asks_for_status && !room.moves_on(&ticket, time) {
             return to_origin(
@@ -154,7 +166,13 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
 
 /// No room has a say in it: to the origin, but for what a page of ours says, from a room that is gone.
 fn past(request: &Request, room: Option<&Room>, admitted: Option<String>) -> Result<JsValue> {
-    if request.closed.is_some() { response::response(204, &[], None) } else { Ok(uncounted(room, admitted)) }
+    if request.subscribes {
+        response::response(409, &[], None)
+    } else if request.closed.is_some() {
+        response::response(204, &[], None)
+    } else {
+        Ok(uncounted(room, admitted))
+    }
 }
 
 /// The signed word to the origin, for a ticket of a room.
@@ -357,6 +375,21 @@ impl Gate {
         response::response(204, &[], None)
     }
 
+    /// A visitor who waits wants to be told by a push message, and keeps the place meanwhile.
+    async fn subscribe(self, env: Env, room: Room, ticket: Ticket) -> Result<JsValue> {
+        if ticket.uncounted {
+            // Subscriptions are few, and not for bots: later, when the visitor is known to be somebody.
+            return response::response(503, &[], None);
+        }
+        let (id, bucket) = (ticket.id, self.bucket(&ticket));
+        let status = push::subscribe(&self.request.inner, &env, &self.settings, &room, (id, bucket)).await?;
+        if status != 204 {
+            return response::response(status, &[], None);
+        }
+        let line = self.ticket_line(&room, &Ticket { subscribed: true, ..ticket })?;
+        response::response(status, &[line], None)
+    }
+
     /// An active user: to the origin, without a call.
     fn pass(&self, room: &Room, ticket: Ticket) -> Result<JsValue> {
         match self.place.pass(room, ticket, &self.context) {
@@ -413,6 +446,7 @@ impl Gate {
             turnstile: "",
             bring_again: false,
             continue_link: "",
+            push: "",
         };
         answer::facts(&view, &[]).into()
     }
@@ -445,6 +479,7 @@ impl Gate {
             infinite_queue: ticket.human == Human::Failed && !room.trusts(ticket.human),
             turnstile: &turnstile,
             bring_again: waiting.bring_again,
+            push: self.settings.push.as_ref().map_or("", |push| &push.keys.public),
             draw: draw.as_ref(),
             continue_link: &continue_link,
         };

@@ -17,6 +17,7 @@ mod in_flight;
 mod objects;
 mod operator;
 mod platform;
+mod push;
 mod rehearsal;
 mod request;
 mod response;
@@ -34,7 +35,7 @@ use worker::worker_sys::Context;
 
 /// Decides a request. `url`, `cookies` and `status` are its URL and its headers `Cookie` and `Anteroom-Status`,
 /// empty where there are none. In place of `status` stands the type of the body with which the waiting page says that it
-/// is being closed.
+/// is being closed, or brings a subscription to push messages.
 ///
 /// Returns `undefined`: to the origin, and no room is concerned; a number: to the origin, and tell [`returned`] what came
 /// of it; a text: the same, and after the number, which may be missing, lines of what else to do (`t`: a header to add to
@@ -61,6 +62,7 @@ pub fn decide(
         cookies,
         asks_for_status: crate::answer::is_status_request(Some(status)),
         closed: crate::answer::closed_page(status),
+        subscribes: crate::answer::is_subscription(status),
     };
     Ok(gate::decide(request, env, worker::Context::new(context))?)
 }

@@ -16,6 +16,7 @@ use crate::config::{
 use crate::health::check::Checks;
 use crate::notifications::delivery::SigningSecrets;
 use crate::operator::Operators;
+use crate::push::{Services, VapidKeys, is_subject};
 use crate::room::{Room, WebhookFormat};
 use crate::ticket::{AdmissionKey, KeyRing, MIN_ADMISSION_KEY};
 use crate::turnstile::SERVICE_URL;
@@ -59,6 +60,14 @@ pub struct Receiver {
     pub secrets: Option<SigningSecrets>,
 }
 
+/// How visitors are told whose page is closed.
+pub struct Push {
+    /// By which push services know who sends.
+    pub keys: VapidKeys,
+    /// The services that browsers may name.
+    pub services: Services,
+}
+
 /// What the owner deployed.
 pub struct Settings {
     /// The rooms that are valid, and those that are not.
@@ -87,6 +96,8 @@ pub struct Settings {
     pub webhooks: Webhooks,
     /// Where their messages are sent, by name. A webhook that is not among them is sent nothing.
     pub receivers: LiteMap<String, Receiver>,
+    /// How visitors are told whose page is closed (`VAPID_PRIVATE_KEY`); `None`: not at all.
+    pub push: Option<Push>,
     /// Who may see the origin's health.
     pub health_page: HealthPage,
     /// How many days of it are kept (`HEALTH_DAYS`).
@@ -137,6 +148,7 @@ impl Settings {
         };
         let admission = admission_key(env, &mut problems);
         let receivers = receivers(env, &webhooks, &mut problems);
+        let push = push(env, &mut problems);
         let (operators, wrong) = Operators::parse(
             secret(env, "ADMIN_TOKEN").as_deref(),
             secret(env, "OPERATOR_TOKENS").as_deref(),
@@ -186,6 +198,7 @@ impl Settings {
             webhook_secret: secret(env, "WEBHOOK_SECRET"),
             webhooks,
             receivers,
+            push,
             health_page,
             health_days,
             origin,
@@ -295,6 +308,34 @@ fn receivers(env: &Env, webhooks: &Webhooks, problems: &mut Vec<String>) -> Lite
         }
     }
     receivers
+}
+
+/// How visitors are told whose page is closed, if the owner wants that.
+fn push(env: &Env, problems: &mut Vec<String>) -> Option<Push> {
+    let key = secret(env, "VAPID_PRIVATE_KEY")?;
+    let subject = text_var(env, "VAPID_SUBJECT").unwrap_or_default();
+    let more = text_var(env, "PUSH_SERVICES").unwrap_or_default();
+    let (keys, services) = (VapidKeys::parse(&key, subject.trim()), Services::parse(&more));
+    if !is_subject(subject.trim()) {
+        problems.push(
+            "VAPID_SUBJECT must say how push services reach you; until then there are no push messages. Fix: \
+             VAPID_SUBJECT = \"mailto:you@example.com\""
+                .to_owned(),
+        );
+    } else if keys.is_none() {
+        problems.push(
+            "VAPID_PRIVATE_KEY must be a private key for P-256 as a JSON Web Key; until then there are no push messages. \
+             Fix: docs/push.md makes one"
+                .to_owned(),
+        );
+    }
+    if services.is_none() {
+        problems.push(
+            "PUSH_SERVICES must be host names with spaces between; until then there are no push messages. Fix: remove it"
+                .to_owned(),
+        );
+    }
+    Some(Push { keys: keys?, services: services? })
 }
 
 /// Signs what the origin is told, if the owner wants that.

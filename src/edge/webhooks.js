@@ -17,6 +17,17 @@ export async function send(url, id, seconds, signature, body, milliseconds) {
     "webhook-timestamp": seconds,
   };
   if (signature) headers["webhook-signature"] = signature;
+  return post(url, headers, body, milliseconds);
+}
+
+/**
+ * Posts a body to an address that may be a secret. Redirects are not followed.
+ * @param {string} url
+ * @param {Record<string, string>} headers
+ * @param {BodyInit} body
+ * @param {number} milliseconds that it may take
+ */
+export async function post(url, headers, body, milliseconds) {
   const signal = AbortSignal.timeout(milliseconds);
   try {
     const answer = await fetch(url, { method: "POST", headers, body, redirect: "manual", signal });
@@ -27,7 +38,6 @@ export async function send(url, id, seconds, signature, body, milliseconds) {
     return `${answer.status} ${wait > 0 ? Math.min(Math.ceil(wait), 86_400) : 0}`;
   } catch (error) {
     if (signal.aborted) throw new Error(`no answer within ${milliseconds / 1000} seconds`);
-    // The address may be a secret.
     throw new Error(`no answer (${String(error?.message).replaceAll(url, "its url")})`);
   }
 }

@@ -30,7 +30,7 @@ pub use data_center::DataCenter;
 pub use global::MemoryRows;
 pub use global::{
     Attempt, Global, GlobalEffect, GlobalInput, Kept, NotificationRow, Outcome, Outside, PendingRow,
-    ReceiverRow, Rows, RowsError, Series, Words,
+    PushAttempt, ReceiverRow, Rows, RowsError, Series, SubscriptionRow, Words,
 };
 
 use crate::protocol::records::problem;

@@ -49,6 +49,8 @@ pub enum Target {
     Rehearsal,
     /// A visitor's place goes on on another device; `edge/another_device.rs` has its rules.
     Continue,
+    /// The service worker that shows push messages.
+    Push,
     /// The origin's health; `edge/health.rs` has its rules.
     Health,
 }
@@ -91,6 +93,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
     for_all("GET", "draws", Target::Draws),
     for_all("GET", "rehearsal", Target::Rehearsal),
     for_all("", "continue", Target::Continue),
+    for_all("GET", "push.js", Target::Push),
     for_all("GET", "dashboard.js", Target::Asset),
     for_all("GET", "dashboard.css", Target::Asset),
     to_view("preview", Target::Preview),

@@ -141,6 +141,36 @@ pub struct ReserveSessions {
     pub ids: Vec<u64>,
 }
 
+/// A visitor who waits wants to be told by a push message when the turn is near.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Subscribe {
+    /// Format version.
+    pub v: u8,
+    /// The ticket's id: there is one subscription of a ticket, the last one.
+    pub id: u64,
+    /// The bucket in which the ticket stands in the queue.
+    pub bucket: u32,
+    /// See [`Subscription`](crate::push::Subscription), as the next two.
+    pub endpoint: String,
+    /// The browser's public key.
+    pub p256dh: String,
+    /// The browser's secret.
+    pub auth: String,
+    /// The tag of the language in which the visitor is told.
+    pub language: String,
+    /// The address of the waiting page.
+    pub url: String,
+}
+
+/// What comes of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subscribed {
+    /// Format version.
+    pub v: u8,
+    /// False: there are too many.
+    pub kept: bool,
+}
+
 /// Asks Global for the state key.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StateRequest {

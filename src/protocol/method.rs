@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 use super::messages::{
     ColoReport, Given, Lease, MovePlace, OperatorAnswer, OperatorAsk, OriginHealth, OriginStatus, PlaceMoved,
-    ReserveSessions, StateAnswer, StateRequest, Take, Taken, WorkerAnswer, WorkerReport,
+    ReserveSessions, StateAnswer, StateRequest, Subscribe, Subscribed, Take, Taken, WorkerAnswer, WorkerReport,
 };
 use super::wire::{self, WireError};
 use crate::admission::{LeaseAnswer, Returned};
@@ -177,4 +177,6 @@ methods! {
     GlobalHistory = Global "/history", HistoryAsk => OperatorAnswer;
     /// What was counted since the room's first day.
     GlobalTotals = Global "/totals", () => OperatorAnswer;
+    /// A visitor wants to be told by a push message.
+    GlobalSubscribe = Global "/subscribe", Subscribe => Subscribed;
 }

@@ -18,8 +18,10 @@ const HUMAN: u8 = 2;
 const NOT_HUMAN: u8 = 4;
 /// Flag: the visitor waits, and is not counted.
 const UNCOUNTED: u8 = 8;
+/// Flag: the visitor waits, and is told by a push message.
+const SUBSCRIBED: u8 = 16;
 /// The flags from this bit on are a number: how often the place has moved.
-const MOVES_SHIFT: u32 = 4;
+const MOVES_SHIFT: u32 = 5;
 /// `ahead_at_first` of a visitor who was not told.
 const NOT_TOLD: u32 = u32::MAX;
 /// `progress` at the end.
@@ -58,6 +60,8 @@ pub struct Ticket {
     /// How often the place has moved to another device, at most [`Ticket::MOST_MOVES`]. Code of before there was this does not
     /// open a ticket of a place that has.
     pub moves: u8,
+    /// Waits, and is told by a push message when the turn is near: the page may be closed meanwhile.
+    pub subscribed: bool,
 }
 
 /// What is known of whether a visitor is a person, by a test that the room's owner asks for.
@@ -80,7 +84,7 @@ impl Ticket {
     pub(super) const OLD_LENGTH: usize = 1 + 8 + 4 + 8 + 8;
 
     /// How often a place may move to another device.
-    pub const MOST_MOVES: u8 = 15;
+    pub const MOST_MOVES: u8 = 7;
 
     /// The ticket of a visitor who comes for the first time at `time`, in milliseconds since the epoch. `id`: see
     /// [`Ticket::id`].
@@ -96,6 +100,7 @@ impl Ticket {
             human: Human::Unknown,
             uncounted: false,
             moves: 0,
+            subscribed: false,
         }
     }
 
@@ -126,7 +131,8 @@ impl Ticket {
         let ahead_at_first = ticket.ahead_at_first.map_or(NOT_TOLD, |ahead| ahead.min(NOT_TOLD - 1));
         let uncounted = if ticket.uncounted { UNCOUNTED } else { 0 };
         let moves = ticket.moves.min(Self::MOST_MOVES) << MOVES_SHIFT;
-        let numbers = [accepted | human | uncounted | moves]
+        let subscribed = if ticket.subscribed { SUBSCRIBED } else { 0 };
+        let numbers = [accepted | human | uncounted | subscribed | moves]
             .into_iter()
             .chain(ticket.id.to_be_bytes())
             .chain(ticket.bucket.to_be_bytes())
@@ -165,6 +171,7 @@ impl Ticket {
             human,
             uncounted: flags & UNCOUNTED != 0,
             moves: flags >> MOVES_SHIFT,
+            subscribed: flags & SUBSCRIBED != 0,
             ..Self::from_numbers(flags & ACCEPTED, old)?
         })
     }
@@ -247,8 +254,12 @@ impl Room {
 
 impl Terms {
     /// How long a waiting visitor keeps the place after the last check-in, in milliseconds: two and a half of the
-    /// visitor's own refreshes at the least, so that nobody who does what the page says loses it.
+    /// visitor's own refreshes at the least, so that nobody who does what the page says loses it; as long as anybody may
+    /// wait, for a visitor who may close the page until a push message comes.
     pub fn kept_ms(&self, ticket: &Ticket) -> u64 {
+        if ticket.subscribed {
+            return u64::from(MAX_WAIT_MINUTES) * 60_000;
+        }
         let refresh_ms = u64::from(ticket.refresh_seconds) * 1_000;
         self.place_ms.max(refresh_ms.max(self.refresh_ms) * 5 / 2)
     }

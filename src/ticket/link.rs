@@ -40,8 +40,10 @@ impl Link {
         now_ms < self.until && matches!(standing(Some(self.ticket), now_ms, terms), Standing::Waiting(_))
     }
 
-    /// The ticket of the device to which the place moves: the same place in every respect.
+    /// The ticket of the device to which the place moves: the same place in every respect. No browser of that device is told
+    /// by a push message yet.
     pub fn moved(&self) -> Ticket {
-        Ticket { moves: self.ticket.moves.saturating_add(1).min(Ticket::MOST_MOVES), ..self.ticket }
+        let moves = self.ticket.moves.saturating_add(1).min(Ticket::MOST_MOVES);
+        Ticket { moves, subscribed: false, ..self.ticket }
     }
 }

@@ -332,9 +332,10 @@ function recordingScripts(colos) {
 /**
  * Starts a world. `rooms` are the vars' values by what follows `ROOM_`; `vars` are added, or replace what is there
  * (`undefined` takes one away). `sites`: Workers that are sites, one module each, by their service bindings. `recorded`:
- * each object writes down what it sees and says, see `World.recording`; there may be one room then, and no faults.
+ * each object writes down what it sees and says, see `World.recording`; there may be one room then, and no faults. `outbound`:
+ * answers what objects ask the world outside.
  * @param {{ rooms: Record<string, unknown>, vars?: Record<string, unknown>, colos?: Record<string, number>,
- *   sites?: Record<string, string>, recorded?: boolean }} options
+ *   sites?: Record<string, string>, recorded?: boolean, outbound?: (request: Request) => Promise<Response> }} options
  */
 export async function startWorld({
   rooms,
@@ -342,6 +343,7 @@ export async function startWorld({
   colos = { AMS: 2, SIN: 2, GRU: 2 },
   sites = {},
   recorded = false,
+  outbound,
 }) {
   const origin = await startOrigin();
   const log = [];
@@ -377,6 +379,7 @@ export async function startWorld({
         name,
         compatibilityDate: COMPATIBILITY_DATE,
         compatibilityFlags: ["enable_request_signal"],
+        ...(name === "objects" && outbound && { outboundService: outbound }),
         modules: owners.some(([owner]) => owner === name) ? modules(entry, alarms) : modules(VISITORS_ENTRY),
         durableObjects: Object.fromEntries(
           Object.entries(CLASSES).map(([binding, className]) => {
@@ -852,6 +855,7 @@ export function openTicket(room, value, key = KEY, binding = "") {
     progress: body.readUInt8(35),
     human: Object.keys(HUMAN).find((name) => HUMAN[name] === (flags & 6)),
     uncounted: (flags & 8) !== 0,
+    subscribed: (flags & 32) !== 0,
   };
 }
 

@@ -39,6 +39,7 @@ fn view(room: &Room) -> WaitingView<'_> {
         turnstile: "",
         bring_again: false,
         continue_link: "/__anteroom/continue?to=%2Fsale&link=x",
+        push: "",
     }
 }
 

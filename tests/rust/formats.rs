@@ -18,7 +18,7 @@ use anteroom::notifications::{Detector, Observation, Origin};
 use anteroom::origin::{OriginCounts, OriginReport, Reply};
 use anteroom::protocol::messages::{
     ColoReport, Given, Lease, Lent, LoanAsk, OriginHealth, OriginStatus, ReserveSessions, StateAnswer,
-    StateRequest, Take, Taken, WorkerAnswer, WorkerReport,
+    StateRequest, Subscribe, Subscribed, Take, Taken, WorkerAnswer, WorkerReport,
 };
 use anteroom::protocol::wire::{decode, encode};
 use anteroom::room::{OnUnhealthy, Phase, Room};
@@ -545,4 +545,21 @@ fn telling_of_the_origins_health() {
          2b0aab8bef23000040332787801f70301290001de0101ae020101000103574555000100b0aab8bef23004",
     );
     pinned(&sum, "02040108036f6464010129020001af010201cb0102");
+}
+
+#[test]
+fn what_global_is_told_of_a_subscription() {
+    let asked = Subscribe {
+        v: 1,
+        id: 7,
+        bucket: 28_000_000,
+        endpoint: "https://a.b/c".to_owned(),
+        p256dh: "BA".to_owned(),
+        auth: "AA".to_owned(),
+        language: "en-US".to_owned(),
+        url: "https://d.e/".to_owned(),
+    };
+    let bytes = "010780feac0d0d68747470733a2f2f612e622f6302424102414105656e2d55530c68747470733a2f2f642e652f";
+    pinned(&asked, bytes);
+    pinned(&Subscribed { v: 1, kept: true }, "0101");
 }

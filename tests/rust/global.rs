@@ -18,12 +18,12 @@ use anteroom::protocol::messages::{
 use anteroom::protocol::{Answer, Request, wire};
 use serde_json::{Value, json};
 
-const MINUTE: u64 = 60_000;
+pub const MINUTE: u64 = 60_000;
 /// A whole hour.
-const START: u64 = 28_000_020 * MINUTE;
+pub const START: u64 = 28_000_020 * MINUTE;
 
 /// A room's Global on a platform of a few lines: storage that may lose what is not confirmed, and an alarm.
-struct Platform {
+pub struct Platform {
     room: Rc<Room>,
     webhooks: Webhooks,
     machine: Global,
@@ -32,8 +32,10 @@ struct Platform {
     alarm: Option<u64>,
     confirmed: (Stored, Option<u64>),
     colos: BTreeMap<String, DataCenter>,
-    now: u64,
+    pub now: u64,
     asked: u64,
+    /// The owner has keys for push messages.
+    pub pushes: bool,
 }
 
 impl Platform {
@@ -46,7 +48,7 @@ impl Platform {
         }))
     }
 
-    fn of(vars: Value) -> Self {
+    pub fn of(vars: Value) -> Self {
         let vars: Vec<(String, Value)> = vars.as_object().unwrap().clone().into_iter().collect();
         let (rooms, errors) = Rooms::from_vars(vars.clone().into_iter());
         assert_eq!(errors, []);
@@ -54,14 +56,26 @@ impl Platform {
         assert_eq!(errors, []);
         let room = Rc::new(rooms.get("shop").unwrap().clone());
         let (rows, stored) = (MemoryRows::default(), Stored::new());
-        let machine = start(&room, &webhooks, &rows, &stored, Vec::new(), START);
+        let machine = start(&room, &webhooks, &rows, &stored, Vec::new(), true, START);
         let confirmed = (Stored::new(), None);
         let colos = BTreeMap::new();
-        Self { room, webhooks, machine, rows, stored, alarm: None, confirmed, colos, now: START, asked: 0 }
+        Self {
+            room,
+            webhooks,
+            machine,
+            rows,
+            stored,
+            alarm: None,
+            confirmed,
+            colos,
+            now: START,
+            asked: 0,
+            pushes: true,
+        }
     }
 
     /// Tells it something. Storage and the alarm are as it says; the rest of what it does is returned.
-    fn tell(&mut self, input: Input) -> Vec<Effect> {
+    pub fn tell(&mut self, input: Input) -> Vec<Effect> {
         let mut effects = Vec::new();
         let context = Context { room: &self.room, colo: "", deadline_ms: 500, now: self.now };
         self.machine.handle(&context, input, &mut effects);
@@ -80,13 +94,13 @@ impl Platform {
         effects
     }
 
-    fn ask(&mut self, request: Request) -> Vec<Effect> {
+    pub fn ask(&mut self, request: Request) -> Vec<Effect> {
         self.asked += 1;
         self.tell(Input::Asked { from: self.asked, request })
     }
 
     /// What it answers at once.
-    fn answer(&mut self, request: Request) -> Answer {
+    pub fn answer(&mut self, request: Request) -> Answer {
         let effects = self.ask(request);
         let from = self.asked;
         let answer = effects.into_iter().find_map(|effect| match effect {
@@ -96,20 +110,21 @@ impl Platform {
         answer.expect("an answer at once")
     }
 
-    fn confirm(&mut self) {
+    pub fn confirm(&mut self) {
         self.rows.confirm();
         self.confirmed = (self.stored.clone(), self.alarm);
     }
 
     /// It ends, and is made anew. What is not confirmed is lost.
-    fn restart(&mut self) {
+    pub fn restart(&mut self) {
         self.rows.roll_back();
         (self.stored, self.alarm) = self.confirmed.clone();
-        self.machine = start(&self.room, &self.webhooks, &self.rows, &self.stored, Vec::new(), self.now);
+        let Self { room, webhooks, rows, stored, pushes, now, .. } = &*self;
+        self.machine = start(room, webhooks, rows, stored, Vec::new(), *pushes, *now);
     }
 
     /// Lets time pass. Returns what it does when its alarm rings.
-    fn pass(&mut self, milliseconds: u64) -> Vec<Effect> {
+    pub fn pass(&mut self, milliseconds: u64) -> Vec<Effect> {
         let until = self.now + milliseconds;
         let mut effects = Vec::new();
         for _ in 0..10_000 {
@@ -133,17 +148,17 @@ impl Platform {
 
     /// A colo's report, which announces no other one: the colo is not missed when none comes.
     fn report(&mut self, colo: &str, user: u64) -> ColoReport {
-        let (room, now, minute) = (&self.room, self.now, minute_of(self.now));
+        let (now, minute) = (self.now, minute_of(self.now));
+        let enters = CheckIn::Enter { id: user, bucket: minute, from: None, at: now, minute, numbered: true };
+        self.report_of(colo, user + 1, vec![enters])
+    }
+
+    /// A colo's report, of what a worker of it has told.
+    pub fn report_of(&mut self, colo: &str, worker: u64, check_ins: Vec<CheckIn>) -> ColoReport {
+        let (room, now) = (&self.room, self.now);
         let new = || DataCenter::restore(room, colo, 7, None, now);
         let data_center = self.colos.entry(colo.to_owned()).or_insert_with(new);
-        let enters = CheckIn::Enter { id: user, bucket: minute, from: None, at: now, minute, numbered: true };
-        let told = WorkerReport {
-            v: VERSION,
-            worker: user + 1,
-            first: 1,
-            check_ins: vec![enters],
-            ..WorkerReport::default()
-        };
+        let told = WorkerReport { v: VERSION, worker, first: 1, check_ins, ..WorkerReport::default() };
         data_center.receive(room, &told, now);
         let saved = data_center.save(room, now);
         ColoReport { next_in: 0, ..data_center.push(room, &saved, None, now) }
@@ -192,12 +207,14 @@ fn start(
     rows: &MemoryRows,
     stored: &Stored,
     sockets: Vec<Option<u64>>,
+    pushes: bool,
     now: u64,
 ) -> Global {
     let outside = Outside {
         rows: Box::new(rows.clone()),
         webhooks: webhooks.clone(),
         reachable: webhooks.iter().map(|webhook| webhook.name.clone()).collect(),
+        pushes,
         words: |kind, _| format!("in words: {kind}"),
         sockets,
         random: 7,
@@ -619,7 +636,7 @@ fn those_who_look_are_told_once_a_second_and_until_their_session_is_over() {
 #[test]
 fn sockets_that_outlive_the_object_are_told_on() {
     let mut shop = Platform::new();
-    shop.machine = start(&shop.room, &shop.webhooks, &shop.rows, &shop.stored, vec![None], START);
+    shop.machine = start(&shop.room, &shop.webhooks, &shop.rows, &shop.stored, vec![None], true, START);
     shop.push("AMS", 1);
     assert_eq!(texts(&shop.pass(1_000)).len(), 1);
     assert_eq!(texts(&shop.order(&json!({ "set": { "queue_all": true } })))[0]["type"], "news");

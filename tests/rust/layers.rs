@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// From the ground up.
-const LAYERS: [&str; 25] = [
+const LAYERS: [&str; 26] = [
     "time",
     "text",
     "url",
@@ -25,6 +25,7 @@ const LAYERS: [&str; 25] = [
     "health",
     "history",
     "notifications",
+    "push",
     "operator",
     "counts",
     "protocol",

@@ -31,6 +31,7 @@ mod observe;
 mod operator;
 mod origin;
 mod places;
+mod push;
 mod records;
 mod rehearsal;
 mod rolling_deploy;

@@ -214,6 +214,7 @@ impl World {
                     rows: Box::new(rows.clone()),
                     webhooks: self.webhooks.clone(),
                     reachable: Vec::new(),
+                    pushes: false,
                     words: |kind, _| kind.to_owned(),
                     sockets: Vec::new(),
                     random,

@@ -59,15 +59,20 @@ fn judge(ticket: Ticket, now_ms: u64) -> Standing {
 
 fn any_ticket() -> impl Strategy<Value = Ticket> {
     let last_check_in = prop_oneof![0..=NOW * 2, 0..120_000_u64, Just(NOW)];
-    let told =
-        (any::<u16>(), prop::option::of(0..u32::MAX), 0..=100_u8, any::<bool>(), 0..=Ticket::MOST_MOVES);
+    let told = (
+        any::<u16>(),
+        prop::option::of(0..u32::MAX),
+        0..=100_u8,
+        any::<(bool, bool)>(),
+        0..=Ticket::MOST_MOVES,
+    );
     (any::<u64>(), last_check_in, any::<u32>(), prop::option::of(any::<u64>()), told, any_human()).prop_map(
         |(
             id,
             last_check_in,
             bucket,
             accepted_at,
-            (refresh_seconds, ahead_at_first, progress, uncounted, moves),
+            (refresh_seconds, ahead_at_first, progress, (uncounted, subscribed), moves),
             human,
         )| {
             Ticket {
@@ -81,6 +86,7 @@ fn any_ticket() -> impl Strategy<Value = Ticket> {
                 human,
                 uncounted,
                 moves,
+                subscribed,
             }
         },
     )
@@ -115,11 +121,11 @@ mod contents {
         fn whatever_is_written_can_be_read(
             id: u64, bucket: u32, accepted_at in prop::option::of(any::<u64>()), last_check_in: u64,
             refresh_seconds: u16, ahead_at_first in prop::option::of(any::<u32>()), progress: u8, human in any_human(),
-            uncounted: bool, moves: u8,
+            uncounted: bool, subscribed: bool, moves: u8,
         ) {
             let ticket = Ticket {
                 id, bucket, accepted_at, last_check_in, refresh_seconds, ahead_at_first, progress, human, uncounted,
-                moves,
+                subscribed, moves,
             };
             let read = Ticket::from_bytes(&ticket.to_bytes()).unwrap();
             let nearest = Ticket {

@@ -186,6 +186,7 @@ impl Planet {
                     rows: Box::new(rows),
                     webhooks: Webhooks::default(),
                     reachable: Vec::new(),
+                    pushes: false,
                     words: |kind, _| kind.to_owned(),
                     sockets: Vec::new(),
                     random,

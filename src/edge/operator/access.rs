@@ -13,9 +13,7 @@ use crate::edge::dashboard;
 use crate::edge::gate::parts;
 use crate::edge::request::{body, field, header};
 use crate::edge::settings::Settings;
-use crate::operator::{
-    Admitted, Knock, Operator, Refusal, Session, admit, is_from_elsewhere, known, session_cookie,
-};
+use crate::operator::{self, Admitted, Knock, Operator, Refusal, Session, admit, known, session_cookie};
 
 /// What a request says, read once.
 pub struct Caller {
@@ -68,8 +66,13 @@ impl Caller {
 
     /// What a foreign page makes a browser do to a session.
     pub fn is_foreign(&self) -> bool {
-        is_from_elsewhere(&self.knock())
+        operator::is_from_elsewhere(&self.knock())
     }
+}
+
+/// Whether a browser says that a page of somebody else sends the request.
+pub fn is_from_elsewhere(request: &web_sys::Request) -> bool {
+    Caller::of(request, "").is_foreign()
 }
 
 /// Whether the request comes from an operator: by a bearer token, by a session, or as browsers ask for it, by a token as

@@ -11,11 +11,11 @@ mod steering;
 use wasm_bindgen::JsValue;
 use worker::{Env, Result};
 
-pub use access::{Caller, knows};
+pub use access::{Caller, is_from_elsewhere, knows};
 
 use super::request::query;
 use super::settings::Settings;
-use super::{another_device, dashboard, draws, health, rehearsal};
+use super::{another_device, dashboard, draws, health, push, rehearsal};
 use crate::answer::Message;
 use crate::operator::{Admitted, Refusal, Target};
 use crate::protocol::messages::UNWATCHED;
@@ -82,6 +82,10 @@ pub async fn handle(
         Target::Draws => draws::handle(request, settings),
         Target::Rehearsal => rehearsal::handle(request, settings),
         Target::Continue => another_device::handle(request, &caller, env, settings).await,
+        Target::Push => match &settings.push {
+            Some(_) => push::worker(),
+            None => Ok(Message::NotFound.facts(None, "", &[]).into()),
+        },
         Target::Health => match health::handle(request, path, env, settings).await? {
             Some(answer) => Ok(answer),
             None => Ok(Message::NotFound.facts(None, "", &[]).into()),

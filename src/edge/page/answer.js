@@ -44,6 +44,7 @@ import { words } from "./words.js";
  * @property {boolean} infiniteQueue the visitor never enters
  * @property {string} turnstile HTML of the challenge; may be empty
  * @property {string} [continueLink] where the visitor goes on with the place on another device; empty: nowhere
+ * @property {string} [push] the owner's public key for push messages
  * @property {boolean} [bringAgain] what the challenge gave could not be judged: it is to be brought again
  */
 
@@ -193,7 +194,7 @@ function branded({ style, logo, logoDark, logoText, consent, links, picture }, p
 }
 
 /** What a page may do: run the script and style that it carries, show the icon that it carries, and ask its own site. */
-function policy({ turnstile, embedded }, { style, script }) {
+function policy({ turnstile, embedded, push }, { style, script }) {
   // The widget's script shows a frame from where it comes from.
   const source = / src="([^"]+)"/.exec(turnstile)?.[1];
   const challenges = source && new URL(source).origin;
@@ -203,6 +204,7 @@ function policy({ turnstile, embedded }, { style, script }) {
     `script-src '${script}'${challenges ? ` ${challenges}` : ""}`,
     ...(challenges ? [`frame-src ${challenges}`] : []),
     "connect-src 'self'",
+    ...(push ? ["worker-src 'self'"] : []),
     "img-src data:",
     "base-uri 'none'",
     "form-action 'none'",

@@ -186,10 +186,22 @@ export function pageWords(facts, tag, texts) {
 
 /** What the page's script shows before and between its checks, and cannot ask for. */
 export function wordsForScript(facts, said, texts) {
-  const { title, turnLabel, turn, turnNote, tellsMe, trouble, stopAnimation, showAnimation } = texts;
+  const { title, turnLabel, turn, turnNote, tellsMe, tellsByPush, trouble, stopAnimation, showAnimation } =
+    texts;
   const { lastCheck, expected, prequeueStart, checksItself, keptFor } = texts;
   return {
-    words: { title, turnLabel, turn, turnNote, tellsMe, trouble, stopAnimation, showAnimation },
+    words: {
+      title,
+      turnLabel,
+      turn,
+      turnNote,
+      tellsMe,
+      trouble,
+      stopAnimation,
+      showAnimation,
+      ...(facts.push && { tellsByPush }),
+    },
+    ...(facts.push && { push: facts.push }),
     times: { lastCheck, expected, prequeueStart, checksItself, keptFor },
     refreshSeconds: facts.refreshSeconds,
     now: facts.now,

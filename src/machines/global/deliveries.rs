@@ -167,7 +167,7 @@ impl Deliveries {
     }
 
     /// A number from 0 to 1, of a sequence that begins at random.
-    fn draw(&mut self) -> f64 {
+    pub(super) fn draw(&mut self) -> f64 {
         // SplitMix64.
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.random;

@@ -23,12 +23,22 @@ pub(super) enum Job {
     Notify,
     /// Send messages to webhooks.
     Deliver,
+    /// Send push messages to visitors whose turn is near.
+    Push,
 }
 
 impl Job {
     /// All of them, in the order in which they are done.
-    pub(super) const ALL: [Self; 7] =
-        [Self::End, Self::Tell, Self::SendStatus, Self::Store, Self::Record, Self::Notify, Self::Deliver];
+    pub(super) const ALL: [Self; 8] = [
+        Self::End,
+        Self::Tell,
+        Self::SendStatus,
+        Self::Store,
+        Self::Record,
+        Self::Notify,
+        Self::Deliver,
+        Self::Push,
+    ];
 }
 
 /// When each job is to be done, and when the platform's alarm fires.

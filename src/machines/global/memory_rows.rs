@@ -4,7 +4,7 @@ use std::cell::{RefCell, RefMut};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-use super::rows::{Kept, NotificationRow, PendingRow, ReceiverRow, Rows, RowsError, Series};
+use super::rows::{Kept, NotificationRow, PendingRow, ReceiverRow, Rows, RowsError, Series, SubscriptionRow};
 
 /// The key of a row, table by table.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,6 +15,7 @@ enum Key {
     Notification(u64, String),
     Receiver(String),
     Pending(u64),
+    Subscription(u64),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +25,7 @@ enum Row {
     Notification(NotificationRow),
     Receiver(ReceiverRow),
     Pending(PendingRow),
+    Subscription(SubscriptionRow),
 }
 
 #[derive(Debug, Default)]
@@ -118,6 +120,10 @@ const NOTIFICATIONS: (Key, Key) = (Key::Notification(0, String::new()), Key::Rec
 
 fn notification(_: &Key, row: &Row) -> Option<NotificationRow> {
     if let Row::Notification(row) = row { Some(row.clone()) } else { None }
+}
+
+fn subscription(row: &Row) -> Option<SubscriptionRow> {
+    if let Row::Subscription(row) = row { Some(row.clone()) } else { None }
 }
 
 impl Rows for MemoryRows {
@@ -251,5 +257,33 @@ impl Rows for MemoryRows {
 
     fn delete_pending(&mut self, seq: u64) -> Kept<()> {
         self.set(Key::Pending(seq), None)
+    }
+
+    fn subscribers(&self) -> Kept<Vec<SubscriptionRow>> {
+        let all = Key::Subscription(0)..=Key::Subscription(u64::MAX);
+        let rows = self.0.borrow();
+        let rows = rows.rows.range(all).filter_map(|(_, row)| subscription(row));
+        Ok(rows
+            .map(|SubscriptionRow { id, bucket, since, tries, next, .. }| SubscriptionRow {
+                id,
+                bucket,
+                since,
+                tries,
+                next,
+                ..SubscriptionRow::default()
+            })
+            .collect())
+    }
+
+    fn subscription(&self, id: u64) -> Kept<Option<SubscriptionRow>> {
+        Ok(self.0.borrow().rows.get(&Key::Subscription(id)).and_then(subscription))
+    }
+
+    fn put_subscription(&mut self, row: &SubscriptionRow) -> Kept<()> {
+        self.set(Key::Subscription(row.id), Some(Row::Subscription(row.clone())))
+    }
+
+    fn delete_subscription(&mut self, id: u64) -> Kept<()> {
+        self.set(Key::Subscription(id), None)
     }
 }

@@ -6,6 +6,7 @@ mod jobs;
 #[cfg(not(worker))]
 mod memory_rows;
 mod notifications;
+mod pushes;
 mod rows;
 mod steering;
 mod watching;
@@ -16,7 +17,8 @@ pub use deliveries::{Attempt, Outcome};
 #[cfg(not(worker))]
 pub use memory_rows::MemoryRows;
 pub use notifications::Words;
-pub use rows::{Kept, NotificationRow, PendingRow, ReceiverRow, Rows, RowsError, Series};
+pub use pushes::PushAttempt;
+pub use rows::{Kept, NotificationRow, PendingRow, ReceiverRow, Rows, RowsError, Series, SubscriptionRow};
 
 use super::{Context, CurrentRoom, Effect, Input, NO_ROUTE, ObjectMachine, Stored};
 use crate::admission::minute_of;
@@ -31,6 +33,7 @@ use crate::steering::Steering;
 use deliveries::Deliveries;
 use jobs::{Job, Plans};
 use notifications::Lookout;
+use pushes::Pushes;
 use steering::{Telling, Waiting};
 use watching::Watching;
 
@@ -74,6 +77,13 @@ pub enum GlobalInput {
         /// What came of it.
         outcome: Outcome,
     },
+    /// A push service has answered, or not.
+    Pushed {
+        /// The attempt's number.
+        number: u64,
+        /// What came of it.
+        outcome: Outcome,
+    },
 }
 
 /// What Global does besides what all objects do.
@@ -98,6 +108,8 @@ pub enum GlobalEffect {
     },
     /// Sends a message to a webhook. What comes of it is the input [`GlobalInput::Attempted`].
     Attempt(Box<Attempt>),
+    /// Sends a visitor a push message. What comes of it is the input [`GlobalInput::Pushed`].
+    Push(Box<PushAttempt>),
 }
 
 /// What Global is given at its start, besides what is stored under keys.
@@ -109,6 +121,8 @@ pub struct Outside {
     pub webhooks: Webhooks,
     /// The names of those whose address and secret are known. The others are sent nothing.
     pub reachable: Vec<String>,
+    /// The owner has keys for push messages.
+    pub pushes: bool,
     /// Makes words of notifications.
     pub words: Words,
     /// The sockets that have outlived the object's memory, by the ends of their sessions.
@@ -132,6 +146,7 @@ pub struct Global {
     watching: Watching,
     lookout: Lookout,
     deliveries: Deliveries,
+    pushes: Pushes,
     /// The hours before this one are summed up, and what is too old is deleted.
     summed_up: u32,
     /// The last minute was not recorded by newer code.
@@ -160,7 +175,7 @@ impl Global {
     /// # Errors
     /// When its tables cannot be read.
     pub fn restore(room: &Rc<Room>, stored: &Stored, outside: Outside, now: u64) -> Kept<Self> {
-        let Outside { rows, webhooks, reachable, words, sockets, random } = outside;
+        let Outside { rows, webhooks, reachable, pushes, words, sockets, random } = outside;
         let steering = stored.get(STEERING).map(|stored| Steering::read(stored)).unwrap_or_default();
         let mut rooms = CurrentRoom::default();
         let whole = rooms.with(room, &steering.overrides());
@@ -181,6 +196,7 @@ impl Global {
         let detector = found.record.unwrap_or_default();
         let thresholds = webhooks.thresholds(&room.name);
         let deliveries = Deliveries::restore(&room.name, webhooks, reachable, random, rows.as_ref())?;
+        let pushes = Pushes::restore(pushes, rows.as_ref())?;
         let mut plans = Plans::default();
         for (job, at) in [
             (Job::End, counts.steering().next_end()),
@@ -191,6 +207,7 @@ impl Global {
             (Job::Notify, (!room.events.is_empty()).then_some(now)),
             (Job::Notify, detector.look_again_at()),
             (Job::Deliver, deliveries.next_attempt()),
+            (Job::Push, pushes.next_look(now)),
         ] {
             if let Some(at) = at {
                 plans.plan(job, at);
@@ -208,6 +225,7 @@ impl Global {
             watching: Watching::of(sockets),
             lookout: Lookout { detector, stores_detector, thresholds, looked_at: 0, words },
             deliveries,
+            pushes,
             summed_up: 0,
             records_history,
             kept,
@@ -267,6 +285,9 @@ impl Global {
             }
             Request::GlobalHistory(asked) => {
                 Answer::GlobalHistory(Box::new(self.show_history(context, &asked.query.bounded())?))
+            }
+            Request::GlobalSubscribe(asked) => {
+                Answer::GlobalSubscribe(Box::new(self.subscribe(*asked, now)?))
             }
             Request::GlobalTotals(_) => Answer::GlobalTotals(Box::new(self.show_totals())),
             _ => return Err(Refused { status: 404, reason: NO_ROUTE }),
@@ -412,6 +433,7 @@ impl Global {
             Job::Record => self.record(context, effects)?,
             Job::Notify => return self.look_without_reports(context, effects),
             Job::Deliver => return self.deliver(context, effects),
+            Job::Push => return self.push_to_visitors(context, effects),
         }
         Ok(None)
     }
@@ -426,6 +448,11 @@ impl Global {
             GlobalInput::Attempted { number, outcome } => {
                 if self.attempted(context, number, outcome, effects).is_err() {
                     self.plans.plan(Job::Deliver, context.now + AGAIN_MS);
+                }
+            }
+            GlobalInput::Pushed { number, outcome } => {
+                if self.pushed(number, &outcome, context.now).is_err() {
+                    self.plans.plan(Job::Push, context.now + AGAIN_MS);
                 }
             }
         }

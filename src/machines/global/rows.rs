@@ -2,6 +2,8 @@
 
 use std::fmt::Debug;
 
+use crate::push::Subscription;
+
 /// The tables could not be read or written. The platform's side has said why in its log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RowsError;
@@ -69,6 +71,27 @@ pub struct ReceiverRow {
     pub dropped: u64,
     /// When it said that it wants nothing any more.
     pub gone: u64,
+}
+
+/// A subscription to push messages as it stands in its table. Times are in milliseconds since the epoch.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SubscriptionRow {
+    /// The key: the ticket's id.
+    pub id: u64,
+    /// The bucket in which the ticket stands in the queue.
+    pub bucket: u32,
+    /// When it was made.
+    pub since: u64,
+    /// Attempts to send the message that failed, or are under way.
+    pub tries: u32,
+    /// When the next attempt is due; 0: when the turn is near.
+    pub next: u64,
+    /// Through what the visitor is told.
+    pub to: Subscription,
+    /// The tag of the language in which the visitor is told.
+    pub language: String,
+    /// The address of the waiting page.
+    pub url: String,
 }
 
 /// Global's tables. Before something is written there are none, and reading finds nothing.
@@ -183,4 +206,28 @@ pub trait Rows: Debug {
     /// # Errors
     /// When storage fails.
     fn delete_pending(&mut self, seq: u64) -> Kept<()>;
+
+    /// All subscriptions to push messages, without what is only needed to send one (`to`, `language`, `url`).
+    ///
+    /// # Errors
+    /// When storage fails.
+    fn subscribers(&self) -> Kept<Vec<SubscriptionRow>>;
+
+    /// A subscription of a ticket.
+    ///
+    /// # Errors
+    /// When storage fails.
+    fn subscription(&self, id: u64) -> Kept<Option<SubscriptionRow>>;
+
+    /// Writes a subscription, in place of one of the same ticket.
+    ///
+    /// # Errors
+    /// When storage fails.
+    fn put_subscription(&mut self, subscription: &SubscriptionRow) -> Kept<()>;
+
+    /// Deletes a subscription.
+    ///
+    /// # Errors
+    /// When storage fails.
+    fn delete_subscription(&mut self, id: u64) -> Kept<()>;
 }

@@ -73,6 +73,7 @@ fn restore(start: &Start<'_>) -> Result<Box<dyn ObjectMachine>> {
         rows: Box::new(SqlRows::of(&start.state.storage())?),
         webhooks: settings.webhooks.clone(),
         reachable: settings.receivers.keys().cloned().collect(),
+        pushes: settings.push.is_some(),
         words: webhooks::in_words,
         sockets: sockets::ends(start.state),
         random: start.random,
@@ -87,6 +88,13 @@ pub(super) fn carry_out(shell: &Shell, effect: GlobalEffect) {
         GlobalEffect::Accept { to, text } => shell.reply(to, Ok(text.into_bytes())),
         GlobalEffect::Broadcast { text } => sockets::broadcast(shell.state(), &text),
         GlobalEffect::EndSessions { until } => sockets::end_sessions(shell.state(), until),
+        GlobalEffect::Push(attempt) => {
+            let here = shell.clone();
+            shell.state().wait_until(async move {
+                let outcome = webhooks::push(&Settings::of(here.env()), &attempt).await;
+                here.tell(Input::Global(GlobalInput::Pushed { number: attempt.number, outcome }));
+            });
+        }
         GlobalEffect::Attempt(attempt) => {
             let here = shell.clone();
             shell.state().wait_until(async move {

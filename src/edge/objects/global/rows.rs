@@ -6,8 +6,12 @@ use worker::{Result, SqlStorageValue as Sql, Storage};
 
 use super::super::sql::{Database, Row, number};
 use crate::edge::platform::log_error;
-use crate::machines::{Kept, NotificationRow, PendingRow, ReceiverRow, Rows, RowsError, Series};
+use crate::machines::{
+    Kept, NotificationRow, PendingRow, ReceiverRow, Rows, RowsError, Series, SubscriptionRow,
+};
 use crate::protocol::schema::{Schema, SchemaStep};
+use crate::push::Subscription;
+use crate::ticket::draw_id;
 
 /// Tables that are made together, when the first of them is written to: a room without has none.
 #[derive(Debug, Clone, Copy)]
@@ -15,18 +19,21 @@ enum Group {
     History = 0,
     Audit = 1,
     Notifications = 2,
+    Subscriptions = 3,
 }
 
 /// The groups, each with a table that shows that it is there.
-const GROUPS: [(&str, Schema); 3] = [
+const GROUPS: [(&str, Schema); 4] = [
     ("minutes", Schema { name: "history", steps: HISTORY }),
     ("audit", Schema { name: "audit", steps: AUDIT }),
     ("news", Schema { name: "notifications", steps: NOTIFICATIONS }),
+    ("subscriptions", Schema { name: "subscriptions", steps: SUBSCRIPTIONS }),
 ];
 
 const HISTORY: &[SchemaStep] = &[SchemaStep { statements: HISTORY_1, older_code_goes_on: false }];
 const AUDIT: &[SchemaStep] = &[SchemaStep { statements: AUDIT_1, older_code_goes_on: false }];
 const NOTIFICATIONS: &[SchemaStep] = &[SchemaStep { statements: NOTIFICATIONS_1, older_code_goes_on: false }];
+const SUBSCRIPTIONS: &[SchemaStep] = &[SchemaStep { statements: SUBSCRIPTIONS_1, older_code_goes_on: false }];
 /// A table whose key is a number lies in its order, and needs no index.
 const HISTORY_1: &[&str] = &[
     "CREATE TABLE IF NOT EXISTS minutes (minute INTEGER PRIMARY KEY, detail BLOB NOT NULL)",
@@ -47,10 +54,16 @@ const NOTIFICATIONS_1: &[&str] = &[
      reason TEXT NOT NULL DEFAULT '', dropped INTEGER NOT NULL DEFAULT 0, gone INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID",
 ];
 
+const SUBSCRIPTIONS_1: &[&str] = &[
+    "CREATE TABLE IF NOT EXISTS subscriptions (id TEXT PRIMARY KEY, bucket INTEGER NOT NULL, since INTEGER NOT NULL, \
+       tries INTEGER NOT NULL, next INTEGER NOT NULL, endpoint TEXT NOT NULL, p256dh TEXT NOT NULL, auth TEXT NOT NULL, \
+       language TEXT NOT NULL, url TEXT NOT NULL) WITHOUT ROWID",
+];
+
 /// The tables, and which of them there are.
 pub struct SqlRows {
     database: Database,
-    made: [bool; 3],
+    made: [bool; 4],
 }
 
 impl fmt::Debug for SqlRows {
@@ -67,7 +80,7 @@ impl SqlRows {
     pub fn of(storage: &Storage) -> Result<Self> {
         let database = Database::of(storage);
         let tables = database.rows("SELECT name FROM sqlite_master WHERE type = 'table'", vec![])?;
-        let mut rows = Self { database, made: [false; 3] };
+        let mut rows = Self { database, made: [false; 4] };
         for ((table, schema), made) in GROUPS.iter().zip(&mut rows.made) {
             if tables.iter().any(|row| row.text(0) == *table) {
                 // Tables that newer code has changed are as if they were not there, and not written to.
@@ -282,4 +295,49 @@ impl Rows for SqlRows {
     fn delete_pending(&mut self, seq: u64) -> Kept<()> {
         self.delete(Group::Notifications, "DELETE FROM news_pending WHERE seq = ?", vec![number(seq)])
     }
+
+    fn subscribers(&self) -> Kept<Vec<SubscriptionRow>> {
+        let query = "SELECT id, bucket, since, tries, next FROM subscriptions";
+        let rows = self.read(Group::Subscriptions, query, vec![])?;
+        Ok(rows.iter().filter_map(subscriber).collect())
+    }
+
+    fn subscription(&self, id: u64) -> Kept<Option<SubscriptionRow>> {
+        let query = "SELECT id, bucket, since, tries, next, endpoint, p256dh, auth, language, url FROM subscriptions \
+                     WHERE id = ?";
+        let rows = self.read(Group::Subscriptions, query, vec![draw_id(id).into()])?;
+        let text = |row: &Row, place| row.text(place).to_owned();
+        Ok(rows.first().and_then(|row| {
+            let to = Subscription { endpoint: text(row, 5), p256dh: text(row, 6), auth: text(row, 7) };
+            Some(SubscriptionRow { to, language: text(row, 8), url: text(row, 9), ..subscriber(row)? })
+        }))
+    }
+
+    fn put_subscription(&mut self, row: &SubscriptionRow) -> Kept<()> {
+        let query = "INSERT OR REPLACE INTO subscriptions \
+                     (id, bucket, since, tries, next, endpoint, p256dh, auth, language, url) \
+                     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+        let numbers = [row.bucket.into(), row.since, row.tries.into(), row.next].map(number);
+        let Subscription { endpoint, p256dh, auth } = &row.to;
+        let texts = [endpoint, p256dh, auth, &row.language, &row.url].map(|text| text.as_str().into());
+        let values = std::iter::once(draw_id(row.id).into()).chain(numbers).chain(texts).collect();
+        self.write(Group::Subscriptions, query, values).map(|_| ())
+    }
+
+    fn delete_subscription(&mut self, id: u64) -> Kept<()> {
+        let values = vec![draw_id(id).into()];
+        self.delete(Group::Subscriptions, "DELETE FROM subscriptions WHERE id = ?", values)
+    }
+}
+
+/// What is known of a subscription by the first columns.
+fn subscriber(row: &Row) -> Option<SubscriptionRow> {
+    Some(SubscriptionRow {
+        id: u64::from_str_radix(row.text(0), 16).ok()?,
+        bucket: row.number(1) as u32,
+        since: row.number(2),
+        tries: row.number(3) as u32,
+        next: row.number(4),
+        ..SubscriptionRow::default()
+    })
 }

@@ -1,4 +1,4 @@
-//! Notifications in words, and on their way to webhooks.
+//! Notifications in words, and on their way to webhooks; push messages to visitors on theirs.
 
 use js_sys::futures::JsFuture;
 use js_sys::{Error as JsError, Promise};
@@ -6,8 +6,9 @@ use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
 
 use crate::edge::platform::log_error;
+use crate::edge::push;
 use crate::edge::settings::Settings;
-use crate::machines::{Attempt, Outcome};
+use crate::machines::{Attempt, Outcome, PushAttempt};
 use crate::notifications::delivery::{Verdict, verdict};
 
 #[wasm_bindgen(module = "/src/edge/news.js")]
@@ -50,7 +51,30 @@ pub fn in_words(kind: &str, data: &str) -> String {
 
 /// Sends a message to a webhook's receiver.
 pub async fn send(settings: &Settings, attempt: &Attempt) -> Outcome {
-    let outcome = match post(settings, attempt).await {
+    let outcome = outcome(post(settings, attempt).await);
+    let reason = match &outcome {
+        Outcome::Answered { status, .. } if verdict(*status) == Verdict::Delivered => return outcome,
+        Outcome::Answered { status, .. } => format!("status {status}"),
+        Outcome::Failed { reason } => reason.clone(),
+    };
+    log_error(&format!("webhook {}: attempt {}: {reason}", attempt.webhook, attempt.tries));
+    outcome
+}
+
+/// Sends a visitor a push message.
+pub async fn push(settings: &Settings, attempt: &PushAttempt) -> Outcome {
+    let outcome = outcome(push::send(settings, attempt).await);
+    match &outcome {
+        // 404 and 410: the browser wants nothing any more.
+        Outcome::Answered { status: 200..=299 | 404 | 410, .. } => {}
+        Outcome::Answered { status, .. } => log_error(&format!("push message: status {status}")),
+        Outcome::Failed { reason } => log_error(&format!("push message: {reason}")),
+    }
+    outcome
+}
+
+fn outcome(answer: std::result::Result<String, JsValue>) -> Outcome {
+    match answer {
         Ok(answer) => {
             let (status, after) = answer.split_once(' ').unwrap_or_default();
             let (status, retry_after) = (status.parse().unwrap_or(0), after.parse().unwrap_or(0));
@@ -60,14 +84,7 @@ pub async fn send(settings: &Settings, attempt: &Attempt) -> Outcome {
             let reason = error.dyn_ref::<JsError>().map_or_else(String::new, |error| error.message().into());
             Outcome::Failed { reason }
         }
-    };
-    let reason = match &outcome {
-        Outcome::Answered { status, .. } if verdict(*status) == Verdict::Delivered => return outcome,
-        Outcome::Answered { status, .. } => format!("status {status}"),
-        Outcome::Failed { reason } => reason.clone(),
-    };
-    log_error(&format!("webhook {}: attempt {}: {reason}", attempt.webhook, attempt.tries));
-    outcome
+    }
 }
 
 /// The status of the answer, and for how many seconds the receiver wants to be left alone.
