@@ -77,9 +77,16 @@ struct Subscriber {
 
 impl Pushes {
     pub(super) fn restore(is_on: bool, rows: &dyn Rows) -> Kept<Self> {
-        let waiting = rows.subscribers()?.into_iter().map(|SubscriptionRow { id, bucket, since, tries, next, .. }| {
-            Subscriber { bucket, since, id, tries, next, attempt: None }
-        });
+        let waiting = rows.subscribers()?.into_iter().map(
+            |SubscriptionRow { id, bucket, since, tries, next, .. }| Subscriber {
+                bucket,
+                since,
+                id,
+                tries,
+                next,
+                attempt: None,
+            },
+        );
         let mut waiting: Vec<_> = waiting.collect();
         waiting.sort_unstable();
         Ok(Self { is_on, waiting, told: VecDeque::new() })
