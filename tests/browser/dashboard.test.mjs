@@ -33,9 +33,9 @@ describe("the dashboard", { concurrency: 2 }, () => {
   }
 
   /** Looks at a state. The preview's frame is taken out: axe waits in vain for a script in it. */
-  const see = async (page, state) => {
+  const see = async (page, state, language = "en") => {
     await page.evaluate(() => document.querySelector("iframe")?.remove());
-    await look(page, state, { keyboard: false, language: "en" });
+    await look(page, state, { keyboard: false, language });
   };
   const expectQuiet = ({ problems }) =>
     assert.deepEqual(
@@ -110,11 +110,11 @@ describe("the dashboard", { concurrency: 2 }, () => {
 
   test("asks for a token, says when it was wrong, and lets in", async (t) => {
     const { page } = await open(t, "", { role: "" });
-    await see(page, "dashboard-sign-in");
+    await see(page, "dashboard-sign-in", "en-US");
     await page.getByLabel("Token").fill("a token of somebody else");
     await page.keyboard.press("Enter");
     await page.getByRole("alert").waitFor();
-    await see(page, "dashboard-wrong-token");
+    await see(page, "dashboard-wrong-token", "en-US");
     await page.getByLabel("Token").fill(tokenOf("steer"));
     await page.keyboard.press("Enter");
     // The room with most people in line comes first, when no other is asked for.

@@ -231,7 +231,7 @@ describe("pages", { concurrency: 2 }, () => {
     const answer = await page.goto(`${room.url}/__anteroom/nothing`);
     assert.equal(answer.status(), 404);
     await page.getByRole("heading", { name: "Page not found" }).waitFor();
-    await look(page, "404", { language: "en" });
+    await look(page, "404");
   });
 
   test("an address that leads to one room or another", async (t) => {
@@ -241,7 +241,7 @@ describe("pages", { concurrency: 2 }, () => {
     const answer = await page.goto(`${room.url}/open/..%2fsale`);
     assert.equal(answer.status(), 400);
     await page.getByRole("heading", { name: "Address not understood" }).waitFor();
-    await look(page, "400", { language: "en" });
+    await look(page, "400");
   });
 
   test("a shop that does not answer, until it does", async (t) => {
@@ -256,7 +256,7 @@ describe("pages", { concurrency: 2 }, () => {
     const answer = await page.goto(`${room.url}/?from=letter`);
     assert.equal(answer.status(), 502);
     await page.getByRole("heading", { name: "The site does not answer" }).waitFor();
-    await look(page, "502", { language: "en" });
+    await look(page, "502");
 
     await new Promise((closed) => silent.close(closed));
     const shop = await startDemoOrigin({ port });

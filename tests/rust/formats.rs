@@ -6,7 +6,8 @@ use anteroom::admission::{
     SavedLedger, SavedPermits, Shares, StateKey,
 };
 use anteroom::counts::{
-    CheckIn, Counts, DataCenter, Global, GlobalMeta, OriginMemory, SavedDataCenter, Seen, SlotCounts,
+    CheckIn, Counts, DataCenter, Global, GlobalMeta, MoveOutcome, MovePlace, Moves, OriginMemory, PlaceMoved,
+    SavedDataCenter, Seen, SlotCounts,
 };
 use anteroom::health::agree::Agreement;
 use anteroom::health::analytics::{Range, Sum};
@@ -202,6 +203,18 @@ fn leasing_tickets() {
     pinned(&ReserveSessions { v: 1, sessions: 1, ids: vec![7] }, "01010107");
     let older = decode::<ReserveSessions>(&[1, 1]).unwrap();
     assert_eq!(older, ReserveSessions { v: 1, sessions: 1, ids: Vec::new() });
+}
+
+#[test]
+fn what_is_said_and_kept_of_a_place_that_moves() {
+    let ask = MovePlace { v: 1, id: 300, moves: 2, by: 7 };
+    pinned(&ask, "01ac020207");
+    pinned(&PlaceMoved { v: 1, outcome: MoveOutcome::Moved }, "0101");
+    pinned(&PlaceMoved { v: 1, outcome: MoveOutcome::Full }, "0102");
+    let mut moves = Moves::default();
+    assert_eq!(moves.redeem(&room(100, 50, 1), &ask, NOW), MoveOutcome::Moved);
+    pinned(&moves, "0001ac020307f0a6cebef230");
+    pinned(&moves.told(NOW), "01ac0203");
 }
 
 #[test]
