@@ -6,11 +6,14 @@ use anteroom::protocol::Object;
 fn golden() -> impl Iterator<Item = Vec<u8>> {
     let quoted = include_str!("../../tests/rust/formats.rs").split('"');
     let stored = include_str!("../../tests/rust/golden/records-0.1.0.txt").split_ascii_whitespace();
-    quoted.chain(stored).filter_map(|text| {
-        let digits = text.as_bytes().chunks_exact(2).map(|pair| std::str::from_utf8(pair).ok());
-        let bytes = digits.map(|pair| u8::from_str_radix(pair?, 16).ok()).collect::<Option<Vec<u8>>>();
-        bytes.filter(|_| text.len() >= 6 && text.len().is_multiple_of(2))
-    })
+    quoted.chain(stored).filter_map(from_hex)
+}
+
+/// The bytes that a text is in hex, if it is and they are three or more.
+fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let digits = text.as_bytes().chunks_exact(2).map(|pair| std::str::from_utf8(pair).ok());
+    let bytes = digits.map(|pair| u8::from_str_radix(pair?, 16).ok()).collect::<Option<Vec<u8>>>();
+    bytes.filter(|_| text.len() >= 6 && text.len().is_multiple_of(2))
 }
 
 /// All that objects are asked.
@@ -155,7 +158,7 @@ pub mod machines {
     use arbitrary::{Result, Unstructured};
     use serde_json::json;
 
-    use super::{ROUTES, golden};
+    use super::{ROUTES, from_hex, golden};
     use crate::NOW;
 
     thread_local! {
@@ -283,6 +286,8 @@ pub mod machines {
             })
         };
         let all = [(0, 3), (1, 3), (2, 3), (3, 10)];
-        all.into_iter().flat_map(|(object, routes)| ask(object, object, routes)).collect()
+        let made = all.into_iter().flat_map(|(object, routes)| ask(object, object, routes));
+        let found = include_str!("../seeds/machines.txt").lines().filter_map(from_hex);
+        made.chain(found).collect()
     }
 }

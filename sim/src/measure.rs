@@ -26,6 +26,8 @@ const ON_THE_WAY_MS: u64 = 1_000;
 const FRESH_MS: u64 = 30_000;
 /// Whoever has waited for longer has waited long, in milliseconds.
 const OLD_MS: u64 = 120_000;
+/// The bucket of whoever has no place that others may pass.
+pub const NO_PLACE: u32 = u32::MAX;
 /// How many younger ones must have entered for somebody to be passed over.
 const PASSED_BY: u64 = 10;
 /// In rooms of up to so many users, each slot counts: what is queued while one is free is counted exactly.
@@ -86,8 +88,8 @@ pub struct Measured {
     pub idle_worst: f64,
     /// Minutes with people waiting throughout.
     pub waiting_minutes: u64,
-    /// Share of queued visitors passed by at least ten of younger buckets, more than 1.125 refreshes before they left
-    /// the queue.
+    /// Share of queued visitors who keep cookies, passed by at least ten of younger buckets, more than 1.125 refreshes before
+    /// they left the queue. Nobody passes while the object hangs that hears who waits.
     pub passed_over: f64,
     /// Share of admissions while a visitor of an older bucket was waiting.
     pub passed_any: f64,
@@ -326,6 +328,10 @@ pub struct Measure {
     entered: VecDeque<(u32, u64)>,
     recent: VecDeque<(u64, u32)>,
     passed_over: u64,
+    /// Queued visitors who have a place.
+    placed: u64,
+    /// Until when nobody hears who waits.
+    unheard_until: u64,
     errors: Histogram,
     rose: u64,
     latencies: Histogram,
@@ -427,6 +433,8 @@ impl Measure {
             entered: VecDeque::new(),
             recent: VecDeque::new(),
             passed_over: 0,
+            placed: 0,
+            unheard_until: 0,
             errors: Histogram::default(),
             rose: 0,
             latencies: Histogram::default(),
@@ -614,10 +622,16 @@ impl Measure {
         self.answer_ms = self.answer_ms.max(after_ms);
     }
 
+    /// Nobody hears who waits until a time. Who still waits then is known when they all have checked in once more.
+    pub fn unheard(&mut self, until: u64) {
+        self.unheard_until = self.unheard_until.max(until + self.refresh_ms * 9 / 8);
+    }
+
     /// Somebody of a bucket is queued for the first time.
     pub fn queued(&mut self, now: u64, bucket: u32) {
         self.roll(now);
         self.queued += 1;
+        self.placed += u64::from(bucket != NO_PLACE);
         *self.waiting_by.entry(bucket).or_default() += 1;
         if self.closed {
             self.waiting += 1;
@@ -720,7 +734,9 @@ impl Measure {
         }
         let oldest = self.waiting_by.first_key_value();
         self.passed_any += u64::from(oldest.is_some_and(|(oldest, _)| *oldest < bucket));
-        self.recent.push_back((now, bucket));
+        if now >= self.unheard_until {
+            self.recent.push_back((now, bucket));
+        }
         self.in_history(now, |row| &mut row.new_users);
     }
 
@@ -764,8 +780,8 @@ impl Measure {
         self.active.max(0) as u64
     }
 
-    /// One more is active.
-    pub fn activated(&mut self, now: u64) {
+    /// One more is active; `copies`: with a copy of a ticket whose slot is free, so nobody has entered.
+    pub fn activated(&mut self, now: u64, copies: bool) {
         self.active += 1;
         // A session may be ended before the next sample.
         self.last_seen = now;
@@ -773,7 +789,7 @@ impl Measure {
         self.over_active = self.over_active.max((self.active - limit).max(0) as f64 / limit as f64);
         // Whoever was in before an operator lowered the limit stays: too many are only those who have come in since.
         let over = self.active - self.copies - limit;
-        self.entered_over += i64::from(over > 0);
+        self.entered_over += i64::from(over > 0 && !copies);
         self.users_over[0] = self.users_over[0].max(over.min(self.entered_over));
     }
 
@@ -1004,7 +1020,7 @@ impl Measure {
             idle: if minutes == 0 { 0.0 } else { self.idle_minutes.iter().sum::<f64>() / minutes as f64 },
             idle_worst: self.idle_minutes.iter().copied().fold(0.0, f64::max),
             waiting_minutes: minutes,
-            passed_over: share(self.passed_over, self.queued),
+            passed_over: share(self.passed_over, self.placed),
             passed_any: share(self.passed_any, self.admitted),
             first_queued_at: self.first_queued_at,
             estimate_error: self.errors.quantile(0.5).map(|error| error as f64 / 1_000.0),

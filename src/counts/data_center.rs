@@ -239,9 +239,9 @@ impl DataCenter {
         }
         // After a restart, a report that goes on where the lost memory ended is not counted: the answer tells the
         // worker from where to send again.
-        let gap = report.instance != self.instance && report.first > worker.applied + 1;
+        let gap = report.instance != self.instance && report.first > worker.applied.saturating_add(1);
         let check_ins = if gap { &[] } else { report.check_ins.as_slice() };
-        for (sequence, check_in) in (report.first..).zip(check_ins) {
+        for (sequence, check_in) in (report.first..=u64::MAX).zip(check_ins) {
             if sequence > worker.applied {
                 worker.applied = sequence;
                 self.dirty = true;

@@ -45,6 +45,11 @@ impl Planet {
         };
         if until > self.now() {
             self.stations[usize::from(station)].out_until = until;
+            // What waits longer than a refresh for this object is not known to wait.
+            let tells = matches!(fault.what, Broken::Global | Broken::DataCenter);
+            if tells && until - self.now() >= self.room.refresh_ms() {
+                self.measure.unheard(until);
+            }
             return;
         }
         if forgets {

@@ -9,6 +9,7 @@ use anteroom::machines::worker::{
 use anteroom::ticket::{Standing, Ticket, standing, ticket_id};
 
 use super::{Event, Planet, START};
+use crate::measure::NO_PLACE;
 
 /// The interval of whoever presses reload all the time, in milliseconds.
 const RELOAD_MS: u64 = 2_000;
@@ -74,9 +75,10 @@ pub(super) struct Visitor {
 }
 
 impl Visitor {
-    /// The bucket whose place others may pass; the last one for whoever refuses cookies, and so has no place.
+    /// The bucket whose place others may pass. Whoever refuses cookies has none, nor has whoever goes on with copies: one may
+    /// leave the queue without having entered.
     fn waits_in(&self) -> u32 {
-        if self.cookieless { u32::MAX } else { self.bucket }
+        if self.cookieless || self.has_copied { NO_PLACE } else { self.bucket }
     }
 }
 
@@ -482,7 +484,7 @@ impl Planet {
                 here.pending += 1;
                 self.clockwork.at(here.active_until, Event::Expiry(request.visitor));
                 self.measure.copied(1);
-                self.measure.activated(now);
+                self.measure.activated(now, true);
             }
         }
         if here.place != Place::Inside {
@@ -544,7 +546,7 @@ impl Planet {
             here.counted_active = true;
             here.pending += 1;
             self.clockwork.at(now + session, Event::Expiry(request.visitor));
-            self.measure.activated(now);
+            self.measure.activated(now, false);
         }
         // Whoever refuses cookies is a new visitor with the next request.
         if (here.cookieless && first) || !request.twin {
