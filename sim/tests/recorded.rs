@@ -73,11 +73,16 @@ fn a_minutes_record_tells_what_visitors_did_in_it() {
                 assert!(record.active_max >= record.active && record.active_max <= 20, "{what}");
                 assert!(record.minutes == 0 || record.slots == 20 - record.active, "{what}");
             }
+            // Whoever enters at the edge of a minute is told on either side of it, and until then as one who waits.
+            let (mut told, mut entered) = (0.0, 0.0);
             for truth in measured.history.as_ref().unwrap().rows() {
                 let minute = (truth.at / 60_000) as u32;
-                let waiting = measured.recorded.iter().find(|(of, _)| *of == minute);
-                let waiting = waiting.map_or(0, |(_, record)| record.waiting) as f64;
-                assert!((waiting - truth.waiting_users.unwrap()).abs() <= 1.0, "{what}, minute {minute}");
+                let record = measured.recorded.iter().find(|(of, _)| *of == minute);
+                told += record.map_or(0, |(_, record)| record.count(Count::NewUsers)) as f64;
+                entered += truth.new_users.unwrap();
+                let waiting = record.map_or(0, |(_, record)| record.waiting) as f64;
+                let off = waiting + told - truth.waiting_users.unwrap() - entered;
+                assert!(off.abs() <= 1.0, "{what}, minute {minute}");
             }
             // Every visit has ended: it is told once how long it was.
             let ended =
