@@ -7,7 +7,8 @@ use serde::de::DeserializeOwned;
 
 use super::messages::{
     ColoReport, Given, Lease, MovePlace, OperatorAnswer, OperatorAsk, OriginHealth, OriginStatus, PlaceMoved,
-    ReserveSessions, StateAnswer, StateRequest, Subscribe, Subscribed, Take, Taken, WorkerAnswer, WorkerReport,
+    ReserveSessions, StateAnswer, StateRequest, Subscribe, Subscribed, Take, Taken, WorkerAnswer,
+    WorkerReport,
 };
 use super::wire::{self, WireError};
 use crate::admission::{LeaseAnswer, Returned};

@@ -9,6 +9,6 @@ pub use crate::wire;
 pub use method::{
     Answer, AnywhereLease, AnywhereReserve, AnywhereTake, CounterGiven, CounterRecall, CounterTake,
     DataCenterRefresh, DataCenterReport, DataCenterState, GlobalAudit, GlobalHistory, GlobalMove,
-    GlobalNotifications, GlobalOrigin, GlobalOriginHealth, GlobalPush, GlobalState, GlobalStatus, GlobalSteer,
-    GlobalSubscribe, GlobalTotals, Method, Object, Request,
+    GlobalNotifications, GlobalOrigin, GlobalOriginHealth, GlobalPush, GlobalState, GlobalStatus,
+    GlobalSteer, GlobalSubscribe, GlobalTotals, Method, Object, Request,
 };

@@ -519,11 +519,12 @@ mod sealed {
     }
 
     #[test]
-    fn how_often_a_place_has_moved_is_in_the_flags() {
+    fn whether_a_push_message_is_due_and_how_often_a_place_has_moved_is_in_the_flags() {
         // Made with another implementation.
         let sealed =
-            "AqChoqOkpaanqKmqq_cZX2giQqlyjWQ3hhJ6wN_7Y78K_LdCbRfBwx5Gq3X-LYm4_zLNs0qYswTZQZMUzn7e0AM";
-        assert_eq!(ring().open("shop", sealed).map(|ticket| ticket.moves), Some(1));
+            "AqChoqOkpaanqKmqq9cZX2giQqlyjWQ3hhJ6wN_7Y78K_LdCbRfBwx5Gq3X-LYm4_-2WpUQR3uZnD8Blx8FahYk";
+        let ticket = ring().open("shop", sealed).unwrap();
+        assert_eq!((ticket.subscribed, ticket.moves), (true, 1));
     }
 
     proptest! {
