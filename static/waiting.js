@@ -35,8 +35,9 @@ function fill(text, name, value) {
 // As the Worker words it.
 function duration(seconds) {
   const inMinutes = seconds === 60 || seconds >= 120;
-  const style = { style: "unit", unit: inMinutes ? "minute" : "second", unitDisplay: "long" };
-  return new Intl.NumberFormat(language, style).format(inMinutes ? Math.floor(seconds / 60) : seconds);
+  const [unit, size] = seconds >= 10_800 ? ["hour", 3_600] : inMinutes ? ["minute", 60] : ["second", 1];
+  const style = { style: "unit", unit, unitDisplay: "long" };
+  return new Intl.NumberFormat(language, style).format(Math.floor(seconds / size));
 }
 
 // A time of day, and of which zone: the visitor's clock may not be where the visitor is.

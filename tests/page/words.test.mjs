@@ -85,6 +85,9 @@ test("how long a place is kept is never told longer than it is", () => {
     [120, "2 minutes"],
     [359, "5 minutes"],
     [3_600, "60 minutes"],
+    [10_799, "179 minutes"],
+    [86_399, "23 hours"],
+    [86_400, "24 hours"],
   ])
     assert.equal(duration("en-US", seconds), text);
 });

@@ -29,12 +29,13 @@ const clock = remember((tag) => new Intl.DateTimeFormat(tag, { ...TIME, second: 
 const date = remember((tag) => new Intl.DateTimeFormat(tag, { ...TIME, month: "long", day: "numeric" }));
 const clockText = remember((tag, seconds) => clock(tag).format(seconds * 1000));
 
-/** A length of time that is known: `50 seconds`, `5 minutes`. Never longer than it is: a place may depend on it. */
-export const duration = remember((tag, seconds) =>
-  seconds === MINUTE || seconds >= 2 * MINUTE
+/** A length of time that is known: `50 seconds`, `5 minutes`, `24 hours`. Never longer than it is: a place may depend on it. */
+export const duration = remember((tag, seconds) => {
+  if (seconds >= 3 * HOUR) return unit(tag, "hour").format(Math.floor(seconds / HOUR));
+  return seconds === MINUTE || seconds >= 2 * MINUTE
     ? unit(tag, "minute").format(Math.floor(seconds / MINUTE))
-    : unit(tag, "second").format(seconds),
-);
+    : unit(tag, "second").format(seconds);
+});
 
 /** A length of time in steps that are longer the longer it is. */
 function roundedBy(round, seconds, inHours) {
