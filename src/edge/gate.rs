@@ -111,11 +111,7 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         let place = Place::new(deployed, colo(&request.inner), host, &env, &settings);
         let settings = Rc::clone(&settings);
         let gate = Gate { request, context, settings, place, carrier, bound_to };
-        let ticket = match standing {
-            Standing::Waiting(ticket) if !room.observes(ticket.id) => ticket,
-            _ => return response::response(409, &[], None),
-        };
-        return Ok(later(gate.subscribe(env, room.clone(), ticket)));
+        return Ok(later(gate.subscribe(env, room.clone(), standing)));
     }
     if let Standing::Active(ticket) = standing {
         if !request.asks_for_status && !room.moves_on(&ticket, time) {
@@ -376,7 +372,11 @@ impl Gate {
     }
 
     /// A visitor who waits wants to be told by a push message, and keeps the place meanwhile.
-    async fn subscribe(self, env: Env, room: Room, ticket: Ticket) -> Result<JsValue> {
+    async fn subscribe(self, env: Env, room: Room, standing: Standing) -> Result<JsValue> {
+        let ticket = match standing {
+            Standing::Waiting(ticket) if !room.observes(ticket.id) => ticket,
+            _ => return response::response(409, &[], None),
+        };
         if ticket.uncounted {
             // Subscriptions are few, and not for bots: later, when the visitor is known to be somebody.
             return response::response(503, &[], None);
