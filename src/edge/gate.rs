@@ -374,7 +374,9 @@ impl Gate {
     /// A visitor who waits wants to be told by a push message, and keeps the place meanwhile.
     async fn subscribe(self, env: Env, room: Room, standing: Standing) -> Result<JsValue> {
         let ticket = match standing {
-            Standing::Waiting(ticket) if !room.observes(ticket.id) => ticket,
+            Standing::Waiting(ticket) if !room.observes(ticket.id) && !room.continue_on_another_device => {
+                ticket
+            }
             _ => return response::response(409, &[], None),
         };
         if ticket.uncounted {
@@ -461,6 +463,7 @@ impl Gate {
         let draw = waiting.draw.as_ref().map(|draw| DrawFacts::of(draw, ticket.id));
         let continue_link =
             another_device::link_from(&self.settings, room, &self.bound_to, ticket, &self.request.url)?;
+        let push = self.settings.push.as_ref().filter(|_| !room.continue_on_another_device);
         let view = WaitingView {
             room,
             asks_for_status: self.request.asks_for_status,
@@ -479,7 +482,7 @@ impl Gate {
             infinite_queue: ticket.human == Human::Failed && !room.trusts(ticket.human),
             turnstile: &turnstile,
             bring_again: waiting.bring_again,
-            push: self.settings.push.as_ref().map_or("", |push| &push.keys.public),
+            push: push.map_or("", |push| &push.keys.public),
             draw: draw.as_ref(),
             continue_link: &continue_link,
         };

@@ -17,10 +17,11 @@ pub struct Link {
 }
 
 impl Link {
-    /// A link to the place of a ticket, good for as long as the place is kept; `None`: its visitor does not wait, or it has
-    /// moved too often.
+    /// A link to the place of a ticket, good for as long as the place is kept; `None`: its visitor does not wait, it has
+    /// moved too often, or its page may be closed for longer than moves are remembered.
     pub fn to_keep(ticket: &Ticket, terms: &Terms) -> Option<Self> {
-        let may_move = ticket.accepted_at.is_none() && ticket.moves < Ticket::MOST_MOVES;
+        let may_move =
+            ticket.accepted_at.is_none() && !ticket.subscribed && ticket.moves < Ticket::MOST_MOVES;
         may_move.then(|| Self { ticket: *ticket, until: terms.end(ticket) })
     }
 
@@ -40,10 +41,8 @@ impl Link {
         now_ms < self.until && matches!(standing(Some(self.ticket), now_ms, terms), Standing::Waiting(_))
     }
 
-    /// The ticket of the device to which the place moves: the same place in every respect. No browser of that device is told
-    /// by a push message yet.
+    /// The ticket of the device to which the place moves: the same place in every respect.
     pub fn moved(&self) -> Ticket {
-        let moves = self.ticket.moves.saturating_add(1).min(Ticket::MOST_MOVES);
-        Ticket { moves, subscribed: false, ..self.ticket }
+        Ticket { moves: self.ticket.moves.saturating_add(1).min(Ticket::MOST_MOVES), ..self.ticket }
     }
 }

@@ -164,6 +164,16 @@ describe("push messages", { concurrency: false }, () => {
     );
   });
 
+  test("a place that may move to another device is kept for as long as moves are remembered, so nobody is told", async () => {
+    const moving = { host: HOST, queue_all: true, continue_on_another_device: true };
+    await world.deploy({ rooms: { shop: room("/", moving) }, vars: VARS });
+    const other = world.visitor();
+    const page = await other.get();
+    assert.ok(page.waiting);
+    assert.doesNotMatch(page.body, /&quot;push&quot;/);
+    assert.equal((await subscribe(other, browser.subscription())).status, 409);
+  });
+
   test("without keys there is nothing of it", async () => {
     await world.deploy({ rooms: { shop: room("/", { host: HOST, queue_all: true }) } });
     const other = world.visitor();

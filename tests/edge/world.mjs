@@ -855,7 +855,8 @@ export function openTicket(room, value, key = KEY, binding = "") {
     progress: body.readUInt8(35),
     human: Object.keys(HUMAN).find((name) => HUMAN[name] === (flags & 6)),
     uncounted: (flags & 8) !== 0,
-    subscribed: (flags & 32) !== 0,
+    subscribed: (flags & 16) !== 0,
+    moves: flags >> 5,
   };
 }
 

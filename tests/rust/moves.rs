@@ -57,6 +57,8 @@ fn a_link_gives_exactly_the_place_of_its_ticket_and_for_no_longer() {
 fn only_who_waits_and_has_not_moved_too_often_gets_a_link() {
     let terms = room(&json!({})).terms();
     assert_eq!(Link::to_keep(&waiting().admitted(NOW), &terms), None);
+    let kept_for_a_day = Ticket { subscribed: true, ..waiting() };
+    assert_eq!(Link::to_keep(&kept_for_a_day, &terms), None, "it would hold when the move is forgotten");
     let (mut ticket, mut moves) = (waiting(), 0);
     while let Some(link) = Link::to_keep(&ticket, &terms) {
         ticket = link.moved();

@@ -1,12 +1,11 @@
 //! Push messages: through which services, who is told when, nobody twice, and how long the place is kept.
 
 use anteroom::check_in::{CheckIn, Seen};
-use anteroom::counts::MovePlace;
 use anteroom::machines::{Effect, GlobalEffect, GlobalInput, Input, Outcome, PushAttempt};
 use anteroom::protocol::messages::{Subscribe, VERSION};
 use anteroom::protocol::{Answer, Request};
 use anteroom::push::{LONGEST_BODY, Services, Subscription, VapidKeys};
-use anteroom::ticket::{Link, Standing, Ticket, standing};
+use anteroom::ticket::{Standing, Ticket, standing};
 use anteroom::time::minute_of;
 use proptest::prelude::*;
 use serde_json::json;
@@ -214,16 +213,6 @@ fn whose_turn_is_near_is_told_once_and_who_stands_behind_others_is_not_yet() {
     // Those ahead of the other one have left their pages: nobody is waited for.
     assert_eq!(ids(&told(&mut platform, 600, 201)), [8]);
     assert_eq!(platform.pass(24 * 60 * MINUTE), [], "nobody has anything to be told, and nothing wakes it");
-}
-
-#[test]
-fn a_device_that_the_place_has_left_is_told_nothing() {
-    let mut platform = small_room();
-    subscribe(&mut platform, 7, minute_of(START));
-    platform.answer(Request::GlobalMove(Box::new(MovePlace { v: VERSION, id: 7, moves: 0, by: 1 })));
-    assert_eq!(told(&mut platform, 60, 201), []);
-    let link = Link { ticket: Ticket { subscribed: true, ..Ticket::new(7, START) }, until: START };
-    assert!(!link.moved().subscribed);
 }
 
 #[test]

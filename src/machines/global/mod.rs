@@ -23,9 +23,7 @@ pub use rows::{Kept, NotificationRow, PendingRow, ReceiverRow, Rows, RowsError, 
 use super::{Context, CurrentRoom, Effect, Input, NO_ROUTE, ObjectMachine, Stored};
 use crate::admission::minute_of;
 use crate::config::Webhooks;
-use crate::counts::{
-    self, EndedEverywhere, GlobalMeta, MoveOutcome, MovePlace, Moves, OriginMemory, PlaceMoved,
-};
+use crate::counts::{self, EndedEverywhere, GlobalMeta, MovePlace, Moves, OriginMemory, PlaceMoved};
 use crate::notifications::Detector;
 use crate::protocol::messages::{ColoReport, OperatorAnswer, OriginHealth, StateAnswer, UNWATCHED, VERSION};
 use crate::protocol::records::{self, Found};
@@ -360,10 +358,6 @@ impl Global {
         let whole = self.rooms.with(context.room, self.counts.overrides());
         let (outcome, moves) = self.counts.move_place(whole.at(context.now).0, ask, context.now);
         store(&self.kept, MOVES, moves, effects);
-        if outcome == MoveOutcome::Moved {
-            // It was the device that the place has left.
-            self.pushes.forget(self.rows.as_mut(), ask.id)?;
-        }
         Ok(PlaceMoved { v: VERSION, outcome })
     }
 

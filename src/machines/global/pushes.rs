@@ -97,7 +97,7 @@ impl Pushes {
         (!self.waiting.is_empty()).then_some(now + LOOK_MS)
     }
 
-    pub(super) fn forget(&mut self, rows: &mut dyn Rows, id: u64) -> Kept<()> {
+    fn forget(&mut self, rows: &mut dyn Rows, id: u64) -> Kept<()> {
         rows.delete_subscription(id)?;
         self.waiting.retain(|subscriber| subscriber.id != id);
         Ok(())
