@@ -18,6 +18,9 @@ const URGENT_MS: u64 = 100;
 const LEFT_MS: u64 = 250;
 /// A report that was announced and has not left after this time is taken over by another request, in milliseconds.
 const OVERDUE_MS: u64 = 3_000;
+/// A request that came this long after the one that sees to the reports takes them over, in milliseconds: the platform ends what
+/// goes on after a response after 30 seconds, and nobody may come who would go on with it.
+const TAKEN_OVER_MS: u64 = 10_000;
 /// Retry interval of an urgent report, in milliseconds.
 const URGENT_AGAIN_MS: u64 = 300;
 /// How much too early a timer may ring, in milliseconds: a newer state key sets the clock back.
@@ -45,6 +48,8 @@ pub struct Outbox {
     /// When the next report must leave, for what has been noted.
     due: Option<u64>,
     announced: Option<u64>,
+    /// Since when the request is here that sees to it.
+    announcer: u64,
     dropped: u64,
     /// The origin is in trouble, and that is not reported yet.
     trouble: bool,
@@ -67,6 +72,7 @@ impl Outbox {
             reported_at: 0,
             due: None,
             announced: None,
+            announcer: 0,
             dropped: 0,
             trouble: false,
             counts: SlotCounts::default(),
@@ -143,9 +149,9 @@ impl Outbox {
         self.first + self.check_ins.len() as u64 - 1
     }
 
-    /// Whether a request must see to the next report, and in how many milliseconds it must leave. One request at a
-    /// time takes it upon itself; when it vanishes, another does.
-    pub fn announce(&mut self, now: u64) -> Option<u64> {
+    /// Whether a request that is here since `began` must see to the next report, and in how many milliseconds it must leave. One
+    /// request at a time takes it upon itself; when it vanishes or gets old, another does.
+    pub fn announce(&mut self, began: u64, now: u64) -> Option<u64> {
         let due = if self.last() > self.applied || self.trouble || self.bypassed {
             // What was reported before and is not counted yet goes again.
             let again = if self.urgent > self.applied { URGENT_AGAIN_MS } else { REPORT_MS };
@@ -155,11 +161,18 @@ impl Outbox {
         } else {
             (self.reported_at + CONFIRM_MS).max(now)
         };
-        if self.announced.is_some_and(|announced| announced <= due && now < announced + OVERDUE_MS) {
+        let is_seen_to =
+            self.announced.is_some_and(|announced| announced <= due && now < announced + OVERDUE_MS);
+        if is_seen_to && began < self.announcer + TAKEN_OVER_MS {
             return None;
         }
-        self.announced = Some(due);
+        (self.announced, self.announcer) = (Some(due), began);
         Some(due - now)
+    }
+
+    /// Whether a later request than one that is here since `began` sees to the next report.
+    pub fn is_taken_over(&self, began: u64) -> bool {
+        self.announced.is_some() && began < self.announcer
     }
 
     /// Whether the announced report is due. An earlier one may have taken its check-ins along.

@@ -211,6 +211,19 @@ fn buckets_beyond_the_bound_are_counted_with_their_neighbours() {
 }
 
 #[test]
+fn the_last_request_of_a_worker_sees_to_its_reports_for_long_enough() {
+    let (room, mut outbox) = (room(100, 100, 1), Outbox::new(1));
+    let mut sees_to_it = |at: u64| {
+        outbox.note(&room, enter(1, at), Level::Busy, at);
+        (outbox.announce(at, at).is_some(), outbox.is_taken_over(NOW))
+    };
+    assert_eq!(sees_to_it(NOW), (true, false));
+    assert_eq!(sees_to_it(NOW + 900), (false, false), "one at a time");
+    assert_eq!(sees_to_it(NOW + 10_000), (true, true), "the first one may soon be ended");
+    assert_eq!(sees_to_it(NOW + 10_900), (false, true));
+}
+
+#[test]
 fn a_worker_whose_data_center_never_answers_drops_the_oldest_check_ins() {
     let mut outbox = Outbox::new(1);
     let room = room(100, 100, 1);

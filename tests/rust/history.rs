@@ -223,7 +223,7 @@ fn a_worker_tells_of_bypassed_requests_at_most_every_27_seconds() {
             reports += 1;
         }
         outbox.note_bypassed(now);
-        if let Some(wait) = outbox.announce(now) {
+        if let Some(wait) = outbox.announce(now, now) {
             due = Some(now + wait);
         }
     }

@@ -295,8 +295,9 @@ impl Worker {
 
     /// Sees to the next report, if there is something to report and nobody else does.
     fn announce(&mut self, now: u64, effects: &mut Vec<WorkerEffect>) {
-        if let Some(wait) = self.outbox.announce(self.time(now)) {
-            effects.push(WorkerEffect::Start(Task::report(wait)));
+        let time = self.time(now);
+        if let Some(wait) = self.outbox.announce(time, time) {
+            effects.push(WorkerEffect::Start(Task::report(wait, time)));
         }
     }
 
@@ -309,7 +310,7 @@ impl Worker {
             self.controller.begin_refresh(now)
         };
         if begins {
-            effects.push(WorkerEffect::Start(Task::refresh()));
+            effects.push(WorkerEffect::Start(Task::refresh(self.time(now))));
         }
     }
 

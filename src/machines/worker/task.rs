@@ -19,6 +19,8 @@ const RESERVE_TRIES: u32 = 3;
 pub struct Task {
     work: Work,
     tries: u32,
+    /// Since when its request is here, by the worker's clock.
+    began: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,16 +34,16 @@ enum Work {
 }
 
 impl Task {
-    pub(super) fn report(wait: u64) -> Self {
-        Self { work: Work::Report { wait }, tries: 0 }
+    pub(super) fn report(wait: u64, began: u64) -> Self {
+        Self { work: Work::Report { wait }, tries: 0, began }
     }
 
     pub(super) fn reserve() -> Self {
-        Self { work: Work::Reserve { sent: 0 }, tries: 0 }
+        Self { work: Work::Reserve { sent: 0 }, tries: 0, began: 0 }
     }
 
-    pub(super) fn refresh() -> Self {
-        Self { work: Work::Refresh, tries: 0 }
+    pub(super) fn refresh(began: u64) -> Self {
+        Self { work: Work::Refresh, tries: 0, began }
     }
 
     /// Handles an input and adds effects.
@@ -101,7 +103,8 @@ impl Task {
         let time = worker.time(context.now);
         // Else an earlier report has taken it all along. A failed one is repeated by this request for as long as it may
         // live, then by the next visitor's.
-        if self.tries >= REPORT_TRIES || !worker.outbox.is_due(time) {
+        let is_mine = worker.outbox.is_due(time) && !worker.outbox.is_taken_over(self.began);
+        if self.tries >= REPORT_TRIES || !is_mine {
             effects.push(WorkerEffect::End);
             return;
         }
@@ -124,7 +127,7 @@ impl Task {
         effects: &mut Vec<WorkerEffect>,
     ) {
         let time = worker.time(now);
-        if let Some(wait) = worker.outbox.announce(time) {
+        if let Some(wait) = worker.outbox.announce(self.began, time) {
             self.work = Work::Report { wait };
             effects.push(WorkerEffect::Sleep { until: now + wait.max(least_wait) });
         } else {
