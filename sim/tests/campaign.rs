@@ -107,7 +107,7 @@ fn clocks_that_jump_and_two_versions_side_by_side_break_nothing() {
             "name = \"mixed\"\nminutes = 8\narrivals = [{{ until = 5, per_minute = 100 }}]\n[room]\n\
              total_active_users = 20\nnew_users_per_minute = 60\nsession_duration = 1\n[planet]\ncolos = 3\n{planet}\n\
              [visitors]\nroaming = 0.2\nrevoked = 0.3\ncopying = 0.5\nparallel = 0.3\n\
-             [[faults]]\nat = 240\n{fault}\n"
+             [[faults]]\nat = 90\n{fault}\n"
         );
         let world = Scenario::parse(&text).unwrap();
         let measured = run(&world).unwrap();

@@ -163,7 +163,8 @@ impl Planet {
             }
         };
         let here = self.worker(colo, worker);
-        here.evicted_at = now + here.idle_ms;
+        // Not before what goes on after the response.
+        here.evicted_at = now + here.idle_ms.max(TASK_MS);
         worker
     }
 

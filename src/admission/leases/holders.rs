@@ -27,8 +27,8 @@ impl Holders {
         Self { good_ms: self.good_ms, ..Self::new(capacity) }
     }
 
-    /// Permits are good as the limit's window says: where it slides, 60 seconds count from when a permit was given, so that
-    /// it is no longer good than it takes to reach its visitor.
+    /// Permits are good for as long as the limit's window says: where it slides, 60 seconds count from when a permit was given,
+    /// and it is good while it is on its way to its visitor.
     pub fn follow(&mut self, window: RateWindow) {
         self.good_ms = if window == RateWindow::Sliding { REACHES_MS } else { REMEMBERED_MS };
     }

@@ -31,8 +31,9 @@ use crate::turnstile::Verdict;
 pub const CACHE_DEADLINE_MS: u64 = 50;
 /// How long a state key may stay in the colo's cache, in milliseconds.
 pub const CACHE_TTL_MS: u64 = 10_000;
-/// Timeout of a report, in milliseconds; visitors do not wait for it.
-const REPORT_DEADLINE_MS: u64 = 5_000;
+/// Timeout of a report, in milliseconds; visitors do not wait for it. Two that are lost one after the other must be over before the
+/// pool takes a permit whose user nobody has reported for one that was not used: some six seconds.
+const REPORT_DEADLINE_MS: u64 = 2_000;
 
 /// What is known of the outside when a worker's machine handles an input.
 #[derive(Debug)]
