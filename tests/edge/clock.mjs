@@ -40,6 +40,8 @@ class Isolate {
   #quiet = 0;
   #isBusy = true;
   #stays = false;
+  /** By which setting its clock goes. */
+  #setSince;
   #client;
   #setting;
 
@@ -54,10 +56,10 @@ class Isolate {
     return this.#isBusy || this.#quiet < QUIET_LOOKS_UNDERWAY;
   }
 
-  /** A request will come: its clock is set, and from now on it is asked. */
+  /** A request will come: its clock is set, and from now on it is asked. One that is busy may not have heard of the last step. */
   async wake() {
     this.#quiet = 0;
-    if (!this.#isBusy) await this.look();
+    if (!this.#isBusy || this.#setSince !== this.#setting().since) await this.look();
   }
 
   /** Requests come of which we do not know: it is never left alone. */
@@ -67,14 +69,18 @@ class Isolate {
 
   /** Sets its clock and asks how it stands. @returns {Promise<[string, number][]>} For when alarms of objects are set. */
   async look() {
+    let since;
     const ask = () => {
-      const headers = { "clock-by-the-test": JSON.stringify(this.#setting()) };
+      const setting = this.#setting();
+      since = setting.since;
+      const headers = { "clock-by-the-test": JSON.stringify(setting) };
       return this.#client.request({ path: "/", method: "GET", headers });
     };
     // A kept connection may be closed just when it is used again.
     const { statusCode, body } = await ask().catch(ask);
     if (statusCode !== 200) throw new Error(`an isolate does not go by the clock: ${await body.text()}`);
     const { activity, isBusy, due, alarms } = await body.json();
+    this.#setSince = since;
     this.#isBusy = isBusy || this.#stays;
     this.#quiet = activity === this.activity ? this.#quiet + 1 : 0;
     Object.assign(this, { activity, due: due ?? Infinity });
