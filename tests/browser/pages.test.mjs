@@ -22,14 +22,21 @@ async function startOddOrigin() {
   return { url: `http://127.0.0.1:${server.address().port}`, close };
 }
 
-/** What reloads itself cannot be looked at for long: for this visitor, pages stay as they are. */
-function standStill({ context }, url) {
-  return context.route(`${url}/**`, async (route) => {
-    const answer = await route.fetch();
-    const { refresh: _, ...headers } = answer.headers();
-    await route.fulfill({ response: answer, headers });
+/** Changes what a visitor gets. What is under way when a page is left, or the test ends, ends with it. */
+function change({ context }, pattern, changed) {
+  return context.route(pattern, async (route) => {
+    const answer = await route.fetch().catch(() => undefined);
+    if (!answer) return route.abort().catch(() => {});
+    await route.fulfill({ response: answer, ...(await changed(answer)) });
   });
 }
+const without = (name) => (answer) => {
+  const { [name]: _, ...headers } = answer.headers();
+  return { headers };
+};
+
+/** What reloads itself cannot be looked at for long: for this visitor, pages stay as they are. */
+const standStill = (visitor, url) => change(visitor, `${url}/**`, without("refresh"));
 
 describe("pages", { concurrency: 2 }, () => {
   let browser;
@@ -104,12 +111,10 @@ describe("pages", { concurrency: 2 }, () => {
 
       // axe is a script itself, so the page is taken apart as a browser without script would read it.
       const scriptless = await newVisitor(t);
-      await scriptless.context.route(`${room.url}/`, async (route) => {
-        const answer = await route.fetch();
-        const { refresh: _, ...headers } = answer.headers();
-        const body = (await answer.text()).replace(/<script>.*<\/script>/s, "").replace(/<\/?noscript>/g, "");
-        await route.fulfill({ response: answer, headers, body });
-      });
+      await change(scriptless, `${room.url}/`, async (answer) => ({
+        ...without("refresh")(answer),
+        body: (await answer.text()).replace(/<script>.*<\/script>/s, "").replace(/<\/?noscript>/g, ""),
+      }));
       await scriptless.page.goto(room.url);
       await scriptless.page.getByText("This page reloads itself, about every").waitFor();
       await look(scriptless.page, "scriptless");
@@ -135,15 +140,7 @@ describe("pages", { concurrency: 2 }, () => {
         const visitor = await Visitor.of(keeping);
         const { page } = visitor;
         // Pages that are not to be stored are not kept either, over plain HTTP at least: then the page is loaded anew.
-        if (kept) {
-          await visitor.context.route(`${room.url}/**`, async (route) => {
-            // A check-in that is under way when the page is left ends with it.
-            const answer = await route.fetch().catch(() => undefined);
-            if (!answer) return route.abort();
-            const { "cache-control": _, ...headers } = answer.headers();
-            await route.fulfill({ response: answer, headers });
-          });
-        }
+        if (kept) await change(visitor, `${room.url}/**`, without("cache-control"));
         await page.goto(room.url);
         await page.getByText("Entry is closed for the moment").waitFor();
         await visitor.checksIn();
