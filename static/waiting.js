@@ -137,7 +137,6 @@ function show(answer) {
   }
   // Only a check that came without a ticket can tell: once refused, they are refused.
   if (answer.cookieless) element("cookies").hidden = false;
-  element("elsewhere").hidden = !answer.continueLink;
   if (answer.continueLink) element("continue").href = answer.continueLink;
   element("message").hidden = !answer.message;
   write("message-text", answer.message);

@@ -42,12 +42,13 @@ async function readOwn() {
   // Here, because the set-up that installs it may be a part of the same run.
   const esbuild = await import("esbuild");
   const style = embed(esbuild, "waiting.css", { loader: "css" });
+  const ofLink = style + embed(esbuild, "continue.css", { loader: "css" });
   const script = embed(esbuild, "waiting.js", { loader: "js", format: "iife" });
   return {
     languages: readAll(join(STATIC, "languages"), ".json"),
     template: read("waiting.mustache"),
     message: read("message.mustache"),
-    continuation: read("continue.mustache"),
+    continuation: { template: read("continue.mustache"), style: ofLink, hash: hashOf(ofLink) },
     parts: { style, script, picture: read("door.svg").trim() },
     hashes: { style: hashOf(style), script: hashOf(script) },
     pushWorker: embed(esbuild, "push.js", { loader: "js" }),

@@ -24,7 +24,8 @@ const QUIET = 4;
  */
 
 /** @param {Parameters<typeof import("./answer.js").createWaitingRoom>[0]} assets */
-export function createContinuation({ continuation, parts: { style, picture }, hashes }, languages) {
+export function createContinuation({ continuation, parts: { picture } }, languages) {
+  const { template, style, hash } = continuation;
   let page;
 
   /**
@@ -50,14 +51,14 @@ export function createContinuation({ continuation, parts: { style, picture }, ha
       "content-type": "text/html; charset=utf-8",
       "content-language": language,
       "cache-control": "private, no-store",
-      "content-security-policy": `default-src 'none'; style-src '${hashes.style}'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`,
+      "content-security-policy": `default-src 'none'; style-src '${hash}'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`,
       vary: "Accept-Language",
       "x-content-type-options": "nosniff",
       // The address is worth the place.
       "referrer-policy": "no-referrer",
       "x-robots-tag": "noindex",
     };
-    page ??= parseTemplate(continuation);
+    page ??= parseTemplate(template);
     return new Response(request.method === "HEAD" ? null : page(values), { status: link.status, headers });
   };
 }

@@ -75,7 +75,7 @@ const SENDS_TOKEN =
  * @param {Record<string, Brand>} assets.brands the owners' of the page of our own, by name
  * @param {string} assets.template the page of our own
  * @param {string} assets.message the page that says one thing
- * @param {string} assets.continuation the page that takes a place to another device
+ * @param {{ template: string, style: string, hash: string }} assets.continuation the page that takes a place to another device
  * @param {Record<string, string>} assets.parts what stands in it
  * @param {{ style: string, script: string }} assets.hashes as the policy names them
  */
