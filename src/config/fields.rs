@@ -487,13 +487,13 @@ pub static FIELDS: &[Field] = &[
         "of newcomers from one address, one a minute and data center enters at once; the others with their first refresh",
     ),
     Field::new("bind_ticket", choice!(BindTicket, bind_ticket)).help("for somebody else a ticket is none"),
-    Field::own("continue_on_another_device", |table, room| {
-        room.continue_on_another_device = table.continues_elsewhere(room.bind_ticket);
-    })
-    .help("the waiting page has a link, also as a QR code, that takes the place along, once")
-    .see("places.md#continue-on-another-device")
-    .example("true")
-    .facts("true/false", "`false`", "with `bind_ticket` `\"none\"` or `\"address\"`"),
+    Field::new("continue_on_another_device", flag!(false, continue_on_another_device))
+        .help(
+            "the waiting page has a link, also as a QR code, that takes the place along, once; with `bind_ticket` \
+             `\"none\"` or `\"address\"`",
+        )
+        .see("places.md#continue-on-another-device")
+        .example("true"),
     Field::own("custom_page_html", |table, room| room.page.template = table.template())
         .in_events(FromPrequeue)
         .help(

@@ -40,6 +40,15 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
         let fix = "add mode = \"observe\", or leave enforce_share out: the room is on for everybody";
         table.refuse("enforce_share", share, "needs mode = \"observe\"", fix);
     }
+    if room.continue_on_another_device && matches!(room.bind_ticket, BindTicket::UserAgent | BindTicket::Both)
+    {
+        table.refuse(
+            "continue_on_another_device",
+            &Value::from(true),
+            "conflicts with bind_ticket: another device has another user agent",
+            "set bind_ticket to \"none\" or \"address\", or remove this",
+        );
+    }
     table.judge_routes(&room);
     if table.errors.is_empty() { Ok(room) } else { Err(table.errors) }
 }
@@ -64,18 +73,6 @@ impl Table<'_> {
     pub(super) fn longest_refresh(&mut self, usual: u32) -> u32 {
         let default = (usual * REFRESH_STRETCH).min(REFRESH_MAX);
         self.whole("refresh_interval_max_seconds", usual..=REFRESH_MAX, Some(default))
-    }
-
-    /// Whether visitors may go on with their places on other devices.
-    pub(super) fn continues_elsewhere(&mut self, bind: BindTicket) -> bool {
-        let field = "continue_on_another_device";
-        let continues = self.flag(field);
-        if continues && matches!(bind, BindTicket::UserAgent | BindTicket::Both) {
-            let message = "conflicts with bind_ticket: another device has another user agent";
-            let fix = "set bind_ticket to \"none\" or \"address\", or remove this";
-            self.refuse(field, &Value::from(true), message, fix);
-        }
-        continues
     }
 
     /// Whether `revoke` is among `enabled_origin_commands`.
