@@ -148,9 +148,9 @@ impl Ticket {
         bytes
     }
 
-    /// Reads what [`Ticket::to_bytes`] wrote. `None` for any other length, flags that contradict each other, an admission without its
-    /// flag, a progress of more than 100 percent, and a bucket or an admission after the last check-in. Every ticket
-    /// has exactly one spelling.
+    /// Reads what [`Ticket::to_bytes`] wrote. `None` for any other length, flags that contradict each other, an admission
+    /// without its flag, a progress of more than 100 percent, and a bucket or an admission after the last check-in. Every
+    /// ticket has exactly one spelling.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (old, rest) = bytes.split_first_chunk::<{ Self::OLD_LENGTH }>()?;
         let (flags, old) = old.split_first()?;
