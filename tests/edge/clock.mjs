@@ -40,8 +40,6 @@ class Isolate {
   #quiet = 0;
   #isBusy = true;
   #stays = false;
-  /** By which setting its clock goes. */
-  #setSince;
   #client;
   #setting;
 
@@ -56,10 +54,10 @@ class Isolate {
     return this.#isBusy || this.#quiet < QUIET_LOOKS_UNDERWAY;
   }
 
-  /** A request will come: its clock is set, and from now on it is asked. One that is busy may not have heard of the last step. */
+  /** A request will come: its clock is set, and from now on it is asked. */
   async wake() {
     this.#quiet = 0;
-    if (!this.#isBusy || this.#setSince !== this.#setting().since) await this.look();
+    if (!this.#isBusy) await this.look();
   }
 
   /** Requests come of which we do not know: it is never left alone. */
@@ -69,18 +67,14 @@ class Isolate {
 
   /** Sets its clock and asks how it stands. @returns {Promise<[string, number][]>} For when alarms of objects are set. */
   async look() {
-    let since;
     const ask = () => {
-      const setting = this.#setting();
-      since = setting.since;
-      const headers = { "clock-by-the-test": JSON.stringify(setting) };
+      const headers = { "clock-by-the-test": JSON.stringify(this.#setting()) };
       return this.#client.request({ path: "/", method: "GET", headers });
     };
     // A kept connection may be closed just when it is used again.
     const { statusCode, body } = await ask().catch(ask);
     if (statusCode !== 200) throw new Error(`an isolate does not go by the clock: ${await body.text()}`);
     const { activity, isBusy, due, alarms } = await body.json();
-    this.#setSince = since;
     this.#isBusy = isBusy || this.#stays;
     this.#quiet = activity === this.activity ? this.#quiet + 1 : 0;
     Object.assign(this, { activity, due: due ?? Infinity });
@@ -192,7 +186,11 @@ export class Clock {
         const first = Math.min(due, ...[...this.#sleepers].map((sleeper) => sleeper.due));
         const longest = this.#underway > 0 ? LONGEST_STEP_UNDERWAY_MS : Infinity;
         const next = Math.min(first, this.now() + longest);
-        if (first !== Infinity && next > this.now()) this.#set(Math.ceil(next / STEP_MS) * STEP_MS);
+        if (first !== Infinity && next > this.now()) {
+          this.#set(Math.ceil(next / STEP_MS) * STEP_MS);
+          // Those that have nothing to do, too: others may call them, and a request may come before the next look.
+          await this.#look([...this.#isolates]);
+        }
         for (const sleeper of [...this.#sleepers].sort((one, other) => one.due - other.due)) {
           if (sleeper.due > this.now()) break;
           this.#sleepers.delete(sleeper);
@@ -210,19 +208,23 @@ export class Clock {
     }
   }
 
+  /** Sets the clocks of some isolates, and asks how they stand. @param {Isolate[]} isolates */
+  #look(isolates) {
+    const look = (isolate) =>
+      isolate.look().catch((error) => {
+        // One that has been left meanwhile does not answer any more.
+        if (this.#isolates.has(isolate)) throw error;
+      });
+    return Promise.all(isolates.map(look));
+  }
+
   /** Waits until nothing happens any more, and gives back for when something is due. */
   async #settle() {
     let quiet = 0;
     let last = -1;
     let happenedAt = realNow();
     for (;;) {
-      const awake = [...this.#isolates].filter((isolate) => isolate.isAwake);
-      const look = (isolate) =>
-        isolate.look().catch((error) => {
-          // One that has been left meanwhile does not answer any more.
-          if (this.#isolates.has(isolate)) throw error;
-        });
-      await Promise.all(awake.map(look));
+      await this.#look([...this.#isolates].filter((isolate) => isolate.isAwake));
       const all = [...this.#isolates].reduce((sum, isolate) => sum + isolate.activity, activity);
       const due = Math.min(...[...this.#isolates].map((isolate) => isolate.due));
       const waits = due <= this.now();
