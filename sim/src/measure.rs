@@ -630,6 +630,8 @@ impl Measure {
     /// Somebody of a bucket is queued for the first time.
     pub fn queued(&mut self, now: u64, bucket: u32) {
         self.roll(now);
+        // Who looks once has left before the next sample, and is counted for a while.
+        self.last_seen = now;
         self.queued += 1;
         self.placed += u64::from(bucket != NO_PLACE);
         *self.waiting_by.entry(bucket).or_default() += 1;

@@ -101,6 +101,17 @@ fn two_instances_of_an_object_are_two_until_the_older_one_writes() {
 }
 
 #[test]
+fn whoever_looks_at_the_queue_once_is_known_to_have_been_there() {
+    let text = "name = \"once\"\nminutes = 4\narrivals = [{ from = 3.8, per_minute = 60 }]\n[room]\n\
+                total_active_users = 1\nnew_users_per_minute = 1\nsession_duration = 1\nqueue_all = true\n\
+                [visitors]\nleave_at_once = 1\n";
+    let world = Scenario::parse(text).unwrap();
+    let measured = run(&world).unwrap();
+    assert!(measured.miscounted_waiting > 0, "the room counts them for some time: {measured:?}");
+    assert_eq!(broken(&world, &measured).unwrap(), []);
+}
+
+#[test]
 fn clocks_that_jump_and_two_versions_side_by_side_break_nothing() {
     let world = |planet: &str, fault: &str| {
         let text = format!(
