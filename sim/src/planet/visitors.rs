@@ -383,7 +383,8 @@ impl Planet {
         if here.place == Place::Queue && !here.cookieless && !here.has_copied {
             self.measure.lost_place();
         }
-        if now < here.active_until && !here.cookieless && !here.has_copied {
+        // Whoever storms holds on to an old cookie, and may be late with it.
+        if now < here.active_until && !here.cookieless && !here.has_copied && !here.storms {
             self.measure.threw_out(here.active_until - now);
         }
         if here.copies {
