@@ -78,12 +78,23 @@ pub(super) struct Colo {
     steering: u32,
     /// Whether it knows that an operator watches.
     watched: bool,
+    /// It has not answered when it was told something, and has not reported since.
+    is_deaf: bool,
 }
 
 impl Colo {
     fn new(report: ColoReport, received_at: u64, answered_at: u64) -> Self {
         let steering = report.steering;
-        Self { report, received_at, answered_at, stored: false, back: None, steering, watched: false }
+        Self {
+            report,
+            received_at,
+            answered_at,
+            stored: false,
+            back: None,
+            steering,
+            watched: false,
+            is_deaf: false,
+        }
     }
 
     /// Whether a report that was announced has not come.
@@ -312,7 +323,8 @@ impl Global {
             let silent_ms = now.saturating_sub(colo.received_at);
             let must_obey = colo.steering < self.overrides.version && silent_ms < TOLD_MS.max(lives_ms);
             let must_report = self.watched && !colo.watched && silent_ms < lives_ms;
-            !colo.is_cut_off(now) && (must_obey || must_report)
+            // A Global that has just started may have lost the report it misses: it tries once.
+            !(colo.is_cut_off(now) && colo.is_deaf) && (must_obey || must_report)
         };
         let colos = self.colos.iter().filter(|(_, colo)| must_be_told(colo));
         colos.map(|(name, _)| name.clone()).collect()
@@ -323,6 +335,13 @@ impl Global {
         if let Some(colo) = self.colos.get_mut(colo) {
             colo.steering = colo.steering.max(version);
             colo.watched = watched;
+        }
+    }
+
+    /// A colo that was told something has not answered.
+    pub fn not_heard(&mut self, colo: &str) {
+        if let Some(colo) = self.colos.get_mut(colo) {
+            colo.is_deaf = true;
         }
     }
 
@@ -421,6 +440,7 @@ impl Global {
             colo.report = report;
             colo.received_at = now;
             colo.stored = false;
+            colo.is_deaf = false;
         } else {
             if self.colos.len() >= MAX_COLOS && !self.forget_a_silent_colo(room, now) {
                 return false;

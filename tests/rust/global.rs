@@ -303,6 +303,25 @@ fn an_order_is_told_to_all_colos_and_answered_when_they_have_heard() {
 }
 
 #[test]
+fn a_colo_of_which_global_has_lost_a_report_is_told_of_an_order() {
+    let mut shop = Platform::new();
+    let announces = ColoReport { next_in: 10_000, ..shop.report("AMS", 1) };
+    shop.answer(Request::GlobalPush(Box::new(announces)));
+    shop.pass(10_000);
+    shop.confirm();
+    // It has no users any more, and sleeps.
+    let last = ColoReport { sequence: shop.now, ..shop.report("AMS", 2) };
+    shop.answer(Request::GlobalPush(Box::new(last)));
+    shop.restart();
+    shop.now += 60_000;
+
+    let told = calls(&shop.order(&json!({ "set": { "queue_all": true } })));
+    assert_eq!(names(&told), ["shop/AMS"]);
+    shop.tell(Input::Answered { call: told[0].number, answer: None });
+    assert_eq!(calls(&shop.pass(10_000)), [], "one that cannot be reached is not called again and again");
+}
+
+#[test]
 fn an_override_ends_by_itself_and_is_logged_and_told() {
     let mut shop = Platform::new();
     shop.push("AMS", 1);

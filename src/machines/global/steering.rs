@@ -181,6 +181,8 @@ impl Global {
         let telling = self.telling.swap_remove(index);
         if pool_has_answered {
             self.counts.told(&telling.colo, telling.version, telling.watched);
+        } else {
+            self.counts.not_heard(&telling.colo);
         }
         for waiting in &mut self.waiting {
             waiting.calls.retain(|waits_for| *waits_for != call);
