@@ -111,8 +111,15 @@ main(
       env: environment({ ANTEROOM_TOKEN: ADMIN_TOKEN }),
     });
     const samples = [];
-    const sampling = setInterval(() => samples.push(runtime.memoryBytes()), SAMPLE_MS);
-    const deploying = deploy && setTimeout(() => runtime.deploy(), (seconds * 1000) / 2);
+    const sample = () => setInterval(() => samples.push(runtime.memoryBytes()), SAMPLE_MS);
+    let sampling = sample();
+    const deploys = async () => {
+      // Meanwhile there is no workerd to weigh.
+      clearInterval(sampling);
+      await runtime.deploy();
+      sampling = sample();
+    };
+    const deploying = deploy && setTimeout(deploys, (seconds * 1000) / 2);
     const code = await new Promise((done) => child.on("exit", done));
     clearInterval(sampling);
     clearTimeout(deploying);
