@@ -1,10 +1,16 @@
 //! What operators may change at run time, what they may not, and that a deploy never loses it.
 
-use anteroom::admission::{DrawKey, StateKey, minute_of, queue_bucket};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use anteroom::admission::{DrawKey, Outcome, StateKey, minute_of, queue_bucket};
 use anteroom::config::{Field, Kind, Rooms, steered_fields};
 use anteroom::counts::{DataCenter, Global};
-use anteroom::protocol::messages::StateAnswer;
+use anteroom::machines::worker::{Visit, Visitor, Worker, WorkerContext, WorkerEffect, WorkerInput};
+use anteroom::origin::OriginMonitor;
+use anteroom::protocol::messages::{StateAnswer, Taken};
 use anteroom::protocol::wire::{decode, encode};
+use anteroom::protocol::{Answer, Request};
 use anteroom::room::{Phase, Room};
 use anteroom::steering::{Order, Overrides, Steering};
 use proptest::prelude::*;
@@ -313,6 +319,50 @@ fn a_data_center_that_sleeps_asks_only_when_nobody_would_tell_it() {
         let (asks, told) = asleep(NOW + second * 1_000);
         assert!(asks || told, "after {second} seconds");
     }
+}
+
+#[test]
+fn a_new_worker_asks_for_a_permit_once_more_when_all_changes_were_taken_back() {
+    let (room, mut steering) = (Rc::new(usual()), Steering::default());
+    for change in [json!({ "set": { "queue_all": true } }), json!({ "clear": ["queue_all"] })] {
+        steering.obey(&room, &order(change), "anna", NOW).unwrap();
+    }
+    let (key, mut origin) = (DrawKey::new(None, "a key"), OriginMonitor::new(&room));
+    let mut worker = Worker::new(7, Rc::clone(&room), "AMS".to_owned(), 500);
+    let mut visit = Visit::new(Visitor { id: 9, ..Visitor::default() }, Rc::clone(&room));
+    let mut told = Vec::new();
+    let mut inputs = VecDeque::from([(NOW, WorkerInput::Begin)]);
+    while let Some((now, input)) = inputs.pop_front() {
+        let mut effects = Vec::new();
+        let mut context = WorkerContext { draw_key: &key, origin: &mut origin, now };
+        visit.handle(&mut worker, &mut context, input, &mut effects);
+        for effect in effects {
+            match effect {
+                WorkerEffect::ReadCache => inputs.push_back((now, WorkerInput::Cached(None))),
+                WorkerEffect::Await { until } => inputs.push_back((until, WorkerInput::Time)),
+                WorkerEffect::Call(call) => {
+                    let answer = if let Request::CounterTake(take) = call.request {
+                        told.push(take.steering.version);
+                        let outcomes = vec![Outcome::Given { minute: minute_of(now), number: 0 }];
+                        let taken = Taken { v: 1, outcomes, lent: None, holders: Vec::new(), pace_ms: 0 };
+                        Answer::CounterTake(Box::new(taken))
+                    } else {
+                        let (minute, steering) = (minute_of(now), steering.overrides());
+                        let state = StateKey { taken_at: now, minute, steering, ..StateKey::default() };
+                        Answer::DataCenterState(Box::new(StateAnswer { v: 1, state: Some(state) }))
+                    };
+                    inputs
+                        .push_back((now, WorkerInput::Answered { call: call.number, answer: Some(answer) }));
+                }
+                _ => {}
+            }
+        }
+    }
+    assert_eq!(
+        told,
+        [0, 2],
+        "the Counter may have a stock of before, and hears of the changes by the second ask"
+    );
 }
 
 #[test]

@@ -157,6 +157,8 @@ pub struct Visit {
     visitor: Visitor,
     /// The room with its events.
     room: Rc<Room>,
+    /// The version of what operators have changed that is in it.
+    version: u32,
     stage: Stage,
     refresh: Refresh,
     judged: Option<Judged>,
@@ -186,6 +188,7 @@ impl Visit {
             stage: Stage::Cache,
             refresh: Refresh::Done,
             judged: None,
+            version: 0,
             again: false,
             claims: false,
             calls: REFRESH_CALL,
@@ -305,9 +308,10 @@ impl Visit {
 
     /// Takes up what operators have changed meanwhile. Returns whether there was something.
     fn renew(&mut self, worker: &mut Worker) -> bool {
-        let room = worker.room();
-        let changed = !Rc::ptr_eq(&room, &self.room);
-        self.room = room;
+        let (room, version) = (worker.room(), worker.controller.overrides().version);
+        // Where all changes were taken back the room is the deployed one again, but a Counter may have permits of before.
+        let changed = !Rc::ptr_eq(&room, &self.room) || version != self.version;
+        (self.room, self.version) = (room, version);
         changed
     }
 
