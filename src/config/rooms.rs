@@ -171,6 +171,13 @@ impl Rooms {
         (all, errors)
     }
 
+    /// All that counts the rooms' users ends in one moment: see [`Room::ends_at_once`].
+    pub fn end_at_once(&mut self) {
+        for room in &mut self.working {
+            room.ends_at_once = true;
+        }
+    }
+
     /// Takes the front controllers from a var; `false`: it is wrong, and they stay as they are.
     pub fn read_front_controllers(&mut self, value: &Value) -> bool {
         let plain = |value: &Value| {

@@ -385,9 +385,9 @@ impl DataCenter {
     }
 
     /// Whether a report is stored before it is answered. Else it is stored with the next push, and whoever reported
-    /// asks for it once more; not where that is far away, and reports are few.
+    /// asks for it once more; not where that is far away, and reports are few, nor where nobody would be left to ask.
     pub fn stores_at_once(&self, room: &Room, now: u64) -> bool {
-        self.next_push(room, now).is_some_and(|wait| wait > PUSH_MS)
+        room.ends_at_once || self.next_push(room, now).is_some_and(|wait| wait > PUSH_MS)
     }
 
     /// What was saved is in storage: workers need not keep it any longer.

@@ -12,6 +12,8 @@ use crate::wire::VERSION;
 
 /// The shortest time between reports, but for urgent ones, in milliseconds.
 const REPORT_MS: u64 = 1_000;
+/// The same in a room that ends at once with all who count its users.
+const SOON_MS: u64 = 20;
 /// The same for urgent ones.
 const URGENT_MS: u64 = 100;
 /// The same for reports of users who have left while people wait, in milliseconds.
@@ -111,6 +113,7 @@ impl Outbox {
             CheckIn::Wait { .. } if level == Level::Calm => ((self.reported_at + URGENT_MS).max(now), true),
             _ => ((self.reported_at + REPORT_MS).max(now), false),
         };
+        let due = if room.ends_at_once { (self.reported_at + SOON_MS).max(now) } else { due };
         self.check_ins.push_back(check_in);
         if urgent {
             self.urgent = self.last();

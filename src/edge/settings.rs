@@ -27,6 +27,9 @@ const OBJECT_DEADLINE_MS: u64 = 500;
 /// The service binding of a site that is a Worker.
 const ORIGIN_SERVICE: &str = "ORIGIN_SERVICE";
 
+/// Says that all isolates and objects are in one process: `anteroom serve` sets it.
+const ONE_PROCESS: &str = "ONE_PROCESS";
+
 /// How many days what is known of the origin's health is kept by default.
 const HEALTH_DAYS: u32 = 30;
 
@@ -231,6 +234,9 @@ fn described(env: &Env) -> (Rooms, Checks, Webhooks, Vec<String>) {
     if json_var(env, FRONT_CONTROLLERS).is_some_and(|value| !rooms.read_front_controllers(&value)) {
         let (must_be, fix) = FRONT_CONTROLLERS_FIX;
         problems.push(format!("{FRONT_CONTROLLERS} {must_be}; the default is used until then. Fix: {fix}"));
+    }
+    if json_var(env, ONE_PROCESS).is_some() {
+        rooms.end_at_once();
     }
     (rooms, checks, webhooks, problems)
 }

@@ -64,6 +64,9 @@ pub struct Room {
     pub rate_window: RateWindow,
     /// Minutes that a user stays active after the last request, 1 to 30.
     pub session_duration: u32,
+    /// Everything that counts its users ends in one moment, with the process that runs it (`ONE_PROCESS`): nothing may wait long
+    /// to be reported and stored.
+    pub ends_at_once: bool,
     /// A user stays active for the session duration after the admission, whatever requests come.
     pub disable_session_renewal: bool,
     /// Minutes after which a user who has been in all the time is new again, 1 to 1,440; 0: never.

@@ -224,6 +224,22 @@ fn the_last_request_of_a_worker_sees_to_its_reports_for_long_enough() {
 }
 
 #[test]
+fn where_all_ends_at_once_nothing_waits_long_to_be_reported_and_stored() {
+    let room = Room { ends_at_once: true, ..room(10_000, 10_000, 10) };
+    let mut outbox = Outbox::new(1);
+    let mut due_in = |id: u64, at: u64| {
+        outbox.note(&room, enter(id, at), Level::of(&room, room.limits(), 100, 10_000, true), at);
+        let due_in = outbox.announce(at, at);
+        outbox.report(at);
+        due_in
+    };
+    assert_eq!(due_in(1, NOW), Some(0));
+    assert_eq!(due_in(2, NOW + 1), Some(19));
+    let data_center = DataCenter::restore(&room, "AMS", 7, None, NOW);
+    assert!(data_center.stores_at_once(&room, NOW), "also what is pushed soon");
+}
+
+#[test]
 fn a_worker_whose_data_center_never_answers_drops_the_oldest_check_ins() {
     let mut outbox = Outbox::new(1);
     let room = room(100, 100, 1);

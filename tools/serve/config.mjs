@@ -27,7 +27,7 @@ export function configOf({ listen, origin, trusted, vars, secrets, project, plac
     ...objects.map(
       ({ name, class_name }) => `(name = ${text(name)}, durableObjectNamespace = ${text(class_name)})`,
     ),
-    ...Object.entries({ ...vars, TRUSTED_PROXIES: trusted }).map(
+    ...Object.entries({ ...vars, TRUSTED_PROXIES: trusted, ONE_PROCESS: true }).map(
       ([name, value]) => `(name = ${text(name)}, json = ${text(JSON.stringify(value))})`,
     ),
     ...secrets.map((name) => `(name = ${text(name)}, fromEnvironment = ${text(name)})`),

@@ -136,13 +136,14 @@ const CALM_FROM: u64 = 200;
 
 impl Level {
     /// The level of a room of `leases` by the limits in force, its active users, and `entering` per ten minutes. A room
-    /// that follows its origin is never calm: reports cannot wait for half a minute there.
+    /// that follows its origin, or that ends at once with all who count its users, is never calm: reports cannot wait for
+    /// half a minute there.
     pub fn of(room: &Room, limits: Limits, active: i64, entering: u64, nobody_waits: bool) -> Self {
         let half_full = active * 2 > i64::from(limits.total_active_users)
             || entering * 2 > u64::from(limits.new_users_per_minute) * 10;
         if !nobody_waits {
             Self::Queueing
-        } else if half_full || entering < CALM_FROM || room.follows_origin() {
+        } else if half_full || entering < CALM_FROM || room.follows_origin() || room.ends_at_once {
             Self::Busy
         } else {
             Self::Calm
