@@ -111,13 +111,13 @@ main(
       env: environment({ ANTEROOM_TOKEN: ADMIN_TOKEN }),
     });
     const samples = [];
-    const sample = () => setInterval(() => samples.push(runtime.memoryBytes()), SAMPLE_MS);
-    let sampling = sample();
+    let runs = true;
+    const sampling = setInterval(() => runs && samples.push(runtime.memoryBytes()), SAMPLE_MS);
     const deploys = async () => {
       // Meanwhile there is no workerd to weigh.
-      clearInterval(sampling);
+      runs = false;
       await runtime.deploy();
-      sampling = sample();
+      runs = true;
     };
     const deploying = deploy && setTimeout(deploys, (seconds * 1000) / 2);
     const code = await new Promise((done) => child.on("exit", done));

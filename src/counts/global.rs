@@ -78,8 +78,8 @@ pub(super) struct Colo {
     steering: u32,
     /// Whether it knows that an operator watches.
     watched: bool,
-    /// It has not answered when it was told something, and has not reported since.
-    is_deaf: bool,
+    /// It could not be told of a change, and has not reported since.
+    unreachable: bool,
 }
 
 impl Colo {
@@ -93,7 +93,7 @@ impl Colo {
             back: None,
             steering,
             watched: false,
-            is_deaf: false,
+            unreachable: false,
         }
     }
 
@@ -324,7 +324,7 @@ impl Global {
             let must_obey = colo.steering < self.overrides.version && silent_ms < TOLD_MS.max(lives_ms);
             let must_report = self.watched && !colo.watched && silent_ms < lives_ms;
             // A Global that has just started may have lost the report it misses: it tries once.
-            !(colo.is_cut_off(now) && colo.is_deaf) && (must_obey || must_report)
+            !(colo.is_cut_off(now) && colo.unreachable) && (must_obey || must_report)
         };
         let colos = self.colos.iter().filter(|(_, colo)| must_be_told(colo));
         colos.map(|(name, _)| name.clone()).collect()
@@ -338,10 +338,11 @@ impl Global {
         }
     }
 
-    /// A colo that was told something has not answered.
-    pub fn not_heard(&mut self, colo: &str) {
+    /// A colo has not answered when it was told of a change, or that an operator watches. If its report is missing too, it is not
+    /// told again until it reports.
+    pub fn not_told(&mut self, colo: &str) {
         if let Some(colo) = self.colos.get_mut(colo) {
-            colo.is_deaf = true;
+            colo.unreachable = true;
         }
     }
 
@@ -440,7 +441,7 @@ impl Global {
             colo.report = report;
             colo.received_at = now;
             colo.stored = false;
-            colo.is_deaf = false;
+            colo.unreachable = false;
         } else {
             if self.colos.len() >= MAX_COLOS && !self.forget_a_silent_colo(room, now) {
                 return false;

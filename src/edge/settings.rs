@@ -27,7 +27,7 @@ const OBJECT_DEADLINE_MS: u64 = 500;
 /// The service binding of a site that is a Worker.
 const ORIGIN_SERVICE: &str = "ORIGIN_SERVICE";
 
-/// Says that all isolates and objects are in one process: `anteroom serve` sets it.
+/// `true`: all isolates and objects are in one process, and end with it; `anteroom serve` says so.
 const ONE_PROCESS: &str = "ONE_PROCESS";
 
 /// How many days what is known of the origin's health is kept by default.
@@ -235,7 +235,7 @@ fn described(env: &Env) -> (Rooms, Checks, Webhooks, Vec<String>) {
         let (must_be, fix) = FRONT_CONTROLLERS_FIX;
         problems.push(format!("{FRONT_CONTROLLERS} {must_be}; the default is used until then. Fix: {fix}"));
     }
-    if json_var(env, ONE_PROCESS).is_some() {
+    if json_var(env, ONE_PROCESS) == Some(true.into()) {
         rooms.end_at_once();
     }
     (rooms, checks, webhooks, problems)

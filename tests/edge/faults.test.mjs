@@ -273,6 +273,30 @@ describe("everything down at once", { concurrency: true }, () => {
   });
 });
 
+describe("everything ends at once, as with anteroom serve", () => {
+  test("what visitors did a tenth of a second before is known after it", async (t) => {
+    const deployed = {
+      rooms: { full: room("/", { total_active_users: SLOTS, session_duration: 1 }) },
+      vars: { ONE_PROCESS: true },
+    };
+    const world = await startWorld({ ...deployed, colos: { AMS: 1 } });
+    t.after(() => world.close());
+    const inside = await letIn(world, SLOTS);
+    await sleep(40_000);
+    for (const visitor of inside) assert.ok((await visitor.get()).fromOrigin);
+    await sleep(100);
+    await world.deploy(deployed);
+
+    // By what was known before that, all would be gone 20 seconds later.
+    const newcomer = world.visitor();
+    for (let second = 0; second < 50; second += 1) {
+      assert.ok((await newcomer.get()).waiting, `${second} s later`);
+      await sleep(1_000);
+    }
+    for (const visitor of inside) assert.ok((await visitor.get()).fromOrigin);
+  });
+});
+
 describe("a deployment that is wrong", () => {
   const rooms = {
     good: room("/good", { total_active_users: 1 }),

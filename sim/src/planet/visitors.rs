@@ -379,13 +379,16 @@ impl Planet {
     /// Somebody comes without a ticket, or with one that has run out.
     fn is_new(&mut self, visitor: u32, id: u64) {
         let now = self.now();
+        let session = self.room.at(now).0.session_ms();
         let here = &mut self.visitors[visitor as usize];
         if here.place == Place::Queue && !here.cookieless && !here.has_copied {
             self.measure.lost_place();
         }
-        // Whoever storms holds on to an old cookie, and may be late with it.
-        if now < here.active_until && !here.cookieless && !here.has_copied && !here.storms {
-            self.measure.threw_out(here.active_until - now);
+        // Whoever storms holds on to an old cookie, and is in only for as long as that one says.
+        let held = here.ticket.filter(|_| here.storms).map(|held| held.last_check_in + session);
+        let active_until = held.map_or(here.active_until, |held| held.min(here.active_until));
+        if now < active_until && !here.cookieless && !here.has_copied {
+            self.measure.threw_out(active_until - now);
         }
         if here.copies {
             // The copy is refused here; another worker may not know yet.

@@ -174,15 +174,15 @@ impl Global {
         &mut self,
         context: &Context<'_>,
         call: u64,
-        pool_has_answered: bool,
+        has_answered: bool,
         effects: &mut Vec<Effect>,
     ) {
         let Some(index) = self.telling.iter().position(|telling| telling.call == call) else { return };
         let telling = self.telling.swap_remove(index);
-        if pool_has_answered {
+        if has_answered {
             self.counts.told(&telling.colo, telling.version, telling.watched);
         } else {
-            self.counts.not_heard(&telling.colo);
+            self.counts.not_told(&telling.colo);
         }
         for waiting in &mut self.waiting {
             waiting.calls.retain(|waits_for| *waits_for != call);
