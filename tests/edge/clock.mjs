@@ -45,7 +45,7 @@ class Isolate {
 
   /** @param {string} url @param {() => object} setting what its clock is to be set to */
   constructor(url, setting) {
-    this.#client = new Client(url);
+    this.#client = new Client(url, { headersTimeout: STUCK_MS });
     this.#setting = setting;
   }
 
