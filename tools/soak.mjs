@@ -79,7 +79,7 @@ main(
     clock.goReal();
 
     // Each collection is a whole one, so that what grows is in use: else V8 lets garbage lie for tens of minutes.
-    process.env.MINIFLARE_WORKERD_V8_FLAGS += " --gc-global";
+    process.env.MINIFLARE_WORKERD_V8_FLAGS = `${environment().MINIFLARE_WORKERD_V8_FLAGS} --gc-global`;
     const origin = await startOrigin();
     const limits = { total_active_users: users, new_users_per_minute: users };
     const runtime = await Runtime.start(

@@ -79,7 +79,8 @@ export function which(name, path = process.env.PATH ?? "") {
 
 /**
  * The environment of every program the tools start: Node 22 first on PATH, cargo on it even in the shell that
- * installed Rust a minute ago, and a wrangler that neither reports nor asks the internet for anything.
+ * installed Rust a minute ago, a wrangler that neither reports nor asks the internet for anything, and a workerd whose
+ * isolates do not wait for each other.
  * @param {Record<string, string>} [more]
  */
 export function environment(more = {}) {
@@ -93,6 +94,9 @@ export function environment(more = {}) {
     WRANGLER_SEND_ERROR_REPORTS: "false",
     WRANGLER_HIDE_BANNER: "true", // the banner is what looks for a newer wrangler
     CLOUDFLARE_CF_FETCH_ENABLED: "false", // else Miniflare fetches a sample of request.cf
+    // On two cores V8 has one thread for what all isolates do in the background. It can wait for one isolate's garbage
+    // collection while workerd waits, in another isolate, for that thread to sweep: then nothing goes on any more.
+    MINIFLARE_WORKERD_V8_FLAGS: process.env.MINIFLARE_WORKERD_V8_FLAGS ?? "--single-threaded-gc",
     ...more,
   };
 }

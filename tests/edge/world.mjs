@@ -17,11 +17,6 @@ import { clock } from "./clock.mjs";
 
 export const { sleep } = clock;
 
-// On two cores all isolates of a workerd share one thread of V8's for work beside their own. It can wait for a collection
-// in one isolate, while workerd waits, in another, for that thread to sweep: then nothing goes on any more. So collections
-// do without that thread.
-process.env.MINIFLARE_WORKERD_V8_FLAGS ??= "--single-threaded-gc";
-
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "..", "..");
 /** Another build than the usual one, for trials. */
 const BUILD = resolve(ROOT, process.env.ANTEROOM_BUILD ?? "build");
