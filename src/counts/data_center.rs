@@ -8,7 +8,7 @@ use super::WorkerAnswer;
 use super::WorkerReport;
 use super::ended::Ended;
 use super::histogram::Counts;
-use super::{CALM_REPORT_MS, CheckIn, CheckInDedup, LATE_RENEWAL_MS, SlotCounts, TOLD_MS};
+use super::{CALM_REPORT_MS, CheckIn, CheckInDedup, LATE_RENEWAL_MS, SlotCounts, TOLD_MS, UNHURRIED_PUSH_MS};
 use crate::admission::Given;
 use crate::admission::{Clocked, Level, Remembered, StateKey};
 use crate::history::{Count, Tallies};
@@ -21,13 +21,20 @@ use crate::wire::VERSION;
 
 /// Time between pushes to Global while there is traffic, in milliseconds.
 const PUSH_MS: u64 = 2_000;
+/// So many pushes are a session at least where nobody waits and a pool judges: it knows whom it let in, and goes by reports only
+/// to see who is still there.
+const UNHURRIED_PUSHES: u64 = 20;
 /// The shortest time between urgent pushes, in milliseconds.
 const URGENT_MS: u64 = 250;
 /// The shortest time between pushes that report free slots while people wait, in milliseconds per worker of all colos:
 /// Global serves them all.
 const LEFT_MS_PER_WORKER: u64 = 2;
-/// Pushes in a session when nothing happens but users are active.
+/// Pushes in a session of a calm room.
 const SLOW_PUSHES: u64 = 6;
+/// The same at least when nothing happens but users are active, and how far apart they may be, in milliseconds, where those of a
+/// calm room are not farther.
+const SILENT_PUSHES: u64 = 3;
+const SILENT_PUSH_MS: u64 = 100_000;
 /// From a check-in to Global when the room is busy: a report every second, a push every two, and the way.
 const LATE_MS: u64 = 3_500;
 /// TTL of the state of a data center that sleeps and gets no updates, in milliseconds.
@@ -135,6 +142,12 @@ pub struct DataCenter {
     /// What operators have changed, as Global could read it last.
     last_known: Overrides,
     ended: Ended,
+    /// Something has changed that a restart would forget.
+    unsaved: bool,
+    /// Something is new since the last push of this start.
+    news: bool,
+    /// The last push told something new: a Global that restarts before it has stored that must get it once more.
+    unconfirmed: bool,
 }
 
 impl DataCenter {
@@ -167,6 +180,9 @@ impl DataCenter {
             origin: OriginCounts::default(),
             last_known: Overrides::default(),
             ended: Ended::restore(Vec::new(), Vec::new(), now),
+            unsaved: false,
+            news: false,
+            unconfirmed: false,
         };
         if let Some(saved) = saved {
             data_center.counts = saved.counts;
@@ -215,6 +231,7 @@ impl DataCenter {
         let is_known = report.instance == self.instance;
         let counts = if is_known { report.counts.clone() } else { SlotCounts::default() };
         let new = || Worker { origin: known, counts, ..Worker::default() };
+        let level = self.level();
         let worker = self.workers.entry(report.worker).or_insert_with(new);
         worker.reported_at = now;
         self.tallies.add(minute_of(now), Count::DataCenterCalls, 1);
@@ -223,6 +240,7 @@ impl DataCenter {
             if more > 0 {
                 worker.counts.add(code, more);
                 self.tallies.add_code(minute_of(now), code, more as u64);
+                self.unsaved = true;
                 // All else comes with check-ins.
                 self.dirty |= code == Count::Bypassed.code();
             }
@@ -240,11 +258,13 @@ impl DataCenter {
         // After a restart, a report that goes on where the lost memory ended is not counted: the answer tells the
         // worker from where to send again.
         let gap = report.instance != self.instance && report.first > worker.applied.saturating_add(1);
+        // The first who wait: from now on everybody must know soon.
+        let queues = room.slot_strategy.leases_permits() && level == Level::Busy;
         let check_ins = if gap { &[] } else { report.check_ins.as_slice() };
         for (sequence, check_in) in (report.first..=u64::MAX).zip(check_ins) {
             if sequence > worker.applied {
                 worker.applied = sequence;
-                self.dirty = true;
+                (self.dirty, self.unsaved, self.news) = (true, true, true);
                 let is_own = is_made_in(check_in.id(), &self.colo);
                 // What does not count has counted already, or counts elsewhere.
                 let counts = match check_in {
@@ -254,7 +274,13 @@ impl DataCenter {
                     }
                     CheckIn::GiveUp { .. } => is_own,
                     CheckIn::Move { .. } => !self.ended.is_over(check_in, now),
-                    CheckIn::Wait { .. } | CheckIn::Enter { .. } => true,
+                    CheckIn::Wait { .. } => {
+                        if queues {
+                            self.haste = Haste::Urgent;
+                        }
+                        true
+                    }
+                    CheckIn::Enter { .. } => true,
                 };
                 if counts {
                     let change = self.counts.apply(check_in, &mut self.dedups);
@@ -301,26 +327,49 @@ impl DataCenter {
         if self.haste == Haste::Urgent {
             return Some((self.pushed_at + URGENT_MS).saturating_sub(now).min(URGENT_MS));
         }
-        // While users are active it says slowly that it is there: else nobody could tell silence from a fault, and
-        // their sessions would be taken for ended though they go on.
         let recent = self.dirty || now < self.reported_at + AWAKE_MS;
         let interval = if self.failures > 0 {
             // What was lost is reported sooner than new counts, unless Global does not answer.
             Some((URGENT_MS << self.failures.min(8)).min(PUSH_MS))
         } else if self.haste == Haste::Slots && self.level() == Level::Queueing {
             Some((u64::from(self.all_workers()) * LEFT_MS_PER_WORKER).clamp(URGENT_MS, PUSH_MS))
-        } else if recent && self.level() != Level::Calm
-            || self.watched() && (recent || self.has_users(room, now))
-        {
+        } else if self.watched() && (recent || self.has_users(room, now)) || self.hurries(room) && recent {
             Some(PUSH_MS)
+        } else if self.level() != Level::Calm && (self.dirty || self.unconfirmed) {
+            Some(self.push_ms(room))
         } else {
-            (recent || self.has_users(room, now)).then(|| room.session_ms() / SLOW_PUSHES)
+            // While users are active it says slowly that it is there: else nobody could tell silence from a fault, and
+            // their sessions would be taken for ended though they go on.
+            let slow_ms = room.session_ms() / SLOW_PUSHES;
+            let silent_ms = slow_ms.max(SILENT_PUSH_MS.min(room.session_ms() / SILENT_PUSHES));
+            let interval = if self.dirty { slow_ms } else { silent_ms };
+            (recent || self.has_users(room, now)).then_some(interval)
         };
         let by = self.push_by.filter(|_| interval.is_some()).map(|by| by.max(self.pushed_at + URGENT_MS));
         // Global takes a colo whose next report does not come as announced for cut off, whatever has changed here since.
         let due = [by, self.announced_at, interval.map(|interval| self.pushed_at + interval)];
         let due = due.into_iter().flatten().min()?;
         Some(due.saturating_sub(now).min(interval.unwrap_or(u64::MAX)))
+    }
+
+    /// Whether all colos must know soon what happens here: somebody waits for it, or no pool judges.
+    fn hurries(&self, room: &Room) -> bool {
+        let is_judged = room.slot_strategy.leases_permits() && !room.follows_origin() && !room.ends_at_once;
+        self.level() == Level::Queueing || self.level() == Level::Busy && !is_judged
+    }
+
+    /// Time between pushes while there is traffic, unless the room is calm, in milliseconds.
+    fn push_ms(&self, room: &Room) -> u64 {
+        if self.watched() || self.hurries(room) {
+            PUSH_MS
+        } else {
+            (room.session_ms() / UNHURRIED_PUSHES).clamp(PUSH_MS, UNHURRIED_PUSH_MS)
+        }
+    }
+
+    /// Whether a push is due.
+    pub fn is_due(&self, room: &Room, now: u64) -> bool {
+        self.next_push(room, now) == Some(0)
     }
 
     fn has_users(&self, room: &Room, now: u64) -> bool {
@@ -345,7 +394,7 @@ impl DataCenter {
         if now < self.calm_until {
             CALM_REPORT_MS + room.session_ms() / SLOW_PUSHES + LATE_MS
         } else {
-            LATE_MS
+            LATE_MS - PUSH_MS + self.push_ms(room)
         }
     }
 
@@ -384,14 +433,20 @@ impl DataCenter {
         }
     }
 
+    /// Whether storage lacks something.
+    pub fn is_unsaved(&self) -> bool {
+        self.unsaved
+    }
+
     /// Whether a report is stored before it is answered. Else it is stored with the next push, and whoever reported
     /// asks for it once more; not where that is far away, and reports are few, nor where nobody would be left to ask.
     pub fn stores_at_once(&self, room: &Room, now: u64) -> bool {
-        room.ends_at_once || self.next_push(room, now).is_some_and(|wait| wait > PUSH_MS)
+        room.ends_at_once || self.next_push(room, now).is_some_and(|wait| wait > self.push_ms(room))
     }
 
     /// What was saved is in storage: workers need not keep it any longer.
     pub fn saved(&mut self, saved: &SavedDataCenter) {
+        self.unsaved = false;
         for (id, applied) in &saved.workers {
             if let Some(worker) = self.workers.get_mut(id) {
                 worker.durable = worker.durable.max(*applied);
@@ -414,6 +469,7 @@ impl DataCenter {
     ) -> ColoReport {
         self.pushed_at = now;
         self.dirty = false;
+        self.unconfirmed = std::mem::take(&mut self.news);
         self.pushed = std::mem::take(&mut self.haste);
         (self.push_by, self.announced_at) = (None, None);
         let (ended, heard) = self.ended.tell();
@@ -447,6 +503,7 @@ impl DataCenter {
     /// Global did not answer the push: what it carried must go again.
     pub fn push_failed(&mut self) {
         self.dirty = true;
+        self.news |= self.unconfirmed;
         self.haste = self.haste.max(self.pushed);
         self.announced_at = None;
         self.failures = self.failures.saturating_add(1);
@@ -456,10 +513,11 @@ impl DataCenter {
     pub fn pushed(&mut self, room: &Room, mut state: Option<StateKey>, now: u64) {
         let news = state.as_mut().map(|key| std::mem::take(&mut key.ended)).unwrap_or_default();
         for leave in &news.sessions {
+            self.unsaved = true;
             if self.ended.note(leave, false, now) && is_made_in(leave.id(), &self.colo) {
                 let change = self.counts.apply(leave, &mut self.dedups);
                 self.tallies.note(room, change);
-                self.dirty = true;
+                (self.dirty, self.unsaved, self.news) = (true, true, true);
                 self.haste = self.haste.max(Haste::Slots);
             }
         }
@@ -498,6 +556,8 @@ impl DataCenter {
             if !key.steering.unreadable {
                 self.last_known.clone_from(&key.steering);
             }
+            // An operator's order must outlive this start: whoever asks the next one is told what it knows.
+            self.unsaved |= key.steering != *self.overrides();
             self.state = Some(Clocked { key, received_at: now });
         }
     }

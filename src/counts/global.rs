@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::ColoReport;
 use super::flow::Flow;
 use super::status::ColoView;
-use super::{Counts, MoveOutcome, MovePlace, Moves, TOLD_MS};
+use super::{Counts, MoveOutcome, MovePlace, Moves, TOLD_MS, UNHURRIED_PUSH_MS};
 use crate::admission::Given;
 use crate::admission::{EndedNews, Level, Shares, StateKey};
 use crate::history::{Recorder, Sample, Tallies};
@@ -23,6 +23,9 @@ use crate::wire::VERSION;
 pub const MAX_COLOS: usize = 1_000;
 /// A colo that has not reported for this time is not counted among those with active workers, in milliseconds.
 const ACTIVE_MS: u64 = 10_000;
+/// A report that another one follows soon is stored this long after it at the latest, in milliseconds: after a restart its colo is
+/// taken for cut off until the next one comes.
+const STORED_MS: u64 = 15_000;
 /// The longest time for which a colo uses the shares of a state key, in milliseconds.
 const SHARES_USED_MS: u64 = 7_000;
 /// From this time into a minute the shares of the next one can be settled: the history minute is reported by then.
@@ -71,7 +74,8 @@ pub(super) struct Colo {
     pub(super) report: ColoReport,
     pub(super) received_at: u64,
     answered_at: u64,
-    stored: bool,
+    /// Since when there is something in the report that is not in storage.
+    unstored_since: Option<u64>,
     /// When it came back after it had been cut off, and when it had reported before.
     back: Option<(u64, u64)>,
     /// The version of what operators have changed that is in force there, as far as it has said.
@@ -89,7 +93,7 @@ impl Colo {
             report,
             received_at,
             answered_at,
-            stored: false,
+            unstored_since: Some(received_at),
             back: None,
             steering,
             watched: false,
@@ -206,7 +210,7 @@ impl Global {
             // Whether a colo was answered just before the restart is not known: assume that it was.
             // A sequence number is the time of the report, by the data center's clock.
             let received_at = report.sequence.min(now);
-            global.colos.insert(colo, Colo { stored: true, ..Colo::new(report, received_at, now) });
+            global.colos.insert(colo, Colo { unstored_since: None, ..Colo::new(report, received_at, now) });
         }
         global.merged.forget(room, now);
         global
@@ -440,7 +444,7 @@ impl Global {
             colo.steering = report.steering;
             colo.report = report;
             colo.received_at = now;
-            colo.stored = false;
+            colo.unstored_since.get_or_insert(now);
             colo.unreachable = false;
         } else {
             if self.colos.len() >= MAX_COLOS && !self.forget_a_silent_colo(room, now) {
@@ -791,12 +795,22 @@ impl Global {
         self.meta_stored = true;
     }
 
-    /// Stores the reports that are not in storage.
-    pub fn store_reports(&mut self, mut store: impl FnMut(&ColoReport)) {
-        for (_, colo) in self.colos.iter_mut().filter(|(_, colo)| !colo.stored) {
-            store(&colo.report);
-            colo.stored = true;
+    /// Stores the reports that are not in storage: all of them, or those that cannot wait for the next one. Returns whether any
+    /// is left.
+    pub fn store_reports(&mut self, all: bool, now: u64, mut store: impl FnMut(&ColoReport)) -> bool {
+        let mut is_left = false;
+        for (_, colo) in self.colos.iter_mut() {
+            let Some(since) = colo.unstored_since else { continue };
+            let is_followed =
+                (1..=UNHURRIED_PUSH_MS).contains(&colo.report.next_in) && now < since + STORED_MS;
+            if all || !is_followed {
+                store(&colo.report);
+                colo.unstored_since = None;
+            } else {
+                is_left = true;
+            }
         }
+        is_left
     }
 
     /// Colos whose stored reports are to be deleted; each is named once.

@@ -3,7 +3,7 @@
 //! - A worker notes a [`CheckIn`] for every counted request in its [`Outbox`] and sends it to its colo's
 //!   [`DataCenter`] after the response. It keeps check-ins until they are in storage there; each is numbered, so a
 //!   repeated or late report changes nothing.
-//! - The data center applies them to its [`Counts`] and sends the whole of it to [`Global`] about every two seconds.
+//! - The data center applies them to its [`Counts`] and sends the whole of it to [`Global`] every two to six seconds.
 //!   Reports are absolute: the last one counts, a lost or doubled one changes nothing.
 //! - Global adds the colos' counts up and answers with the [`StateKey`](crate::admission::StateKey).
 //!
@@ -43,6 +43,9 @@ pub const CALM_REPORT_MS: u64 = 27_000;
 
 /// A data center that has reported within this time is sent operators' changes, though it sleeps, in milliseconds.
 const TOLD_MS: u64 = 600_000;
+
+/// Time between a data center's pushes to Global, in milliseconds, while the room is neither calm nor queues and a pool judges.
+const UNHURRIED_PUSH_MS: u64 = 6_000;
 
 /// A session that is renewed less than this before its end is reported at once, in milliseconds: an ordinary report could
 /// take longer than what was left of it, and somebody else would be let in for it.

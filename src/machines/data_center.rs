@@ -15,10 +15,8 @@ const PUSH_DEADLINE_MS: u64 = 2_000;
 const ASK_DEADLINE_MS: u64 = 400;
 /// Timeout of a call to the Counter next door, in milliseconds.
 const COUNTER_DEADLINE_MS: u64 = 500;
-/// An alarm that is late by this time is not waited for, in milliseconds.
-const LATE_ALARM_MS: u64 = 2_000;
-/// How far ahead the alarm is set before a push is tried, in milliseconds: a failure does not end the pushes.
-const SAFETY_ALARM_MS: u64 = 5_000;
+/// An alarm that is late by this time is set once more, in milliseconds.
+const LATE_ALARM_MS: u64 = 5_000;
 /// The shortest time between pushes by alarm, in milliseconds.
 const LEAST_WAIT_MS: u64 = 10;
 
@@ -76,14 +74,13 @@ impl DataCenter {
         let whole = self.rooms.with(context.room, self.counts.overrides());
         let room = whole.at(now).0;
         let mut answer = self.counts.receive(room, report, now);
-        if self.counts.stores_at_once(room, now) {
-            self.store(room, now, effects);
-        } else if self.alarm_at.is_some_and(|alarm| alarm + LATE_ALARM_MS < now) {
-            // This colo would be silent until the platform's alarm fires again.
+        if self.push.is_none() && self.counts.is_due(room, now) {
             self.push(context, effects);
+        } else if self.counts.stores_at_once(room, now) {
+            self.store(room, now, effects);
         }
         answer.durable = self.counts.durable(report.worker);
-        self.plan_push(context, 0, effects);
+        self.plan_push(context, effects);
         effects.push(Effect::Reply { to: from, answer: Answer::DataCenterReport(Box::new(answer)) });
     }
 
@@ -124,16 +121,16 @@ impl DataCenter {
 
     fn refresh(&mut self, context: &Context<'_>, key: StateKey, effects: &mut Vec<Effect>) {
         self.counts.learn(key, context.now);
-        // An operator's order must outlive this instance: whoever asks the next one is told what it knows.
         let whole = self.rooms.with(context.room, self.counts.overrides());
         self.store(whole.at(context.now).0, context.now, effects);
-        self.plan_push(context, 0, effects);
+        self.plan_push(context, effects);
     }
 
-    /// Stores the counts.
+    /// Stores the counts, if they have changed.
     fn store(&mut self, room: &Room, now: u64, effects: &mut Vec<Effect>) -> SavedDataCenter {
         let saved = self.counts.save(room, now);
         if self.may_write
+            && self.counts.is_unsaved()
             && let Ok(bytes) = records::write(&saved)
         {
             effects.push(Effect::Store { key: SAVED.to_owned(), bytes, background: false });
@@ -183,30 +180,23 @@ impl DataCenter {
             }
             _ => self.counts.push_failed(),
         }
-        if self.alarm_waits {
-            self.alarm_waits = false;
-            self.alarm_at = None;
-            if !self.plan_push(context, LEAST_WAIT_MS, effects) {
-                // Nothing to push: sleep, and cost nothing, until the next report.
-                effects.push(Effect::ClearAlarm);
-            }
+        self.plan_push(context, effects);
+        if std::mem::take(&mut self.alarm_waits) {
             effects.push(Effect::AlarmDone);
-        } else {
-            self.plan_push(context, LEAST_WAIT_MS, effects);
         }
     }
 
-    /// Sets the alarm for the next push, unless it fires earlier anyway. Returns whether there is something to push.
-    fn plan_push(&mut self, context: &Context<'_>, least_wait: u64, effects: &mut Vec<Effect>) -> bool {
+    /// Sets the alarm for the next push, unless it fires earlier anyway: then it is set on. Each time costs as much as a record.
+    /// While a push is under way, the next one is planned again at its end.
+    fn plan_push(&mut self, context: &Context<'_>, effects: &mut Vec<Effect>) {
         let now = context.now;
         let whole = self.rooms.with(context.room, self.counts.overrides());
-        let Some(wait) = self.counts.next_push(whole.at(now).0, now) else { return false };
-        let at = now + wait.max(least_wait);
-        if self.alarm_at.is_none_or(|alarm| alarm > at || alarm + SAFETY_ALARM_MS < now) {
+        let Some(wait) = self.counts.next_push(whole.at(now).0, now) else { return };
+        let at = now + wait.max(if self.push.is_some() { PUSH_DEADLINE_MS } else { LEAST_WAIT_MS });
+        if self.alarm_at.is_none_or(|alarm| alarm > at || alarm + LATE_ALARM_MS < now) {
             self.alarm_at = Some(at);
             effects.push(Effect::SetAlarm { at });
         }
-        true
     }
 }
 
@@ -253,11 +243,19 @@ impl ObjectMachine for DataCenter {
             },
             Input::Timer | Input::Global(_) => {}
             Input::Alarm => {
-                // Set again first: whatever happens to this push, another one follows.
-                self.alarm_at = Some(now + SAFETY_ALARM_MS);
-                effects.push(Effect::SetAlarm { at: now + SAFETY_ALARM_MS });
-                self.alarm_waits = true;
-                self.push(context, effects);
+                self.alarm_at = None;
+                let whole = self.rooms.with(context.room, self.counts.overrides());
+                let wait = self.counts.next_push(whole.at(now).0, now);
+                if wait.is_some_and(|wait| wait <= LEAST_WAIT_MS) {
+                    self.push(context, effects);
+                }
+                // Whatever happens to this push, another one follows: the platform rings again if this object ends before it
+                // is done.
+                self.plan_push(context, effects);
+                self.alarm_waits = self.push.is_some();
+                if !self.alarm_waits {
+                    effects.push(Effect::AlarmDone);
+                }
             }
         }
     }

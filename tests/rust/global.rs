@@ -34,6 +34,8 @@ pub struct Platform {
     colos: BTreeMap<String, DataCenter>,
     pub now: u64,
     asked: u64,
+    /// The keys that were written to.
+    pub written: Vec<String>,
     /// The owner has keys for push messages.
     pub pushes: bool,
 }
@@ -70,6 +72,7 @@ impl Platform {
             colos,
             now: START,
             asked: 0,
+            written: Vec::new(),
             pushes: true,
         }
     }
@@ -84,6 +87,7 @@ impl Platform {
                 Effect::Store { key, bytes, background } => {
                     assert!(!background);
                     self.stored.insert(key.clone(), bytes.clone());
+                    self.written.push(key.clone());
                 }
                 Effect::Delete { key } => drop(self.stored.remove(key)),
                 Effect::SetAlarm { at } => self.alarm = Some(*at),
@@ -147,7 +151,7 @@ impl Platform {
     }
 
     /// A colo's report, which announces no other one: the colo is not missed when none comes.
-    fn report(&mut self, colo: &str, user: u64) -> ColoReport {
+    pub fn report(&mut self, colo: &str, user: u64) -> ColoReport {
         let (now, minute) = (self.now, minute_of(self.now));
         let enters = CheckIn::Enter { id: user, bucket: minute, from: None, at: now, minute, numbered: true };
         self.report_of(colo, user + 1, vec![enters])
@@ -732,7 +736,7 @@ fn an_event_is_told_though_nobody_is_there() {
     assert_eq!(start_of(minute_of(START)), START);
 }
 
-fn status(platform: &mut Platform) -> Value {
+pub fn status(platform: &mut Platform) -> Value {
     let ask = OperatorAsk { query: UNWATCHED.to_owned(), ..OperatorAsk::default() };
     let answer = platform.answer(Request::GlobalStatus(Box::new(ask)));
     json_of(&answer).1

@@ -32,6 +32,7 @@ mod operator;
 mod origin;
 mod places;
 mod push;
+mod pushes;
 mod records;
 mod rehearsal;
 mod rolling_deploy;

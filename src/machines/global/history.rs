@@ -75,8 +75,8 @@ impl Global {
             return Ok(());
         }
         // What is recorded must be in storage: else it would be counted once more after a restart.
-        self.store_reports(effects);
         let now = context.now;
+        self.store_reports(true, now, effects);
         let whole = self.rooms.with(context.room, self.counts.overrides());
         let room = whole.at(now).0;
         while let Some(made) = self.counts.record(room, now) {

@@ -51,7 +51,7 @@ const STEERING_SET_ASIDE: &str = "steering_set_aside";
 const COLO: &str = "colo/";
 /// Retry interval of a job that has failed, in milliseconds.
 const AGAIN_MS: u64 = 5_000;
-/// Time until a report is stored, in milliseconds: awake colos send newer ones before that is needed. For this time after
+/// Time until a report is stored, in milliseconds, unless a newer one comes before that is needed. For this time after
 /// a start they are stored at once: an instance that restarts again and again would never store one, and would know too
 /// few users.
 const STORE_MS: u64 = 5_000;
@@ -309,7 +309,7 @@ impl Global {
             return Err(Refused { status: 507, reason: "there is no room for another colo" });
         }
         if now < self.started_at + STORE_MS {
-            self.store_reports(effects);
+            self.store_reports(true, now, effects);
         }
         self.plans.plan(Job::Store, now + STORE_MS);
         if self.counts.overrides().version != version {
@@ -379,9 +379,12 @@ impl Global {
     }
 
     /// Stores what the colos have reported since the last time.
-    fn store_reports(&mut self, effects: &mut Vec<Effect>) {
+    fn store_reports(&mut self, all: bool, now: u64, effects: &mut Vec<Effect>) {
         let kept = &self.kept;
-        self.counts.store_reports(|report| store(kept, &format!("{COLO}{}", report.colo), report, effects));
+        let put = |report: &ColoReport| store(kept, &format!("{COLO}{}", report.colo), report, effects);
+        if self.counts.store_reports(all, now, put) {
+            self.plans.plan(Job::Store, now + STORE_MS);
+        }
         self.store_origin(effects);
         for colo in self.counts.reports_to_delete() {
             effects.push(Effect::Delete { key: format!("{COLO}{colo}") });
@@ -429,7 +432,7 @@ impl Global {
                 self.tell_colos(context, effects);
             }
             Job::SendStatus => self.send_status(context, effects),
-            Job::Store => self.store_reports(effects),
+            Job::Store => self.store_reports(false, context.now, effects),
             Job::Record => self.record(context, effects)?,
             Job::Notify => return self.look_without_reports(context, effects),
             Job::Deliver => return self.deliver(context, effects),

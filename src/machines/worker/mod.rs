@@ -305,7 +305,9 @@ impl Worker {
     /// Asks the data center for updates after the response, if it is time to. `inside`: the visitor is in, so there is no
     /// haste.
     pub fn refresh_in_background(&mut self, inside: bool, now: u64, effects: &mut Vec<WorkerEffect>) {
-        let begins = if inside {
+        let begins = if inside && self.outbox.is_announced() {
+            false
+        } else if inside {
             self.controller.begin_background_refresh(now)
         } else {
             self.controller.begin_refresh(now)
