@@ -106,6 +106,18 @@ enum Haste {
     Urgent,
 }
 
+/// What Global may not know yet of what this start has counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum News {
+    /// Nothing.
+    #[default]
+    None,
+    /// Something that no push has told.
+    Untold,
+    /// What the last push told: a Global that restarts before it has stored it must be told once more.
+    ToldOnce,
+}
+
 /// One colo's counts and its copy of the state key.
 #[derive(Debug)]
 pub struct DataCenter {
@@ -142,12 +154,9 @@ pub struct DataCenter {
     /// What operators have changed, as Global could read it last.
     last_known: Overrides,
     ended: Ended,
-    /// Something has changed that a restart would forget.
-    unsaved: bool,
-    /// Something is new since the last push of this start.
-    news: bool,
-    /// The last push told something new: a Global that restarts before it has stored that must get it once more.
-    unconfirmed: bool,
+    /// How many changes a restart would forget.
+    unsaved: u64,
+    news: News,
 }
 
 impl DataCenter {
@@ -180,9 +189,8 @@ impl DataCenter {
             origin: OriginCounts::default(),
             last_known: Overrides::default(),
             ended: Ended::restore(Vec::new(), Vec::new(), now),
-            unsaved: false,
-            news: false,
-            unconfirmed: false,
+            unsaved: 0,
+            news: News::None,
         };
         if let Some(saved) = saved {
             data_center.counts = saved.counts;
@@ -240,7 +248,7 @@ impl DataCenter {
             if more > 0 {
                 worker.counts.add(code, more);
                 self.tallies.add_code(minute_of(now), code, more as u64);
-                self.unsaved = true;
+                self.unsaved += 1;
                 // All else comes with check-ins.
                 self.dirty |= code == Count::Bypassed.code();
             }
@@ -264,7 +272,9 @@ impl DataCenter {
         for (sequence, check_in) in (report.first..=u64::MAX).zip(check_ins) {
             if sequence > worker.applied {
                 worker.applied = sequence;
-                (self.dirty, self.unsaved, self.news) = (true, true, true);
+                self.dirty = true;
+                self.unsaved += 1;
+                self.news = News::Untold;
                 let is_own = is_made_in(check_in.id(), &self.colo);
                 // What does not count has counted already, or counts elsewhere.
                 let counts = match check_in {
@@ -335,7 +345,7 @@ impl DataCenter {
             Some((u64::from(self.all_workers()) * LEFT_MS_PER_WORKER).clamp(URGENT_MS, PUSH_MS))
         } else if self.watched() && (recent || self.has_users(room, now)) || self.hurries(room) && recent {
             Some(PUSH_MS)
-        } else if self.level() != Level::Calm && (self.dirty || self.unconfirmed) {
+        } else if self.level() != Level::Calm && (self.dirty || self.news != News::None) {
             Some(self.push_ms(room))
         } else {
             // While users are active it says slowly that it is there: else nobody could tell silence from a fault, and
@@ -435,7 +445,7 @@ impl DataCenter {
 
     /// Whether storage lacks something.
     pub fn is_unsaved(&self) -> bool {
-        self.unsaved
+        self.unsaved > 0
     }
 
     /// Whether a report is stored before it is answered. Else it is stored with the next push, and whoever reported
@@ -446,7 +456,7 @@ impl DataCenter {
 
     /// What was saved is in storage: workers need not keep it any longer.
     pub fn saved(&mut self, saved: &SavedDataCenter) {
-        self.unsaved = false;
+        self.unsaved = 0;
         for (id, applied) in &saved.workers {
             if let Some(worker) = self.workers.get_mut(id) {
                 worker.durable = worker.durable.max(*applied);
@@ -469,7 +479,7 @@ impl DataCenter {
     ) -> ColoReport {
         self.pushed_at = now;
         self.dirty = false;
-        self.unconfirmed = std::mem::take(&mut self.news);
+        self.news = if self.news == News::Untold { News::ToldOnce } else { News::None };
         self.pushed = std::mem::take(&mut self.haste);
         (self.push_by, self.announced_at) = (None, None);
         let (ended, heard) = self.ended.tell();
@@ -503,7 +513,9 @@ impl DataCenter {
     /// Global did not answer the push: what it carried must go again.
     pub fn push_failed(&mut self) {
         self.dirty = true;
-        self.news |= self.unconfirmed;
+        if self.news == News::ToldOnce {
+            self.news = News::Untold;
+        }
         self.haste = self.haste.max(self.pushed);
         self.announced_at = None;
         self.failures = self.failures.saturating_add(1);
@@ -513,11 +525,12 @@ impl DataCenter {
     pub fn pushed(&mut self, room: &Room, mut state: Option<StateKey>, now: u64) {
         let news = state.as_mut().map(|key| std::mem::take(&mut key.ended)).unwrap_or_default();
         for leave in &news.sessions {
-            self.unsaved = true;
+            self.unsaved += 1;
             if self.ended.note(leave, false, now) && is_made_in(leave.id(), &self.colo) {
                 let change = self.counts.apply(leave, &mut self.dedups);
                 self.tallies.note(room, change);
-                (self.dirty, self.unsaved, self.news) = (true, true, true);
+                self.dirty = true;
+                self.news = News::Untold;
                 self.haste = self.haste.max(Haste::Slots);
             }
         }
@@ -557,7 +570,7 @@ impl DataCenter {
                 self.last_known.clone_from(&key.steering);
             }
             // An operator's order must outlive this start: whoever asks the next one is told what it knows.
-            self.unsaved |= key.steering != *self.overrides();
+            self.unsaved += u64::from(key.steering != *self.overrides());
             self.state = Some(Clocked { key, received_at: now });
         }
     }
