@@ -24,8 +24,8 @@ const LOW_MS: u64 = 300;
 const USES_OVER_MS: u64 = 60_000;
 /// The same where visitors come fast, in milliseconds: a crowd must not be taken for the few of the last minute.
 const FAST_USES_OVER_MS: u64 = 2_000;
-/// The fewest permits used within that time that count as fast.
-const FAST: u64 = 60;
+/// How many standard deviations of what was used within that time may be chance.
+const CHANCE: u64 = 2;
 /// What a full stock lasts before the pool has said for how long one may be held, in milliseconds.
 const FULL_MS: u64 = 20_000;
 /// The most visitors of one call; the others wait for the next one.
@@ -191,8 +191,8 @@ impl LeaseCounter {
     /// The record that is due, if one is. `exact`: nothing may be used before it is recorded, since in a small room one permit
     /// that counts for nobody is missed.
     pub fn record(&mut self, exact: bool, now: u64) -> Option<DueRecord> {
-        let is_slow = self.used_in(SLOW_MS, now) < 1;
-        let exact = exact || self.used_in(FORGETS_MS, now) < 1;
+        let is_slow = self.uses.in_ms(SLOW_MS, now) < 1;
+        let exact = exact || self.uses.in_ms(FORGETS_MS, now) < 1;
         let keeps = is_slow && self.stock > 0;
         let (is_due, is_first) = match self.recorded {
             None => (keeps && now + WORTH_MS < self.until, false),
@@ -207,7 +207,7 @@ impl LeaseCounter {
             return None;
         }
         let record = if keeps {
-            let soon = 1 + self.used_in(2 * SLOW_MS, now) as u32;
+            let soon = 1 + self.uses.in_ms(2 * SLOW_MS, now) as u32;
             let may_be_used = if exact { 0 } else { self.stock.min(soon) };
             self.recorded = Some(self.stock - may_be_used);
             SavedPermits {
@@ -297,9 +297,9 @@ impl LeaseCounter {
 
     /// How many permits are used in some milliseconds, at the current rate.
     fn used_in(&self, milliseconds: u64, now: u64) -> u64 {
-        let is_fast = self.fast_uses.in_ms(FAST_USES_OVER_MS, now) >= FAST;
-        let fast = if is_fast { self.fast_uses.in_ms(milliseconds, now) } else { 0 };
-        self.uses.in_ms(milliseconds, now).max(fast)
+        let fast = self.fast_uses.in_ms(FAST_USES_OVER_MS, now);
+        let sure = fast.saturating_sub(CHANCE * fast.isqrt());
+        self.uses.in_ms(milliseconds, now).max(sure * milliseconds / FAST_USES_OVER_MS)
     }
 
     /// What was leased before is not used any more. The pool takes back what it is not told of.
