@@ -130,6 +130,8 @@ pub struct LeaseCounter {
     is_record_old: bool,
     /// The pool had nothing for the stock when it was asked last, at this time.
     exhausted_at: Option<u64>,
+    /// What was in stock is given back, and the pool does not know yet.
+    must_tell: bool,
     holders: Holders,
     done: Vec<(u64, Outcome)>,
 }
@@ -160,6 +162,7 @@ impl LeaseCounter {
             recorded: None,
             is_record_old: false,
             exhausted_at: None,
+            must_tell: false,
             holders: Holders::new(REMEMBERED_TICKETS),
             done: Vec::new(),
         }
@@ -302,9 +305,14 @@ impl LeaseCounter {
         self.uses.in_ms(milliseconds, now).max(sure * milliseconds / FAST_USES_OVER_MS)
     }
 
-    /// What was leased before is not used any more. The pool takes back what it is not told of.
-    fn give_back(&mut self) {
+    /// What was leased before is not used any more, nor what is on its way here. The pool is told of it at once: if this object
+    /// lost its memory first, nobody would know that it was not used.
+    pub fn give_back(&mut self) {
+        self.must_tell |= self.stock > 0 || self.flight.is_some();
         (self.stock, self.spare) = (0, 0);
+        if let Some(flight) = &mut self.flight {
+            flight.is_recalled = true;
+        }
     }
 
     /// An operator has changed the room: nothing that was given or leased before is good any more. Who has a permit and has
@@ -317,9 +325,7 @@ impl LeaseCounter {
     /// The pool calls back what is in stock.
     pub fn recall(&mut self) -> Returned {
         self.give_back();
-        if let Some(flight) = &mut self.flight {
-            flight.is_recalled = true;
-        }
+        self.must_tell = false;
         Returned {
             v: VERSION,
             epoch: self.epoch,
@@ -356,7 +362,8 @@ impl LeaseCounter {
 
     /// When the next call is due, in milliseconds since the epoch; `None`: there is nothing to ask for.
     pub fn call_due(&self, now: u64) -> Option<u64> {
-        let wanted = self.flight.is_none() && (!self.waiting.is_empty() || self.needs_stock(now));
+        let wanted =
+            self.flight.is_none() && (!self.waiting.is_empty() || self.must_tell || self.needs_stock(now));
         wanted.then_some(self.next_call.max(now))
     }
 
@@ -404,7 +411,9 @@ impl LeaseCounter {
         let mut uses = self.uses;
         uses.count(asks.len() as u64, now);
         let rate = self.used_in(RATE_MS, now).max(uses.in_ms(RATE_MS, now));
+        let gives_back = std::mem::take(&mut self.must_tell) && asks.is_empty();
         let wanted = match self.level {
+            _ if gives_back => 0,
             Some(Level::Queueing) => 0,
             _ => (rate * self.usable_ms / RATE_MS).max(FEW as u64),
         };
