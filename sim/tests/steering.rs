@@ -92,3 +92,32 @@ fn orders_that_no_operator_could_give_are_refused() {
     refuses("{ at = 1, clear = [\"message\"] }", &["message is not simulated"]);
     refuses("{ set = { queue_all = true } }", &["at"]);
 }
+
+/// A room of 500 with 255 in it, whose limit is halved at a second and given back 20 seconds later. Somebody comes three times a
+/// second until another one, and goes away where there is no room. How many of them were queued.
+fn queued_around_a_halved_limit(halved: u64, until: u64, seed: u64) -> u64 {
+    let world = format!(
+        "name = \"halved\"\nminutes = 3\n[room]\ntotal_active_users = 500\nnew_users_per_minute = 5000\n\
+         session_duration = 10\n[planet]\ncolos = 3\nzipf = 0.0\nrequests_per_isolate = 3\nrestarts_per_hour = 0\n\
+         [visitors]\nvisit_seconds = 600\ngap_seconds = 30\nleave_at_once = 1.0\n\
+         [[arrivals]]\nuntil = 0.1\nper_minute = 2550\n\
+         [[arrivals]]\nfrom = 0.1\nuntil = {}\nper_minute = 200\n\
+         [[steering]]\nat = {halved}\nset = {{ total_active_users = 250 }}\n\
+         [[steering]]\nat = {}\nclear = [\"total_active_users\"]\n",
+        until as f64 / 60.0,
+        halved + 20,
+    );
+    run(&Scenario::parse(&world).unwrap(), seed).queued
+}
+
+#[test]
+fn all_of_a_halved_limit_is_back_three_seconds_after_it_is_cleared() {
+    // Nobody asks Counters for permits while it is halved: they lose their memory.
+    for (halved, seed) in (30..42).flat_map(|halved| [(halved, 1), (halved, 2), (halved, 3)]) {
+        let in_force = halved + 20 + 3;
+        let before = queued_around_a_halved_limit(halved, in_force, seed);
+        assert!(before > 40, "seed {seed}: {before} were queued while it was halved");
+        let later = queued_around_a_halved_limit(halved, in_force + 12, seed) - before;
+        assert_eq!(later, 0, "seed {seed}, halved at {halved} s: queued though there was room");
+    }
+}

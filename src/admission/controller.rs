@@ -25,7 +25,7 @@ const TELLS_MS: u64 = 4_000;
 const REFRESH_MS: u64 = 2_000;
 /// The same where only users come who are in, in milliseconds.
 const BACKGROUND_REFRESH_MS: u64 = 10_000;
-/// Backoff after a refresh that the data center did not answer, in milliseconds.
+/// Backoff after the second refresh in a row that the data center did not answer, in milliseconds.
 const BACKOFF_MS: u64 = 5_000;
 
 /// Which object to ask.
@@ -72,6 +72,10 @@ pub struct AdmissionController {
     anywhere_hint: Hint,
     fallback: Fallback,
     level: Level,
+    /// The Counter may have permits in stock, by its last answer.
+    has_stock: bool,
+    /// The last question to the data center was not answered.
+    unanswered: bool,
 }
 
 impl AdmissionController {
@@ -153,10 +157,12 @@ impl AdmissionController {
         old && now >= (self.refresh_begun_at + LOOK_MS).max(self.backoff_until)
     }
 
-    /// Ends a refresh at `now`: whether the data center has answered.
+    /// Ends a refresh at `now`: whether the data center has answered. One question may get lost, and an order be known in time
+    /// all the same.
     pub fn end_refresh(&mut self, answered: bool, now: u64) {
         self.refreshing = false;
-        self.backoff_until = if answered { 0 } else { now + BACKOFF_MS };
+        let was_unanswered = std::mem::replace(&mut self.unanswered, !answered);
+        self.backoff_until = if answered || !was_unanswered { 0 } else { now + BACKOFF_MS };
     }
 
     /// What operators have changed, as far as this worker knows.
@@ -182,6 +188,12 @@ impl AdmissionController {
     /// How near the room is to its limits, as far as this worker knows.
     pub fn level(&self) -> Level {
         self.level
+    }
+
+    /// Somebody has to wait without having asked. Whether to tell the Counter so, which may have permits in stock that nobody
+    /// asks for any more. Who asks must tell.
+    pub fn begin_giving_back(&mut self) -> bool {
+        std::mem::take(&mut self.has_stock)
     }
 
     /// The lot of a request, where the order is random: see [`draw`](super::draw()).
@@ -239,6 +251,7 @@ impl AdmissionController {
         match (whom, outcome) {
             (_, Some(Outcome::Given { minute, .. })) => Step::Enter { minute, numbered: true },
             (Whom::Counter, Some(Outcome::Refused { minute, limit, wait_ms })) => {
+                self.has_stock = false;
                 self.counter_hint.remember(minute, limit, wait_ms, now);
                 if leases { Step::Wait } else { self.ask_anywhere(ask, now) }
             }
@@ -279,6 +292,7 @@ impl AdmissionController {
     /// A Counter says how full the room is. That may end the calm, but not begin it: how late reports of a calm room are is
     /// known only where the state key says that it is calm.
     pub fn told_level(&mut self, level: Level) {
+        self.has_stock = level != Level::Queueing;
         self.level = level.max(self.state.as_ref().map_or(Level::Busy, |state| state.key.level));
     }
 }

@@ -85,6 +85,10 @@ impl Counter {
         }
         let whole = self.rooms.with(context.room, &self.overrides);
         let room = whole.at(now).0;
+        if asked.asks.is_empty() || room.is_closed() {
+            // Visitors have to wait, and need not ask for that.
+            self.permits.give_back();
+        }
         if room.is_closed() {
             // An operator has closed it and the asker does not know yet; or an event has not started, and its clock is
             // ahead.

@@ -656,3 +656,22 @@ fn a_changed_session_duration_keeps_the_users_that_are_in() {
         "reports of old code still count"
     );
 }
+
+#[test]
+fn a_data_center_that_misses_one_question_is_asked_again_before_an_order_must_be_known() {
+    let mut controller = AdmissionController::default();
+    let mut asks = |now: u64, answered: bool| {
+        let asks = controller.begin_refresh(now);
+        if asks {
+            controller.end_refresh(answered, now + 500);
+        }
+        asks
+    };
+    assert!(asks(NOW, false));
+    assert!(!asks(NOW + 999, false));
+    assert!(asks(NOW + 1_000, false), "an order must be obeyed after three seconds");
+    assert!(!asks(NOW + 6_499, true), "one that is silent is not asked all the time");
+    assert!(asks(NOW + 6_500, true));
+    assert!(asks(NOW + 7_500, false));
+    assert!(asks(NOW + 8_500, true), "one that has answered is not silent");
+}

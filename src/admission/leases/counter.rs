@@ -9,7 +9,7 @@ use super::super::{Hint, NumberAsk, Outcome, minute_of};
 use super::holders::Holders;
 use super::rate::Rate;
 use super::{
-    FEW, Group, LeaseAnswer, LeaseAsk, Level, RATE_MS, REACHES_WORKER_MS, Returned, RoundTrip,
+    Group, LeaseAnswer, LeaseAsk, Level, MOST_OF_FEW, RATE_MS, REACHES_WORKER_MS, Returned, RoundTrip,
     minute_of_entry,
 };
 use crate::room::RateWindow;
@@ -24,8 +24,8 @@ const LOW_MS: u64 = 300;
 const USES_OVER_MS: u64 = 60_000;
 /// The same where visitors come fast, in milliseconds: a crowd must not be taken for the few of the last minute.
 const FAST_USES_OVER_MS: u64 = 2_000;
-/// The fewest permits used within that time that count as fast.
-const FAST: u64 = 60;
+/// How many standard deviations of what was used within that time may be chance.
+const CHANCE: u64 = 2;
 /// What a full stock lasts before the pool has said for how long one may be held, in milliseconds.
 const FULL_MS: u64 = 20_000;
 /// The most visitors of one call; the others wait for the next one.
@@ -130,6 +130,8 @@ pub struct LeaseCounter {
     is_record_old: bool,
     /// The pool had nothing for the stock when it was asked last, at this time.
     exhausted_at: Option<u64>,
+    /// What was in stock is given back, and the pool does not know yet.
+    must_tell: bool,
     holders: Holders,
     done: Vec<(u64, Outcome)>,
 }
@@ -160,6 +162,7 @@ impl LeaseCounter {
             recorded: None,
             is_record_old: false,
             exhausted_at: None,
+            must_tell: false,
             holders: Holders::new(REMEMBERED_TICKETS),
             done: Vec::new(),
         }
@@ -191,8 +194,8 @@ impl LeaseCounter {
     /// The record that is due, if one is. `exact`: nothing may be used before it is recorded, since in a small room one permit
     /// that counts for nobody is missed.
     pub fn record(&mut self, exact: bool, now: u64) -> Option<DueRecord> {
-        let is_slow = self.used_in(SLOW_MS, now) < 1;
-        let exact = exact || self.used_in(FORGETS_MS, now) < 1;
+        let is_slow = self.uses.in_ms(SLOW_MS, now) < 1;
+        let exact = exact || self.uses.in_ms(FORGETS_MS, now) < 1;
         let keeps = is_slow && self.stock > 0;
         let (is_due, is_first) = match self.recorded {
             None => (keeps && now + WORTH_MS < self.until, false),
@@ -207,7 +210,7 @@ impl LeaseCounter {
             return None;
         }
         let record = if keeps {
-            let soon = 1 + self.used_in(2 * SLOW_MS, now) as u32;
+            let soon = 1 + self.uses.in_ms(2 * SLOW_MS, now) as u32;
             let may_be_used = if exact { 0 } else { self.stock.min(soon) };
             self.recorded = Some(self.stock - may_be_used);
             SavedPermits {
@@ -297,14 +300,19 @@ impl LeaseCounter {
 
     /// How many permits are used in some milliseconds, at the current rate.
     fn used_in(&self, milliseconds: u64, now: u64) -> u64 {
-        let is_fast = self.fast_uses.in_ms(FAST_USES_OVER_MS, now) >= FAST;
-        let fast = if is_fast { self.fast_uses.in_ms(milliseconds, now) } else { 0 };
-        self.uses.in_ms(milliseconds, now).max(fast)
+        let fast = self.fast_uses.in_ms(FAST_USES_OVER_MS, now);
+        let sure = fast.saturating_sub(CHANCE * fast.isqrt());
+        self.uses.in_ms(milliseconds, now).max(sure * milliseconds / FAST_USES_OVER_MS)
     }
 
-    /// What was leased before is not used any more. The pool takes back what it is not told of.
-    fn give_back(&mut self) {
+    /// What was leased before is not used any more, nor what is on its way here. The pool is told of it at once: if this object
+    /// lost its memory first, nobody would know that it was not used.
+    pub fn give_back(&mut self) {
+        self.must_tell |= self.stock > 0 || self.flight.is_some();
         (self.stock, self.spare) = (0, 0);
+        if let Some(flight) = &mut self.flight {
+            flight.is_recalled = true;
+        }
     }
 
     /// An operator has changed the room: nothing that was given or leased before is good any more. Who has a permit and has
@@ -317,9 +325,7 @@ impl LeaseCounter {
     /// The pool calls back what is in stock.
     pub fn recall(&mut self) -> Returned {
         self.give_back();
-        if let Some(flight) = &mut self.flight {
-            flight.is_recalled = true;
-        }
+        self.must_tell = false;
         Returned {
             v: VERSION,
             epoch: self.epoch,
@@ -356,7 +362,8 @@ impl LeaseCounter {
 
     /// When the next call is due, in milliseconds since the epoch; `None`: there is nothing to ask for.
     pub fn call_due(&self, now: u64) -> Option<u64> {
-        let wanted = self.flight.is_none() && (!self.waiting.is_empty() || self.needs_stock(now));
+        let wanted =
+            self.flight.is_none() && (!self.waiting.is_empty() || self.must_tell || self.needs_stock(now));
         wanted.then_some(self.next_call.max(now))
     }
 
@@ -404,9 +411,11 @@ impl LeaseCounter {
         let mut uses = self.uses;
         uses.count(asks.len() as u64, now);
         let rate = self.used_in(RATE_MS, now).max(uses.in_ms(RATE_MS, now));
+        let gives_back = std::mem::take(&mut self.must_tell) && asks.is_empty();
         let wanted = match self.level {
+            _ if gives_back => 0,
             Some(Level::Queueing) => 0,
-            _ => (rate * self.usable_ms / RATE_MS).max(FEW as u64),
+            _ => (rate * self.usable_ms / RATE_MS).max(MOST_OF_FEW as u64),
         };
         let (sequence, is_recalled) = (self.sequence, false);
         self.flight =

@@ -1,7 +1,7 @@
 //! What a worker does after a response.
 
 use super::{REPORT_DEADLINE_MS, Worker, WorkerContext, WorkerEffect, WorkerInput};
-use crate::admission::{Clocked, PACE_MS};
+use crate::admission::{Clocked, PACE_MS, Whom};
 use crate::history::Count;
 use crate::machines::Call;
 use crate::protocol::messages::{ReserveSessions, VERSION, WorkerReport, colo_object};
@@ -31,6 +31,8 @@ enum Work {
     Reserve { sent: usize },
     /// Asks the data center for updates.
     Refresh,
+    /// Tells the Counter that visitors wait without asking it.
+    GiveBack,
 }
 
 impl Task {
@@ -44,6 +46,10 @@ impl Task {
 
     pub(super) fn refresh(began: u64) -> Self {
         Self { work: Work::Refresh, tries: 0, began }
+    }
+
+    pub(super) fn give_back() -> Self {
+        Self { work: Work::GiveBack, tries: 0, began: 0 }
     }
 
     /// Handles an input and adds effects.
@@ -81,6 +87,11 @@ impl Task {
                 effects.push(WorkerEffect::Sleep { until: now + PACE_MS });
             }
             (Work::Reserve { .. }, _) => self.send_reservations(worker, now, effects),
+            (Work::GiveBack, WorkerInput::Begin) => {
+                effects.push(worker.take_call(0, Whom::Counter, Vec::new(), now));
+            }
+            // What it says of its level it said before it gave back.
+            (Work::GiveBack, _) => effects.push(WorkerEffect::End),
             (Work::Refresh, WorkerInput::Begin) => {
                 effects.push(worker.state_call(0, REPORT_DEADLINE_MS, now));
             }

@@ -6,7 +6,7 @@
 
 use std::rc::Rc;
 
-use super::{Worker, WorkerContext, WorkerEffect, WorkerInput};
+use super::{Task, Worker, WorkerContext, WorkerEffect, WorkerInput};
 use crate::admission::{
     Draw, NumberAsk, Outcome as Judgement, Progress, Step, Whom, estimated_wait_seconds, likely_ahead,
     next_check_in_seconds, next_draw_seconds, queue_bucket, random_wait_seconds,
@@ -415,7 +415,12 @@ impl Visit {
         } else {
             self.claims = true;
             if worker.addresses.claim(self.address(room), judged.ticket.id, time) == 0 {
-                (worker.judge)(&mut worker.controller, room, &self.standing(context), judged.ticket.id, time)
+                let standing = self.standing(context);
+                let step = (worker.judge)(&mut worker.controller, room, &standing, judged.ticket.id, time);
+                if step == Step::Wait && worker.controller.begin_giving_back() {
+                    effects.push(WorkerEffect::Start(Task::give_back()));
+                }
+                step
             } else {
                 Step::Wait
             }
