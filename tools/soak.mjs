@@ -24,7 +24,7 @@ minute later a few users may be active beyond the limit.`;
 
 const SAMPLE_MS = 5_000;
 const SESSION_SECONDS = 60;
-/** The mean time after which somebody who waits gives up: so the queue ceases to grow, and memory has to as well. */
+/** After so long somebody who waits gives up: so the queue ceases to grow, and memory has to as well. */
 const PATIENCE_SECONDS = 240;
 /** Memory of the last quarter may be so many times that of the second one, before it counts as growth. */
 const GROWTH = 1.15;
