@@ -224,7 +224,7 @@ impl Inner {
             }
             Effect::Delete { key } => self.storage("delete", &[JsValue::from_str(&key)]),
             Effect::SetAlarm { at } => {
-                self.storage("setAlarm", &[JsValue::from_f64(platform_time(at) as f64)])
+                self.storage("setAlarm", &[JsValue::from_f64(platform_time(at) as f64)]);
             }
             Effect::ClearAlarm => self.storage("deleteAlarm", &[]),
             Effect::Global(effect) => super::global::carry_out(&Shell(Rc::clone(self)), effect),
