@@ -8,6 +8,39 @@ pub const MINUTE_MS: u64 = 60_000;
 /// The last second of the year 9999, in milliseconds: what is later cannot be written.
 const LATEST: u64 = 253_402_300_799_000;
 
+/// How far behind its latest time a clock may go before that is believed, in milliseconds: tickets from later than that are
+/// none.
+const BRIDGED_MS: u64 = 10_000;
+
+/// A clock that does not go back. Where the platform's does, a little, this one goes on from the latest time that it has said,
+/// as a clock that is ahead: else nothing would be due until the other has caught up, reports among them, and what is
+/// young would seem to stay so.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Steady {
+    latest: u64,
+    ahead: u64,
+}
+
+impl Steady {
+    /// A clock that nobody has read yet.
+    pub const fn new() -> Self {
+        Self { latest: 0, ahead: 0 }
+    }
+
+    /// The time, when the platform's clock says `clock`; both in milliseconds since the epoch.
+    pub fn read(&mut self, clock: u64) -> u64 {
+        let ahead = self.latest.saturating_sub(clock).max(self.ahead);
+        self.ahead = if ahead <= BRIDGED_MS { ahead } else { 0 };
+        self.latest = clock + self.ahead;
+        self.latest
+    }
+
+    /// What the platform's clock says at a time by this one.
+    pub fn platform_time(&self, time: u64) -> u64 {
+        time.saturating_sub(self.ahead)
+    }
+}
+
 /// The minute that a time belongs to: whole minutes since the epoch. It is also the bucket of whoever comes in it
 /// (2021 article, "Clustering").
 pub fn minute_of(now_ms: u64) -> u32 {

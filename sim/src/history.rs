@@ -7,7 +7,7 @@
 //! - came = entered − entered after waiting + joined,
 //! - entered after waiting = joined − left − (waiting at its end − waiting at the end of the minute before),
 //!
-//! and together: came = `new_users` + `leavers` + change of `waiting_users`. (Whoever left and comes back to the same place
+//! and together: came = `new_users` + `leavers` + `let_past` + change of `waiting_users`. (Whoever left and comes back to the same place
 //! has come again.) Where the counts do not fit together, as in
 //! a minute that was lost, what is certain counts: at least `joins` came, at most `joins` + `new_users`.
 
@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::scenario::{Behaviour, Recorded, ScenarioError};
 
 /// The fields that are read, in the order of [`Row`].
-const FIELDS: [&str; 9] = [
+const FIELDS: [&str; 10] = [
     "new_users",
     "joins",
     "leavers",
@@ -29,6 +29,7 @@ const FIELDS: [&str; 9] = [
     "origin_seconds_p90",
     "rehearsal_new_users",
     "rehearsal_joins",
+    "let_past",
 ];
 /// How many of them, the first ones, have to be there.
 const NEEDED: usize = 4;
@@ -64,13 +65,25 @@ pub struct Row {
     pub rehearsal_new_users: Option<f64>,
     /// Of `joins`, those who were marked.
     pub rehearsal_joins: Option<f64>,
+    /// Who left the queue because the room was off.
+    pub let_past: Option<f64>,
 }
 
 impl Row {
     /// A row of the values of [`FIELDS`].
     fn new(at: u64, values: [Option<f64>; FIELDS.len()]) -> Self {
-        let [new_users, joins, leavers, waiting_users, active_users, p50, p90, marked_new, marked_joins] =
-            values;
+        let [
+            new_users,
+            joins,
+            leavers,
+            waiting_users,
+            active_users,
+            p50,
+            p90,
+            marked_new,
+            marked_joins,
+            let_past,
+        ] = values;
         Self {
             at,
             new_users,
@@ -82,6 +95,7 @@ impl Row {
             origin_seconds_p90: p90,
             rehearsal_new_users: marked_new,
             rehearsal_joins: marked_joins,
+            let_past,
         }
     }
 
@@ -96,6 +110,7 @@ impl Row {
             self.origin_seconds_p90,
             self.rehearsal_new_users,
             self.rehearsal_joins,
+            self.let_past,
         ]
     }
 }
@@ -222,7 +237,8 @@ impl History {
                 uncertain += f64::abs(carry);
                 carry = 0.0;
             }
-            let wanted = new + row.leavers.unwrap_or(0.0) + changed + carry;
+            let gone = row.leavers.unwrap_or(0.0) + row.let_past.unwrap_or(0.0);
+            let wanted = new + gone + changed + carry;
             let came = wanted.clamp(joins, joins + new);
             carry = wanted - came;
             let mut real = came;

@@ -51,6 +51,8 @@ pub struct Case {
     origin: bool,
     /// An operator changes the room.
     steered: bool,
+    /// Attackers come beside the visitors.
+    attacked: bool,
 }
 
 impl Case {
@@ -77,6 +79,7 @@ impl Case {
                 || scenario.faults.iter().any(|fault| fault.what == Broken::Colo),
             origin: scenario.origin.is_some(),
             steered: !scenario.steering.is_empty(),
+            attacked: scenario.visitors.attackers > 0.0,
         }
     }
 
@@ -339,6 +342,14 @@ fn of_served(run: &Measured, figure: f64) -> Option<f64> {
     of(run.queued, figure).filter(|_| run.waiting_at_end * 2 < run.queued)
 }
 
+/// By how much of their part more attackers entered than it was, less what chance does.
+fn beyond_their_part(run: &Measured) -> Option<f64> {
+    let (came, entered) = run.attackers;
+    let expected = part(came, run.arrived) * run.admitted as f64;
+    let beyond = entered as f64 - expected - 3.0 * expected.sqrt();
+    (expected > 0.0).then(|| beyond.max(0.0) / expected)
+}
+
 /// Of whom it is not wanted that shown waits are right.
 const NOT_FORESEEN: &str = "a random order, a prequeue in an order by lot; limits that follow an origin or an operator; \
                             scenarios below the limits; runs that end while most of the queue waits";
@@ -347,7 +358,7 @@ const NOT_FORESEEN: &str = "a random order, a prequeue in an order by lot; limit
 const OBJECTS: [(&str, [f64; 2]); 3] =
     [("quiet", [677.0, 1_129.0]), ("steady85", [399.0, 987.5]), ("flash50", [293.5, 648.0])];
 
-const GOALS: [Goal; 22] = [
+const GOALS: [Goal; 24] = [
     Goal::new(
         ("overshoot of total_active_users", "0", ""),
         Unit::Percent(2),
@@ -375,6 +386,22 @@ const GOALS: [Goal; 22] = [
         Unit::Number(0),
         |run| run.entered_after_closing_ms.map(|late| late as f64),
         |_, _| Some(3_000.0),
+    ),
+    Goal::new(
+        (
+            "attackers who enter, beyond their part of those who came and three standard deviations of it",
+            "at most 2 %",
+            "scenarios without attackers",
+        ),
+        Unit::Percent(2),
+        beyond_their_part,
+        |case, _| case.attacked.then_some(0.02),
+    ),
+    Goal::new(
+        ("places that visitors lose", "0", "scenarios without attackers"),
+        Unit::Number(0),
+        |run| of(run.queued, run.lost_places as f64),
+        |case, _| case.attacked.then_some(0.0),
     ),
     Goal::new(
         ("queued below the limits", "0", "scenarios that exceed them (no `below_limits`)"),

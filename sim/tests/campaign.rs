@@ -1,7 +1,7 @@
 //! Worlds drawn at random: the room keeps its promises in them, and a campaign finds a room that does not.
 #![allow(missing_docs, clippy::pedantic)]
 
-use anteroom_sim::campaign::{Promise, Tally, broken, draw, run, shrink};
+use anteroom_sim::campaign::{Breach, Promise, Tally, broken, draw, run, shrink};
 use anteroom_sim::scenario::Scenario;
 
 /// A few of those that a campaign draws.
@@ -130,4 +130,36 @@ fn clocks_that_jump_and_two_versions_side_by_side_break_nothing() {
     assert_ne!(world("begins_old = true", deploy).1, today.1, "0.1.0 says less");
     let jumps = |by: i32| world("", &format!("what = \"clock\"\njumps_ms = {by}")).0;
     assert_ne!(jumps(400), jumps(-400));
+}
+
+/// The promises that are broken in a world.
+fn broken_in(text: &str) -> Vec<Breach> {
+    let world = Scenario::parse(text).unwrap();
+    broken(&world, &run(&world).unwrap()).unwrap()
+}
+
+#[test]
+fn a_clock_that_goes_back_by_seconds_delays_no_report() {
+    let world = r#"
+        name = "back"
+        minutes = 7
+        arrivals = [{ from = 2.3, until = 5.4, per_minute = 180 }]
+        room = { total_active_users = 59, new_users_per_minute = 87, session_duration = 1 }
+        visitors = { visit_seconds = 17, roaming = 0.36 }
+        planet = { colos = 1 }
+        faults = [{ at = 233, what = "clock", jumps_ms = -8000 }]
+    "#;
+    assert_eq!(broken_in(world), []);
+}
+
+#[test]
+fn whoever_waits_for_slow_storage_gets_in_by_any_strategy() {
+    for strategy in ["leases", "counters"] {
+        let world = format!(
+            "name = \"slow\"\nminutes = 16\narrivals = [{{ from = 1, until = 9, per_minute = 6 }}]\n\
+             planet = {{ colos = 1, storage_ms = [600, 1100] }}\n[room]\nslot_strategy = \"{strategy}\"\n\
+             total_active_users = 1\nnew_users_per_minute = 1\nsession_duration = 1\n"
+        );
+        assert_eq!(broken_in(&world), [], "{strategy}");
+    }
 }

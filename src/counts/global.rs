@@ -584,6 +584,7 @@ impl Global {
                 active: active.max(0) as u64,
                 waiting: waiting.iter().map(|(_, users)| u64::from(*users)).sum(),
                 limits,
+                suspended: room.suspended,
             },
         );
         let merged = &self.merged;

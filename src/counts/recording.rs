@@ -95,6 +95,7 @@ impl Global {
         let ending = self.ending(room, minute, now);
         let (record, mut kept) = self.recorder.record(last, room, minute, ending);
         let before = last.filter(|last| last.minute + 1 == minute);
+        let lets_past = self.recorder.lets_past(room, minute);
         for (name, colo) in self.colos.iter() {
             let report = &colo.report;
             let (active, waiting) = ending_of(&report.counts, &report.tallies, room, minute, now);
@@ -104,13 +105,14 @@ impl Global {
                 .and_then(|before| before.parts.iter().find(|part| part.colo == *name))
                 .map_or(0, |part| part.waiting as i64);
             let come = waited_before + count(Count::Joins) + count(Count::Returns);
+            let gone = (come - count(Count::Waited) - waiting as i64).max(0) as u64;
             let part = Part {
                 colo: name.clone(),
                 active: (active - since).max(0) as u64,
                 waiting,
                 new_users: count(Count::NewUsers).max(0) as u64,
                 joins: count(Count::Joins).max(0) as u64,
-                leavers: (come - count(Count::Waited) - waiting as i64).max(0) as u64,
+                leavers: if lets_past { 0 } else { gone },
                 revoked: count(Count::Revoked).max(0) as u64,
                 bypassed: count(Count::Bypassed).max(0) as u64,
                 workers: if colo.received_at >= start_of(minute) { report.workers.into() } else { 0 },

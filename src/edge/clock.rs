@@ -1,6 +1,6 @@
 //! Time and randomness of the platform, for the core that has neither.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
@@ -9,10 +9,23 @@ use std::time::Duration;
 use worker::Delay;
 
 use super::calls::failure;
+use crate::time::Steady;
 
-/// Milliseconds since the epoch. In a Worker it stands still between two waits for I/O.
+thread_local! {
+    static CLOCK: Cell<Steady> = const { Cell::new(Steady::new()) };
+}
+
+/// Milliseconds since the epoch. In a Worker it stands still between two waits for I/O. It does not go back by a little.
 pub fn now() -> u64 {
-    js_sys::Date::now() as u64
+    let mut clock = CLOCK.get();
+    let now = clock.read(js_sys::Date::now() as u64);
+    CLOCK.set(clock);
+    now
+}
+
+/// What the platform's clock says at a time by [`now`].
+pub fn platform_time(time: u64) -> u64 {
+    CLOCK.get().platform_time(time)
 }
 
 /// Lets some milliseconds pass.

@@ -23,7 +23,7 @@ const MINUTES_OF_HOUR: u32 = 60;
 const LONGEST_COLO: usize = 8;
 
 /// The fields of a room, in their order.
-const FIELDS: [&str; 22] = [
+const FIELDS: [&str; 23] = [
     "active_users",
     "active_users_max",
     "waiting_users",
@@ -46,6 +46,7 @@ const FIELDS: [&str; 22] = [
     "rehearsal_joins",
     "observed_joins",
     "newcomers",
+    "let_past",
 ];
 /// The fields of a colo, in their order.
 const COLO_FIELDS: [&str; 8] =
@@ -339,6 +340,7 @@ impl Cells for Record {
             "rehearsal_joins" => count(Count::RehearsalJoins),
             "observed_joins" => count(Count::ObservedJoins),
             "newcomers" => Some(self.newcomers() as f64),
+            "let_past" => count(Count::LetPast),
             _ => None,
         }
     }

@@ -24,6 +24,8 @@ pub struct Sample {
     pub waiting: u64,
     /// The limits in force, last.
     pub limits: Limits,
+    /// The room was off.
+    pub suspended: bool,
 }
 
 /// What Global knows of minutes that are not recorded yet.
@@ -65,7 +67,8 @@ impl Recorder {
     pub fn sample(&mut self, minute: u32, seen: Sample) {
         let known = self.samples.get(&minute).copied().unwrap_or(seen);
         let (active, waiting) = (known.active.max(seen.active), known.waiting.max(seen.waiting));
-        self.samples.insert(minute, Sample { active, waiting, ..seen });
+        let suspended = known.suspended || seen.suspended;
+        self.samples.insert(minute, Sample { active, waiting, suspended, ..seen });
         while self.samples.len() > KEPT_MINUTES as usize
             && let Some((oldest, _)) = self.samples.first()
         {
@@ -104,12 +107,19 @@ impl Recorder {
 
     fn is_silent(&self, minute: u32, ending: Ending) -> bool {
         let before = before(self.last.as_ref(), minute);
-        let nobody = Sample { active: 0, waiting: 0, limits: ending.limits };
+        let nobody = Sample { active: 0, waiting: 0, limits: ending.limits, suspended: false };
         let seen = self.samples.get(&minute).copied().unwrap_or(nobody);
         (ending.active, ending.waiting) == (0, 0)
             && before == (0, 0)
             && (seen.active, seen.waiting) == (0, 0)
             && self.added_since(self.last.as_ref(), minute).is_empty()
+    }
+
+    /// Whether those who do not wait any more in a minute have gone past the room, which was off in it, or in the one before:
+    /// it takes some time until it shows that somebody does not wait.
+    pub fn lets_past(&self, room: &Room, minute: u32) -> bool {
+        let was = |minute: u32| self.samples.get(&minute).map(|seen| seen.suspended);
+        was(minute).unwrap_or(room.suspended) || was(minute.saturating_sub(1)).unwrap_or_default()
     }
 
     fn added_since(&self, last: Option<&Minute>, until: u32) -> SlotCounts {
@@ -128,13 +138,14 @@ impl Recorder {
     ) -> (Record, Minute) {
         let Ending { active, waiting, limits } = ending;
         let (active_before, waiting_before) = before(last, minute);
-        let nobody = Sample { active: 0, waiting: 0, limits };
+        let nobody = Sample { active: 0, waiting: 0, limits, suspended: room.suspended };
         let seen = self.samples.get(&minute).copied().unwrap_or(nobody);
         let mut tallies = self.added_since(last, minute);
         let count = |count: Count| tallies.get(count.code());
         let come = waiting_before as i64 + count(Count::Joins) + count(Count::Returns);
-        let leavers = (come - count(Count::Waited) - waiting as i64).max(0);
-        tallies.add(Count::Leavers.code(), leavers);
+        let gone = (come - count(Count::Waited) - waiting as i64).max(0);
+        let kind = if self.lets_past(room, minute) { Count::LetPast } else { Count::Leavers };
+        tallies.add(kind.code(), gone);
         // Whoever was seen last a session before this minute's end will not come any more.
         let visits_until = minute.saturating_sub(room.session_duration);
         let visits_before = last.map_or(visits_until.saturating_sub(1), |last| last.visits_until);
@@ -166,7 +177,7 @@ impl Recorder {
 
     /// A minute is recorded, and in storage.
     pub fn recorded(&mut self, minute: Minute) {
-        self.samples.retain(|of, _| *of > minute.minute);
+        self.samples.retain(|of, _| *of >= minute.minute);
         self.last = Some(minute);
     }
 }

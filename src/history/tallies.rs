@@ -58,6 +58,8 @@ pub enum Count {
     EnteredBeside = 16,
     /// Of those who began to wait, whom the room let pass because it only observes.
     ObservedJoins = 17,
+    /// Waiting visitors who went past the room while it was off: found out as [`Count::Leavers`] are.
+    LetPast = 18,
 }
 
 impl Count {

@@ -15,6 +15,7 @@ use anteroom::protocol::messages::{ColoReport, VERSION, WorkerAnswer, WorkerRepo
 use anteroom::room::{Room, SlotStrategy};
 use anteroom::steering::Overrides;
 use anteroom::ticket::Ticket;
+use anteroom::time::Steady;
 use proptest::prelude::*;
 
 use crate::articles::room;
@@ -674,4 +675,13 @@ fn a_data_center_that_misses_one_question_is_asked_again_before_an_order_must_be
     assert!(asks(NOW + 6_500, true));
     assert!(asks(NOW + 7_500, false));
     assert!(asks(NOW + 8_500, true), "one that has answered is not silent");
+}
+
+#[test]
+fn a_clock_that_goes_back_a_little_goes_on_and_one_that_goes_back_far_is_believed() {
+    let mut clock = Steady::new();
+    let told = [1_000, 2_000, 1_500, 1_600, 2_500, 2_400, 60_000, 45_000].map(|time| clock.read(time));
+    assert_eq!(told, [1_000, 2_000, 2_000, 2_100, 3_000, 3_000, 60_600, 45_000]);
+    clock.read(40_000);
+    assert_eq!(clock.platform_time(46_000), 41_000, "an alarm for then rings then");
 }

@@ -1,6 +1,7 @@
 //! The history: what is recorded of a minute is what visitors did in it, whatever gets lost, comes twice or restarts.
 
 use anteroom::admission::{Level, minute_of, start_of};
+use anteroom::check_in::Seen;
 use anteroom::counts::{CheckIn, DataCenter, Global, Outbox, Recorded, SlotCounts};
 use anteroom::history::{
     BadQuery, CLASSES, Cells, Count, ENDED, Minute, Part, Query, Record, Resolution, WAITS, bound_ms,
@@ -187,6 +188,27 @@ fn minutes_are_recorded_until_the_room_is_empty_and_a_silent_room_wakes_nobody()
 }
 
 #[test]
+fn whoever_goes_past_a_room_that_is_off_is_no_leaver() {
+    for is_off in [false, true] {
+        let mut small = Small::new(5);
+        let wait = |id| CheckIn::Wait { id, bucket: MINUTE, from: None, at: Seen::from(START + 1_000) };
+        small.report(&check_ins(1, (1..=7).map(wait).collect()), START + 2_000);
+        // All of them are let past with their next refresh, of which nobody hears; then it is on again.
+        small.room.suspended = is_off;
+        small.push(START + 5_000);
+        small.room.suspended = false;
+        small.push(START + 50_000);
+        small.push(START + 110_000);
+        let made = small.record(START + 600_000);
+        let sum = |count| made.iter().map(|made| made.record.count(count)).sum::<u64>();
+        let (past, left) = if is_off { (7, 0) } else { (0, 7) };
+        assert_eq!((sum(Count::LetPast), sum(Count::Leavers)), (past, left));
+        let parts = made.iter().flat_map(|made| &made.minute.parts);
+        assert_eq!(parts.map(|part| part.leavers).sum::<u64>(), left);
+    }
+}
+
+#[test]
 fn what_comes_too_late_for_its_minute_is_counted_in_the_next_one() {
     let mut small = Small::new(5);
     small.report(&check_ins(1, vec![enter(1, START + 1_000)]), START + 2_000);
@@ -300,7 +322,7 @@ fn no_question_is_answered_beyond_its_bounds() {
     let query = Query { from: 0, to: u32::MAX, fields: vec![0; 1_000], ..usual };
     let answer = query.bounded().answer("shop", &[], None, 0, start_of(MINUTE));
     let widths = answer.lines().skip(1).map(|line| line.split(',').count());
-    assert!(widths.eq([23; 3_000]));
+    assert!(widths.eq([24; 3_000]));
 }
 
 fn row(rows: &[(u32, Record)]) -> Vec<(u32, &dyn Cells)> {

@@ -80,6 +80,40 @@ fn where_the_window_slides_a_permit_is_good_only_as_long_as_it_takes_to_reach_it
 }
 
 #[test]
+fn where_the_window_slides_a_permit_that_was_on_its_way_for_long_is_asked_for_once_more() {
+    for (window, took_ms, entered) in
+        [(RateWindow::Minute, 1_000, 1), (RateWindow::Sliding, 1_000, 0), (RateWindow::Sliding, 500, 1)]
+    {
+        let room = Room { new_users_per_minute: 1, ..room(window) };
+        let now = start_of(minute_of(NOW));
+        let minute = minute_of(now);
+        let mut global = Global::restore(&room, None, Vec::new(), now);
+        let mut pool = Pool::restore(None, now);
+        pool.renew(global.state(&room, None, minute, now), now);
+        let mut counter = LeaseCounter::new(1);
+        counter.follow(window);
+        let ask = NumberAsk { id: 7, bucket: minute, waits: false, minute, limit: 1, owned: 1 };
+        counter.ask(0, ask, now);
+        let given = |counter: &mut LeaseCounter| {
+            let answers = counter.answers();
+            answers.iter().filter(|(_, outcome)| matches!(outcome, Outcome::Given { .. })).count()
+        };
+        let call = counter.call(now).unwrap();
+        let answer = pool.lease(&room, "AMS", &call, now);
+        let now = now + took_ms;
+        counter.answered(answer.as_ref(), now);
+        assert_eq!(given(&mut counter), entered, "{window:?}, {took_ms} ms");
+        if entered == 0 {
+            // The one number of the minute is free again.
+            pool.renew(global.state(&room, None, minute, now), now);
+            let call = counter.call(now + 100).unwrap();
+            counter.answered(pool.lease(&room, "AMS", &call, now + 100).as_ref(), now + 130);
+            assert_eq!(given(&mut counter), 1);
+        }
+    }
+}
+
+#[test]
 fn a_ticket_given_at_the_edge_of_a_minute_counts_for_the_minute_in_which_its_visitor_enters() {
     let room = room(RateWindow::Minute);
     let next = minute_of(NOW) + 1;

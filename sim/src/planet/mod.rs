@@ -288,16 +288,6 @@ impl Planet {
         self.clockwork.now()
     }
 
-    /// The time by a colo's clock.
-    fn local(&self, colo: u16) -> u64 {
-        self.now().saturating_add_signed(self.colos[usize::from(colo)].skew)
-    }
-
-    /// When a colo's clock says so.
-    fn true_time(&self, colo: u16, local: u64) -> u64 {
-        local.saturating_add_signed(-self.colos[usize::from(colo)].skew)
-    }
-
     fn step(&mut self, event: Event) {
         match event {
             Event::Second => self.second(),

@@ -10,6 +10,7 @@ use anteroom::machines::{
 };
 use anteroom::protocol::messages::{StateRequest, VERSION, room_and_colo};
 use anteroom::protocol::{Answer, Object, Request, wire};
+use anteroom::time::Steady;
 
 use super::network::{Caller, Ended, Message};
 use super::storage::{Storage, Write};
@@ -76,6 +77,7 @@ pub(super) struct Station {
     /// Its name; empty for Anywhere and Global.
     colo_name: String,
     pub(super) skew: i64,
+    clock: Steady,
     /// It is 0.1.0.
     pub(super) old: bool,
     pub(super) machine: Machine,
@@ -121,6 +123,7 @@ impl Station {
             colo: colo.map_or(u16::MAX, |(index, _)| index),
             colo_name: colo.map_or(String::new(), |(_, colo)| colo.name.clone()),
             skew: colo.map_or(0, |(_, colo)| colo.skew),
+            clock: Steady::new(),
             old: false,
             machine,
             life: 0,
@@ -139,13 +142,13 @@ impl Station {
     }
 
     /// The time by its own clock.
-    fn local(&self, now: u64) -> u64 {
-        now.saturating_add_signed(self.skew)
+    fn local(&mut self, now: u64) -> u64 {
+        self.clock.read(now.saturating_add_signed(self.skew))
     }
 
     /// When its own clock says so.
     fn true_time(&self, local: u64) -> u64 {
-        local.saturating_add_signed(-self.skew)
+        self.clock.platform_time(local).saturating_add_signed(-self.skew)
     }
 }
 
@@ -153,7 +156,8 @@ impl Planet {
     /// Puts an object that has stored nothing where it stands: behind those that are there.
     pub(super) fn make_object(&mut self, object: Object, colo: Option<u16>) {
         let storage = Storage::default();
-        let now = colo.map_or(self.now(), |colo| self.local(colo));
+        let now = colo
+            .map_or(self.now(), |colo| self.now().saturating_add_signed(self.colos[usize::from(colo)].skew));
         let name = colo.map_or(String::new(), |colo| self.colos[usize::from(colo)].name.clone());
         let machine = self.machine(object, &name, &Stored::new(), storage.rows(), now);
         let colo = colo.map(|colo| (colo, &self.colos[usize::from(colo)]));
@@ -398,10 +402,11 @@ impl Planet {
         }
         let hangs = self.hangs(index);
         let station = &mut self.stations[usize::from(index)];
+        let now_there = station.local(now);
         (station.timer, station.woken_at) = (hangs, now);
         if let Some(until) = hangs {
             self.clockwork.at(until, Event::Timer(index));
-        } else if station.machine.next_timer().is_some_and(|due| due <= station.local(now)) {
+        } else if station.machine.next_timer().is_some_and(|due| due <= now_there) {
             self.tell(index, Input::Timer);
         } else {
             self.plan_timer(index);
@@ -434,12 +439,9 @@ impl Planet {
         let mut effects = std::mem::take(&mut self.effects);
         let station = &mut self.stations[usize::from(index)];
         station.woken_at = now;
-        let context = Context {
-            room: &self.room,
-            colo: &station.colo_name,
-            deadline_ms: self.setup.deadline_ms,
-            now: station.local(now),
-        };
+        let now = station.local(now);
+        let (colo, deadline_ms) = (&station.colo_name, self.setup.deadline_ms);
+        let context = Context { room: &self.room, colo, deadline_ms, now };
         station.machine.handle(&context, input, &mut effects);
         self.carry_out(index, &mut effects);
         self.effects = effects;
@@ -620,11 +622,15 @@ impl Planet {
         if station.alarm_runs && alarm.is_none() {
             alarm = Some(now + RING_AGAIN_MS);
         }
-        let (object, local, colo) = (station.object, station.local(now), station.colo_name.clone());
+        // The new one has not read the clock before.
+        let mut clock = Steady::new();
+        let local = clock.read(now.saturating_add_signed(station.skew));
+        let (object, colo) = (station.object, station.colo_name.clone());
         let machine = self.machine(object, &colo, stored, rows, local);
         let station = &mut self.stations[usize::from(index)];
         let next = Station {
             old: self.deploys_old,
+            clock,
             machine,
             storage,
             life: station.life.wrapping_add(1),

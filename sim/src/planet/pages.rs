@@ -2,7 +2,7 @@
 
 use anteroom::origin::{Arrival, Reply, Turn};
 
-use super::visitors::Place;
+use super::visitors::{Attack, FAILS_EVERY_MS, Place};
 use super::{Event, Planet, START};
 use crate::origin::OriginAnswer;
 use crate::pages::Page;
@@ -10,12 +10,15 @@ use crate::pages::Page;
 impl Planet {
     /// A page is asked for at the origin; the next one follows when it has come.
     pub(super) fn page(&mut self, colo: u16, worker: u16, visitor: u32) {
-        let (now, own) = (self.now(), self.local(colo));
+        let (now, own) = (self.now(), self.local((colo, worker)));
         let Some(pages) = &mut self.pages else { return self.next_page(visitor) };
         self.visitors[visitor as usize].requests += 1;
         let origin = &mut self.colos[usize::from(colo)].workers[usize::from(worker)].origin;
         let page = |passage| Page { visitor, colo, worker, passage, at: now };
         match origin.arrive(visitor.into(), false, own) {
+            Arrival::Go(passage) if self.visitors[visitor as usize].attack == Some(Attack::Fails) => {
+                self.page_came(page(passage), Reply::Status(503));
+            }
             Arrival::Go(passage) => self.send_page(page(passage)),
             Arrival::InLine(passage) => {
                 let asks = now + origin.ask_after_ms(passage);
@@ -61,7 +64,7 @@ impl Planet {
     }
 
     fn page_came(&mut self, page: Page, reply: Reply) {
-        let (now, own) = (self.now(), self.local(page.colo));
+        let (now, own) = (self.now(), self.local((page.colo, page.worker)));
         let origin = &mut self.worker(page.colo, page.worker).origin;
         if origin.came_back(page.passage, reply, now - page.at, own) {
             self.with_worker((page.colo, page.worker), |worker, now, effects| {
@@ -106,6 +109,10 @@ impl Planet {
         let now = self.now();
         let again = self.rng.u64(3_000..10_000);
         let here = &mut self.visitors[visitor as usize];
+        if here.attack == Some(Attack::Fails) && now + FAILS_EVERY_MS < here.visit_until {
+            self.visit_at(visitor, now + FAILS_EVERY_MS);
+            return;
+        }
         here.failed = here.failed.saturating_add(1);
         if u32::from(here.failed) < self.behaviour.page_tries {
             self.visit_at(visitor, now + again);
@@ -118,7 +125,7 @@ impl Planet {
     pub(super) fn line(&mut self, number: u64) {
         let now = self.now();
         let Some(page) = self.pages.as_mut().and_then(|pages| pages.in_line(number)) else { return };
-        let own = self.local(page.colo);
+        let own = self.local((page.colo, page.worker));
         let origin = &mut self.colos[usize::from(page.colo)].workers[usize::from(page.worker)].origin;
         match origin.turn(page.passage, own) {
             Turn::Later => {

@@ -6,6 +6,7 @@ use anteroom::check_in::{CheckIn, Seen};
 use anteroom::machines::worker::{
     self as machine, Outcome, Visit, Waiting, Worker, asked_again_at, passes_unasked,
 };
+use anteroom::room::Room;
 use anteroom::ticket::{Standing, Ticket, standing, ticket_id};
 
 use super::{Event, Planet, START};
@@ -23,6 +24,12 @@ const STORM_MS: u64 = 3_500;
 const STORM_EVERY_MS: u64 = 200;
 /// See [`STORM_MS`].
 const STORM_REQUESTS: usize = 3;
+/// In so many data centers whoever leaves everywhere does so at once.
+const LEAVES_IN: usize = 6;
+/// After this time somebody hangs up who waits for the first answer, in milliseconds.
+const HANGS_UP_MS: u64 = 45;
+/// How often somebody asks for a page that fails whoever asks for it, in milliseconds.
+pub(super) const FAILS_EVERY_MS: u64 = 250;
 
 /// For how many refreshes an old cookie serves whoever replays it: after two and a half it is no place any more.
 const KEPT_REFRESHES: u64 = 2;
@@ -66,10 +73,8 @@ pub(super) struct Visitor {
     pub(super) failed: u8,
     /// As a key.
     pub(super) address: u64,
-    /// Wants more than a visitor's part.
-    pub(super) attacks: bool,
-    /// Once in, sends copies of an old cookie to many data centers when its session seems to end.
-    pub(super) storms: bool,
+    /// Wants more than a visitor's part, or less for others.
+    pub(super) attack: Option<Attack>,
     /// Refuses cookies, and comes from an address with others: not one of those whom a queue is for.
     pub(super) is_bot: bool,
 }
@@ -80,6 +85,47 @@ impl Visitor {
     fn waits_in(&self) -> u32 {
         if self.cookieless || self.has_copied { NO_PLACE } else { self.bucket }
     }
+
+    fn storms(&self) -> bool {
+        self.attack == Some(Attack::Storms)
+    }
+
+    /// In how many data centers their leaving is told.
+    fn leaves_in(&self) -> usize {
+        if self.attack == Some(Attack::LeavesEverywhere) { LEAVES_IN } else { 1 }
+    }
+}
+
+/// What an attacker does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Attack {
+    /// Takes many places, and reloads.
+    Crowds,
+    /// Reloads with an old cookie.
+    Replays,
+    /// Reloads.
+    Reloads,
+    /// Once in, sends copies of an old cookie to many data centers when its session seems to end.
+    Storms,
+    /// Gives up the place, and ends the session, in many data centers at once.
+    LeavesEverywhere,
+    /// Asks together with others, and is gone before there is an answer.
+    HangsUp,
+    /// Once in, asks again and again for a page that the origin fails.
+    Fails,
+}
+
+impl Attack {
+    /// All of them, equally often.
+    const ALL: [Self; 7] = [
+        Self::Crowds,
+        Self::Replays,
+        Self::Reloads,
+        Self::Storms,
+        Self::LeavesEverywhere,
+        Self::HangsUp,
+        Self::Fails,
+    ];
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,15 +193,16 @@ impl Planet {
         self.attackers_due +=
             rates.iter().map(|(_, rate)| rate).sum::<f64>() * self.behaviour.attackers / 60.0;
         while self.attackers_due >= 1.0 {
-            let kind = self.rng.u8(0..4);
-            let places = if kind == 0 { MANY_COOKIES } else { 1 };
+            let attack = Attack::ALL[self.rng.u64(0..Attack::ALL.len() as u64) as usize];
+            let places = if attack == Attack::Crowds { MANY_COOKIES } else { 1 };
             let colo = self.pick_colo(0);
             for _ in 0..places {
                 self.attackers_due -= 1.0;
                 let visitor = self.new_visitor(colo);
                 let here = &mut self.visitors[visitor as usize];
-                (here.attacks, here.cookieless, here.is_bot) = (true, false, false);
-                (here.reloads, here.replays, here.storms) = (kind != 3, kind == 1, kind == 3);
+                (here.attack, here.cookieless, here.is_bot) = (Some(attack), false, false);
+                here.reloads = matches!(attack, Attack::Crowds | Attack::Replays | Attack::Reloads);
+                here.replays = attack == Attack::Replays;
                 let at = self.now() + self.rng.u64(0..1_000);
                 self.visit_at(visitor, at);
             }
@@ -217,8 +264,7 @@ impl Planet {
             requests: 0,
             failed: 0,
             address,
-            attacks: false,
-            storms: false,
+            attack: None,
             is_bot,
         };
         if let Some(index) = self.free.pop() {
@@ -272,7 +318,7 @@ impl Planet {
         let twin = self.behaviour.parallel > 0.0 && self.rng.f64() < self.behaviour.parallel;
         let here = &mut self.visitors[visitor as usize];
         let ticket = here.ticket;
-        let storms = here.storms && here.place == Place::Inside;
+        let storms = here.storms() && here.place == Place::Inside;
         here.requests += 1;
         self.request(visitor, colo, ticket, false);
         if twin && ticket.is_some() {
@@ -288,20 +334,28 @@ impl Planet {
 
     /// Whoever gives up closes the page, and some pages say so.
     fn close(&mut self, visitor: u32) {
-        if self.behaviour.closing <= 0.0 || self.rng.f64() >= self.behaviour.closing {
+        let leaves_in = self.visitors[visitor as usize].leaves_in();
+        if leaves_in == 1 && (self.behaviour.closing <= 0.0 || self.rng.f64() >= self.behaviour.closing) {
             return;
         }
         let here = &self.visitors[visitor as usize];
         let Some(ticket) = here.ticket.filter(|ticket| !ticket.uncounted) else { return };
-        let colo = here.colo;
-        let at = (colo, self.isolate(colo));
         let bucket = queue_bucket(&self.room, &self.draw_key, ticket.bucket, ticket.id);
-        self.note(at, |room, at| CheckIn::GiveUp {
+        self.note_in(here.colo, leaves_in, |room, at| CheckIn::GiveUp {
             id: ticket.id,
             bucket,
             from: Seen::of(&ticket, room),
             at,
         });
+    }
+
+    /// A check-in is noted in so many data centers: that of the visitor, and others.
+    fn note_in(&mut self, colo: u16, colos: usize, check_in: impl Fn(&Room, u64) -> CheckIn) {
+        for others in 0..colos {
+            let colo = if others == 0 { colo } else { self.pick_colo(0) };
+            let at = (colo, self.isolate(colo));
+            self.note(at, &check_in);
+        }
     }
 
     /// The origin ends a session with its answer to the last page.
@@ -311,10 +365,9 @@ impl Planet {
         here.counted_active = false;
         self.measure.copied(-i64::from(here.copies));
         self.measure.expired(self.clockwork.now());
-        let colo = here.colo;
-        let at = (colo, self.isolate(colo));
+        let (colo, leaves_in) = (here.colo, here.leaves_in());
         let (id, from, entered) = (ticket.id, ticket.last_check_in, ticket.accepted_at);
-        self.note(at, |_, at| CheckIn::Leave { id, from, at, entered });
+        self.note_in(colo, leaves_in, |_, at| CheckIn::Leave { id, from, at, entered });
         if self.behaviour.copying > 0.0 && self.rng.f64() < self.behaviour.copying {
             let (now, colo) = (self.now(), self.pick_colo(0));
             let gap = self.exponential(self.behaviour.gap_seconds * 1_000.0) as u64;
@@ -329,9 +382,9 @@ impl Planet {
 
     /// One request, to any worker of a colo. A twin is the second of two at once with one cookie.
     fn request(&mut self, visitor: u32, colo: u16, ticket: Option<Ticket>, twin: bool) {
-        let own = self.local(colo);
         let came_at = self.now();
         let worker = self.isolate(colo);
+        let own = self.local((colo, worker));
         let (random_id, random) = (self.rng.u64(1..), self.rng.f64());
         let id = ticket_id(random_id, &self.colos[usize::from(colo)].name);
         self.measure.requests += 1;
@@ -385,7 +438,7 @@ impl Planet {
             self.measure.lost_place();
         }
         // Whoever storms holds on to an old cookie, and is in only for as long as that one says.
-        let held = here.ticket.filter(|_| here.storms).map(|held| held.last_check_in + session);
+        let held = here.ticket.filter(|_| here.storms()).map(|held| held.last_check_in + session);
         let active_until = held.map_or(here.active_until, |held| held.min(here.active_until));
         if now < active_until && !here.cookieless && !here.has_copied {
             self.measure.threw_out(active_until - now);
@@ -404,7 +457,7 @@ impl Planet {
         }
         if here.place == Place::Outside {
             here.bucket = queue_bucket(&self.room, &self.draw_key, minute_of(now), id);
-            self.measure.attackers_arrived += u64::from(here.attacks);
+            self.measure.attackers_arrived += u64::from(here.attack.is_some());
             self.measure.arrived(now);
         }
     }
@@ -422,6 +475,23 @@ impl Planet {
         self.measure.answered(self.clockwork.now() - request.came_at);
         self.visited(request, outcome);
         self.visitors[request.visitor as usize].requests -= 1;
+        self.release(request.visitor);
+    }
+
+    /// Until when somebody waits for the answer to a visit.
+    pub(super) fn hangs_up_at(&self, request: &Request) -> u64 {
+        let here = &self.visitors[request.visitor as usize];
+        let hangs_up = here.attack == Some(Attack::HangsUp) && here.place == Place::Outside;
+        if hangs_up { request.came_at + HANGS_UP_MS } else { u64::MAX }
+    }
+
+    /// Somebody has hung up before there was an answer: nobody was there.
+    pub(super) fn hung_up(&mut self, request: &Request) {
+        let here = &mut self.visitors[request.visitor as usize];
+        (here.asking, here.place) = (false, Place::Gone);
+        here.requests -= 1;
+        self.measure.not_new();
+        self.measure.attackers_arrived -= 1;
         self.release(request.visitor);
     }
 
@@ -476,7 +546,7 @@ impl Planet {
         // Within a slot the cookie stays as it is: its session counts from the request that wrote it.
         let begins = moved.is_some() || !here.counted_active && !room.disable_session_renewal;
         let is_good = |old: &Ticket| now + 1_000 < old.last_check_in + session;
-        if moved.is_some() && !(here.storms && here.ticket.as_ref().is_some_and(is_good)) {
+        if moved.is_some() && !(here.storms() && here.ticket.as_ref().is_some_and(is_good)) {
             here.ticket = kept(moved);
         }
         let from = if begins { now } else { here.active_until.saturating_sub(session) };
@@ -532,7 +602,7 @@ impl Planet {
             here.place = Place::Inside;
             here.visit_until = now + length;
             self.measure.cookieless += u64::from(here.cookieless);
-            self.measure.attackers_admitted += u64::from(here.attacks);
+            self.measure.attackers_admitted += u64::from(here.attack.is_some());
             self.measure.admitted(
                 now,
                 request.colo,
@@ -645,7 +715,7 @@ impl Planet {
         let session = self.room.at(now).0.session_ms();
         let here = &mut self.visitors[visitor as usize];
         let storm = |ticket: &Ticket| (ticket.last_check_in + session).saturating_sub(now + STORM_MS);
-        let storms = here.ticket.as_ref().filter(|_| here.storms);
+        let storms = here.ticket.as_ref().filter(|_| here.storms());
         let gap = storms.map_or(gap, |ticket| storm(ticket).max(STORM_EVERY_MS));
         if now + gap < here.visit_until {
             self.visit_at(visitor, now + gap.max(1));
@@ -654,7 +724,8 @@ impl Planet {
             self.visit_at(visitor, now + pause);
         } else {
             here.place = Place::Gone;
-            if self.behaviour.revoked > 0.0 && self.rng.f64() < self.behaviour.revoked {
+            let leaves = here.leaves_in() > 1;
+            if leaves || self.behaviour.revoked > 0.0 && self.rng.f64() < self.behaviour.revoked {
                 self.revoke(visitor);
             }
             self.release(visitor);

@@ -12,6 +12,7 @@ use anteroom::machines::worker::{
 use anteroom::origin::OriginMonitor;
 use anteroom::protocol::{Answer, Object};
 use anteroom::room::Room;
+use anteroom::time::Steady;
 use fastrand::Rng;
 use rustc_hash::FxHashMap;
 
@@ -73,6 +74,7 @@ impl Traffic {
 
 pub(super) struct Worker {
     pub(super) machine: machine::Worker,
+    clock: Steady,
     /// It is 0.1.0.
     pub(super) old: bool,
     pub(super) origin: OriginMonitor,
@@ -178,6 +180,7 @@ impl Planet {
         let before = here.workers.get(usize::from(worker));
         let isolate = Worker {
             machine: if self.literal { machine.judging_by(literal::judge) } else { machine },
+            clock: Steady::new(),
             old: self.deploys_old,
             origin: OriginMonitor::new(&self.room),
             going: FxHashMap::default(),
@@ -201,6 +204,20 @@ impl Planet {
         here.retired.extend(here.serving.drain(..).map(|worker| (now, worker)));
     }
 
+    /// The time by the clock of an isolate.
+    pub(super) fn local(&mut self, (colo, worker): (u16, u16)) -> u64 {
+        let now = self.now();
+        let here = &mut self.colos[usize::from(colo)];
+        here.workers[usize::from(worker)].clock.read(now.saturating_add_signed(here.skew))
+    }
+
+    /// When the clock of an isolate says so.
+    fn true_time(&self, (colo, worker): (u16, u16), local: u64) -> u64 {
+        let here = &self.colos[usize::from(colo)];
+        let clock = &here.workers[usize::from(worker)].clock;
+        clock.platform_time(local).saturating_add_signed(-here.skew)
+    }
+
     pub(super) fn worker(&mut self, colo: u16, worker: u16) -> &mut Worker {
         &mut self.colos[usize::from(colo)].workers[usize::from(worker)]
     }
@@ -211,7 +228,7 @@ impl Planet {
         (colo, worker): (u16, u16),
         work: impl FnOnce(&mut machine::Worker, u64, &mut Vec<WorkerEffect>) -> T,
     ) -> T {
-        let own = self.local(colo);
+        let own = self.local((colo, worker));
         let mut effects = self.worker_effects.pop().unwrap_or_default();
         let done = work(&mut self.worker(colo, worker).machine, own, &mut effects);
         for effect in effects.drain(..) {
@@ -242,7 +259,8 @@ impl Planet {
             self.visited(&request, *outcome);
         } else {
             self.visit_goes_on(&request);
-            self.goes_on(place, Work::Visit(Box::new((visit, request))), u64::MAX, None, &told);
+            let ends_at = self.hangs_up_at(&request);
+            self.goes_on(place, Work::Visit(Box::new((visit, request))), ends_at, None, &told);
         }
     }
 
@@ -338,6 +356,9 @@ impl Planet {
         }
         // What goes on after a response ends with its colo, too.
         if now >= ends_at || dead && matches!(work, Work::Task(_)) {
+            if let Work::Visit(visit) = work {
+                self.hung_up(&visit.1);
+            }
             return;
         }
         let told = self.tell_worker(place, input, |worker, context, input, effects| match &mut work {
@@ -361,7 +382,7 @@ impl Planet {
         mut handle: impl FnMut(&mut machine::Worker, &mut WorkerContext<'_>, WorkerInput, &mut Vec<WorkerEffect>),
     ) -> Told {
         let (colo, worker, _) = place;
-        let now = self.local(colo);
+        let now = self.local((colo, worker));
         let mut effects = self.worker_effects.pop().unwrap_or_default();
         let mut told = Told::default();
         let mut input = Some(input);
@@ -378,9 +399,9 @@ impl Planet {
                         self.colos[usize::from(colo)].cached = Some(state);
                     }
                     WorkerEffect::Await { until } => {
-                        (told.awaits, told.wake_at) = (true, self.true_time(colo, until));
+                        (told.awaits, told.wake_at) = (true, self.true_time((colo, worker), until));
                     }
-                    WorkerEffect::Sleep { until } => told.wake_at = self.true_time(colo, until),
+                    WorkerEffect::Sleep { until } => told.wake_at = self.true_time((colo, worker), until),
                     WorkerEffect::Start(task) => self.begin_task(colo, worker, task),
                     WorkerEffect::Done(outcome) => told.outcome = Some(outcome),
                     WorkerEffect::End => told.is_over = true,

@@ -9,7 +9,8 @@ use super::super::{Hint, NumberAsk, Outcome, minute_of};
 use super::holders::Holders;
 use super::rate::Rate;
 use super::{
-    Group, LeaseAnswer, LeaseAsk, Level, MOST_OF_FEW, RATE_MS, REACHES_WORKER_MS, Returned, RoundTrip,
+    Group, LeaseAnswer, LeaseAsk, Level, MOST_OF_FEW, RATE_MS, REACHES_MS, REACHES_WORKER_MS, Returned,
+    RoundTrip,
     minute_of_entry,
 };
 use crate::room::RateWindow;
@@ -456,6 +457,10 @@ impl LeaseCounter {
             return;
         };
         self.is_record_old = true;
+        // Where the window slides 60 seconds count from when the pool gave a permit: one that was on its way for longer than
+        // others may be used when it does not count any more. It is given back.
+        let took = now.saturating_sub(flight.sent_at);
+        let is_late = self.holders.slides() && took > self.round_trip.usual_ms() + REACHES_MS;
         self.round_trip.answered(flight.sent_at, now);
         (self.spare, self.spare_until) = (answer.spare, now + SPARE_MS);
         self.last_answered = answer.sequence;
@@ -474,8 +479,11 @@ impl LeaseCounter {
         let mut asks = flight.asks.into_iter();
         for (group, (given, protected)) in flight.groups.iter().zip(&answer.given) {
             for index in 0..group.visitors {
-                let Some(Asked { place, ask, .. }) = asks.next() else { break };
-                if index < *given {
+                let Some(asked) = asks.next() else { break };
+                let Asked { place, ask, .. } = asked;
+                if index < *given && is_late {
+                    self.waiting.push_back(asked);
+                } else if index < *given {
                     if let Some(outcome) = self.holders.given_to(ask.id, minute, now) {
                         // An earlier request of the same visitor was answered meanwhile: this permit is to spare.
                         self.done.push((place, outcome));

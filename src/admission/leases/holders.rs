@@ -33,6 +33,11 @@ impl Holders {
         self.good_ms = if window == RateWindow::Sliding { REACHES_MS } else { REMEMBERED_MS };
     }
 
+    /// Whether the limit's window slides.
+    pub fn slides(&self) -> bool {
+        self.good_ms == REACHES_MS
+    }
+
     /// A visitor is given a permit of a minute.
     pub fn put(&mut self, id: u64, minute: u32, now: u64) {
         self.given.put(id, (minute, now), now);

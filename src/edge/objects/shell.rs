@@ -13,7 +13,7 @@ use wasm_bindgen::{JsCast, JsValue};
 use worker::{Env, Request as HttpRequest, Response, Result, State, Storage};
 
 use crate::edge::calls::{body_of, failure, post, unreadable};
-use crate::edge::clock::{now, pause, start_id};
+use crate::edge::clock::{now, pause, platform_time, start_id};
 use crate::edge::platform::log_error;
 use crate::edge::settings::Settings;
 use crate::machines::{Call, Context, Effect, Input, ObjectMachine, Stored, problems};
@@ -223,7 +223,9 @@ impl Inner {
                 self.storage("put", &[JsValue::from_str(&key), bytes.into(), options.into()]);
             }
             Effect::Delete { key } => self.storage("delete", &[JsValue::from_str(&key)]),
-            Effect::SetAlarm { at } => self.storage("setAlarm", &[JsValue::from_f64(at as f64)]),
+            Effect::SetAlarm { at } => {
+                self.storage("setAlarm", &[JsValue::from_f64(platform_time(at) as f64)]);
+            }
             Effect::ClearAlarm => self.storage("deleteAlarm", &[]),
             Effect::Global(effect) => super::global::carry_out(&Shell(Rc::clone(self)), effect),
             Effect::AlarmDone => {

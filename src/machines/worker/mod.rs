@@ -121,7 +121,7 @@ pub struct Worker {
     outbox: Outbox,
     counter_batch: NumberBatcher,
     anywhere_batch: NumberBatcher,
-    /// Whether the Counter answers.
+    /// Whether the one answers beside whom nobody can be asked: see [`Worker::is_last`].
     round_trip: RoundTrip,
     addresses: Addresses,
     chances: Chances,
@@ -360,10 +360,15 @@ impl Worker {
         })
     }
 
+    /// Whether nobody else can be asked, if this one does not answer.
+    fn is_last(&self, whom: Whom) -> bool {
+        (whom == Whom::Counter) == self.deployed.slot_strategy.leases_permits()
+    }
+
     /// Timeout of a call to Counter or Anywhere for visitors, in milliseconds.
     fn take_deadline_ms(&self, whom: Whom, now: u64) -> u64 {
-        if whom == Whom::Counter && self.deployed.slot_strategy.leases_permits() {
-            // Nobody else can be asked, and the Counter may have to ask the pool.
+        if self.is_last(whom) {
+            // It may have to ask others, and to wait for its storage.
             self.round_trip.longest_ms(self.deadline_ms, now)
         } else if self.controller.state().is_none() {
             COLD_START_FACTOR * self.deadline_ms

@@ -508,7 +508,7 @@ impl Visit {
     /// The call of a batch has ended: lays the answers down for all.
     fn lay_down(&mut self, worker: &mut Worker, whom: Whom, answer: Option<Answer>, now: u64) {
         let Some((batch, addresses, since)) = self.lead.take() else { return };
-        if whom == Whom::Counter {
+        if worker.is_last(whom) {
             if answer.is_some() {
                 worker.round_trip.answered(since, now);
             } else {
@@ -531,13 +531,12 @@ impl Visit {
         let whole = Rc::clone(&self.room);
         let time = worker.time(context.now);
         let room = whole.at(time).0;
-        let leases = room.slot_strategy.leases_permits();
         if outcome.is_none()
-            && leases
+            && worker.is_last(asked.0)
             && self.asked_again < ASKS_AGAIN
             && !worker.round_trip.is_dead(context.now)
         {
-            // The Counter may have been replaced just now. It remembers whom it has given a permit.
+            // It may have been replaced just now, or wait for its storage. It remembers whom it has given a permit.
             self.asked_again += 1;
             return self.step(worker, context, Step::Ask(asked.0, asked.1), effects);
         }
