@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { STATES } from "../../tools/preview/facts.mjs";
 import { startPreview } from "../../tools/preview/server.mjs";
-import { inLine, look, startBrowser, Visitor, wait } from "./room.mjs";
+import { inLine, look, objections, startBrowser, Visitor, wait } from "./room.mjs";
 
 const TEMPLATES = join(import.meta.dirname, "..", "page", "templates");
 const BRANDS = join(import.meta.dirname, "..", "page", "brands");
@@ -51,6 +51,12 @@ describe("states", { concurrency: 2 }, () => {
     await visitor.page.getByRole("img", { name: "The Shop" }).waitFor();
     assert.ok(await visitor.page.locator(".logo").evaluate((logo) => logo.naturalWidth > 0));
     await look(visitor.page, "branded");
+    for (const [number, state] of Object.keys(STATES).entries()) {
+      await visitor.page.goto(address({ state, page: "shop" }));
+      const colorScheme = ["light", "dark"][number % 2];
+      await visitor.page.emulateMedia({ colorScheme });
+      assert.deepEqual(await objections(visitor.page), [], `${state}, ${colorScheme}`);
+    }
   });
 
   for (const [language, direction] of [

@@ -27,7 +27,7 @@ import { validate } from "dockerfile-utils";
 import satisfies from "spdx-satisfies";
 import { request } from "undici";
 import { DIRECTORY, lockOf, pack } from "../../tools/package.mjs";
-import { makeTemplate } from "../../tools/release.mjs";
+import { makeCreate, makeTemplate } from "../../tools/release.mjs";
 import { ROOT, which } from "../../tools/toolchain.mjs";
 
 const MEGABYTE = 1_000_000;
@@ -328,6 +328,17 @@ describe("installed where there is no Rust", () => {
     assert.deepEqual(await ended, [0, null]);
   });
 
+  test("npm create anteroom makes such a project, too", async () => {
+    // Where npm puts it: beside the package that it needs.
+    const create = join(project, "node_modules", "create-anteroom");
+    makeCreate(create, manifest.version);
+    const made = await run(join(create, "create.mjs"), ["created", "--yes"], { cwd: directory });
+    assert.equal(made.code, 0, made.err);
+    const read = (file) => readFileSync(join(directory, "created", file), "utf8");
+    assert.equal(JSON.parse(read("package.json")).dependencies.anteroom, manifest.version);
+    assert.match(read("wrangler.toml"), /^\[vars\.ROOM_SITE\]$/m);
+  });
+
   test("a deploy of the project, and of the template, gets as far as the upload", async () => {
     const deployed = await run("npm", ["run", "deploy", "--", "--dry-run"]);
     assert.match(deployed.out, /env\.COUNTER .*--dry-run: exiting now/s, deployed.err);
@@ -335,12 +346,19 @@ describe("installed where there is no Rust", () => {
     makeTemplate(template, manifest.version, DIRECTORY);
     const checked = await anteroom("check", "--config", join(template, "wrangler.toml"));
     assert.match(checked.out, /1 room is valid/, checked.err);
-    // As npx calls it: the Node that npm brought comes first.
+    // As the button's builder does it, which has Node 22.
     const bin = join(project, "node_modules", ".bin");
-    const { out, err } = await run(join(bin, "wrangler"), ["deploy", "--dry-run"], {
-      cwd: template,
-      env: { ...env, PATH: `${bin}${delimiter}${env.PATH}` },
-    });
+    const here = { cwd: template, env: { ...env, PATH: `${bin}${delimiter}${env.PATH}` } };
+    const installed = await run("npm", ["ci", "--prefer-offline", "--no-audit", "--no-fund"], here);
+    assert.equal(installed.code, 0, installed.err);
+    const { out, err } = await run("npm", ["run", "deploy", "--", "--dry-run"], here);
     assert.match(out, /env\.HEALTH .*--dry-run: exiting now/s, err);
+    const configuration = readFileSync(join(template, "wrangler.toml"), "utf8");
+    assert.match(configuration, /^workers_dev = true$/m);
+    assert.doesNotMatch(configuration, /^(routes?\b|\[build\])/m);
+    const asked = Object.keys(parseEnv(readFileSync(join(template, ".dev.vars.example"), "utf8")));
+    assert.deepEqual(asked, ["COOKIE_KEYS", "ADMIN_TOKEN"]);
+    const { bindings } = JSON.parse(readFileSync(join(template, "package.json"), "utf8")).cloudflare;
+    for (const name of asked) assert.ok(bindings[name].description, name);
   });
 });
