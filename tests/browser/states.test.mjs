@@ -160,12 +160,16 @@ describe("states", { concurrency: 2 }, () => {
       const { page } = visitor;
       await page.addInitScript(() => {
         globalThis.signals = [];
-        globalThis.Notification = class {
-          static permission = "granted";
-          constructor(title) {
-            globalThis.signals.push(title);
-          }
-        };
+        // The browser's own, which shows it if it may.
+        globalThis.shown = new Promise((resolve) => {
+          globalThis.Notification = class extends Notification {
+            constructor(...asked) {
+              super(...asked);
+              globalThis.signals.push(this.title);
+              this.onshow = resolve;
+            }
+          };
+        });
         const { start } = OscillatorNode.prototype;
         OscillatorNode.prototype.start = function (...when) {
           globalThis.signals.push("a note");
@@ -186,6 +190,7 @@ describe("states", { concurrency: 2 }, () => {
       }
       await page.clock.runFor(1_000);
       await page.getByRole("link", { name: "Go in now" }).waitFor();
+      if (asks) await page.evaluate(async () => void (await globalThis.shown));
       const signals = await page.evaluate(() => globalThis.signals);
       assert.deepEqual(signals, asks ? ["a note", "a note", "vibrates", "It is your turn"] : []);
       visitor.expectQuiet(preview.url);
