@@ -91,6 +91,20 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         note_bypassed(room, &request.inner, place, &context);
         return past(&request, Some(room), None);
     }
+    comes(request, env, context, &settings, keys, (deployed, room), time)
+}
+
+/// A request that a room has a say in. `deployed` as its table says; `room` as it is at this `time`.
+fn comes(
+    request: Request,
+    env: Env,
+    context: Context,
+    settings: &Rc<Settings>,
+    keys: &KeyRing,
+    (deployed, room): (&Room, &Room),
+    time: u64,
+) -> Result<JsValue> {
+    let (_, host, _) = parts(&request.url);
     let bound_to = bound_to(room, &request.inner);
     let (mut tickets, carrier) = tickets(keys, room, &bound_to, &request);
     let context = Rc::new(context);
@@ -103,9 +117,9 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         tickets.retain(|ticket| !has_moved(&room.name, ticket));
     }
     if let Some(checked_in) = request.closed {
-        let place = Place::new(deployed, colo(&request.inner), host, &env, &settings);
+        let place = Place::new(deployed, colo(&request.inner), host, &env, settings);
         let standing = best(&tickets, room, time);
-        let settings = Rc::clone(&settings);
+        let settings = Rc::clone(settings);
         return Gate { request, context, settings, place, carrier, bound_to }
             .close(room, &standing, checked_in);
     }
@@ -114,8 +128,8 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     }
     let standing = best(&tickets, room, time);
     if request.subscribes {
-        let place = Place::new(deployed, colo(&request.inner), host, &env, &settings);
-        let settings = Rc::clone(&settings);
+        let place = Place::new(deployed, colo(&request.inner), host, &env, settings);
+        let settings = Rc::clone(settings);
         let gate = Gate { request, context, settings, place, carrier, bound_to };
         return Ok(later(gate.subscribe(env, room.clone(), standing)));
     }
@@ -125,7 +139,7 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
             room,
             &ticket,
             carrier,
-            || Place::new(deployed, colo(&request.inner), host, &env, &settings),
+            || Place::new(deployed, colo(&request.inner), host, &env, settings),
             &context,
         ));
     }
@@ -137,12 +151,12 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
                 &request.inner,
                 room,
                 ticket.id,
-                passport(&settings, room, &ticket, carrier, None),
+                passport(settings, room, &ticket, carrier, None),
             );
         }
         // Nobody has to be asked, and whichever colo counts a move, the sum is right.
-        let place = Place::new(deployed, likely_colo(&request.inner), host, &env, &settings);
-        let settings = Rc::clone(&settings);
+        let place = Place::new(deployed, likely_colo(&request.inner), host, &env, settings);
+        let settings = Rc::clone(settings);
         return Gate { request, context, settings, place, carrier, bound_to }.pass(room, ticket, false);
     }
     let random = random_id()?;
@@ -154,7 +168,7 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         Concern::Room => {}
         Concern::Origin => return Ok(uncounted(Some(room), None)),
         Concern::Nobody if is_observed => {
-            return Ok(uncounted(Some(room), word(&settings, room, NOBODY)));
+            return Ok(uncounted(Some(room), word(settings, room, NOBODY)));
         }
         // Browsers forget what they could not load in advance.
         Concern::Nobody => return response::response(503, &[("cache-control", "no-store".to_owned())], None),
@@ -162,8 +176,8 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     if let Standing::Active(ticket) = standing {
         // A page that is asked for once more: its visitor goes in.
         let goes_in = !request.asks_for_status && bypass::is_seen(&request);
-        let place = Place::new(deployed, likely_colo(&request.inner), host, &env, &settings);
-        let settings = Rc::clone(&settings);
+        let place = Place::new(deployed, likely_colo(&request.inner), host, &env, settings);
+        let settings = Rc::clone(settings);
         let gate = Gate { request, context, settings, place, carrier, bound_to };
         return if goes_in {
             gate.pass(room, ticket.confirmed(true), true)
@@ -175,7 +189,7 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         && passes_unasked(room, &ticket, time)
         && !request.asks_for_status
     {
-        let passport = passport(&settings, room, &ticket, carrier, None);
+        let passport = passport(settings, room, &ticket, carrier, None);
         return to_origin(&request.inner, room, ticket.id, passport);
     }
     let colo = colo(&request.inner);
@@ -185,7 +199,8 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         Standing::Waiting(ticket) => ticket,
         _ => Ticket::new(id, time),
     });
-    let place = Place::new(deployed, colo, host, &env, &settings);
+    let place = Place::new(deployed, colo, host, &env, settings);
+    let settings = Rc::clone(settings);
     let gate = Gate { request, context, settings, place, carrier, bound_to };
     Ok(later(gate.handle(tickets, id, observed)))
 }

@@ -26,6 +26,7 @@ import { parseEnv } from "node:util";
 import { validate } from "dockerfile-utils";
 import satisfies from "spdx-satisfies";
 import { request } from "undici";
+import { COMMANDS } from "../../tools/anteroom.mjs";
 import { DIRECTORY, lockOf, pack } from "../../tools/package.mjs";
 import { makeCreate, makeTemplate } from "../../tools/release.mjs";
 import { ROOT, which } from "../../tools/toolchain.mjs";
@@ -178,6 +179,14 @@ describe("installed where there is no Rust", () => {
     const wrong = await anteroom("init", "other", "--path", "sale");
     assert.equal(wrong.code, 2);
     assert.match(wrong.err, /--path sale: write a path such as \/sale/);
+  });
+
+  test("each command is there with all that it imports", async () => {
+    for (const command of Object.keys(COMMANDS).filter((command) => command !== "build")) {
+      const { code, out, err } = await anteroom(command, "--help");
+      assert.equal(code, 0, `${command}: ${err}`);
+      assert.match(out, /^Usage: /im, command);
+    }
   });
 
   test("check and plan say the same as their native programs", async () => {
