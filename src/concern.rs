@@ -36,7 +36,7 @@ pub fn concern(room: &Room, request: &Request, asks_for_status: bool) -> Concern
     } else if room.count == Count::All {
         let has_limits = room.queueing_method != QueueingMethod::Passthrough;
         if has_limits && is_part_of_another_site(source) { Concern::Nobody } else { Concern::Room }
-    } else if is_navigation(source, &method) {
+    } else if is_page(request) {
         Concern::Room
     } else {
         Concern::Origin
@@ -82,10 +82,12 @@ fn is_in_advance(source: &dyn Source) -> bool {
 }
 
 /// Whether somebody gets to see the answer as a page. Browsers say so; of those that do not, whoever takes HTML does.
-fn is_navigation(source: &dyn Source, method: &str) -> bool {
+pub fn is_page(request: &Request) -> bool {
+    let source = request.source;
     if let Some(destination) = source.header("sec-fetch-dest") {
         return PAGES.contains(&destination.trim());
     }
     let accepts = source.header("accept").unwrap_or_default();
-    matches!(method, "GET" | "HEAD") && accepts.to_ascii_lowercase().contains("text/html")
+    matches!(source.told(Fact::Method).as_deref(), Some("GET" | "HEAD"))
+        && accepts.to_ascii_lowercase().contains("text/html")
 }

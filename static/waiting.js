@@ -262,6 +262,28 @@ function signal(turn) {
 
 function enter() {
   entering = true;
+  const turn = showTurn(words.turnNote);
+  if (!wantsSignal) return go();
+  signal(turn);
+  // What sounds ends with the page.
+  setTimeout(go, SIGNAL_MS);
+}
+
+// It is the turn of a visitor who has to say so, within some seconds.
+let hasTurn = false;
+
+function offer({ seconds, note }) {
+  const turn = showTurn(note);
+  showCountdown(seconds);
+  write("start", "");
+  if (!hasTurn && wantsSignal) signal(turn);
+  hasTurn = true;
+  // Then it is over.
+  clearTimeout(timer);
+  timer = setTimeout(checkIn, (seconds + 1) * 1000);
+}
+
+function showTurn(note) {
   subscription?.unsubscribe();
   clearInterval(countdown);
   room.dataset.state = "open";
@@ -270,16 +292,13 @@ function enter() {
   document.title = `${turn} – ${words.title}`;
   write("label", words.turnLabel);
   write("wait", words.turn);
-  write("note", words.turnNote);
+  write("note", note);
   for (const id of ["people", "expected", "tells", "trouble"]) write(id, "");
-  // For addresses that answer with a download or nothing at all, and so leave this page standing.
+  // Also for addresses that answer with a download or nothing at all, and so leave this page standing.
   element("enter").hidden = false;
   for (const id of ["begin", "progress", "line", "often", "still", "tell", "elsewhere"])
     element(id).hidden = true;
-  if (!wantsSignal) return go();
-  signal(turn);
-  // What sounds ends with the page.
-  setTimeout(go, SIGNAL_MS);
+  return turn;
 }
 
 // Check-ins
@@ -325,6 +344,7 @@ async function checkIn() {
   checking = false;
   if (fails) return failed();
   if (answer?.admitted === true) return enter();
+  if (answer?.admitted === "turn") return offer(answer);
   // Not the room's answer: the room is gone, or something before it asks for a look. A real visit finds out.
   if (answer?.admitted !== false) {
     checkInAfter(refreshSeconds);

@@ -56,22 +56,44 @@ async function ofRoutes(url) {
   return { isThere: true, findings };
 }
 
-/** What the deployment itself complains about, and which rooms there are. */
+/** The most rooms that are visited. */
+const MOST_VISITS = 20;
+const isLocal = ({ hostname }) => /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
+
+/** Addresses of the rooms that visitors may enter or wait in, but for the one that covers an address itself. */
+function otherRooms(url, rooms) {
+  const here = new URL(url);
+  const isHere = ({ host }) => host === null || host === here.host;
+  const covers = ({ path }) => here.pathname === path || here.pathname.startsWith(path.replace(/\/?$/, "/"));
+  const [own] = rooms
+    .filter((room) => isHere(room) && covers(room))
+    .toSorted((one, other) => other.path.length - one.path.length);
+  // What stands in for a site on this machine does not stand in for its other hosts.
+  return rooms
+    .filter((room) => room !== own && !room.suspended && (isHere(room) || !isLocal(here)))
+    .map(({ host, path }) => new URL(path, host === null ? here.origin : `${here.protocol}//${host}`).href);
+}
+
+/**
+ * What the deployment itself complains about, and which rooms there are.
+ * @returns {Promise<{ findings: Finding[], others: string[] }>} `others`: addresses of rooms besides the one that covers `url`
+ */
 async function ofStatus(url, token) {
+  const without = (...findings) => ({ findings, others: [] });
   if (!token)
-    return [
+    return without(
       bad("What the deployment complains about is closed.", "set ANTEROOM_TOKEN to an operator's token"),
-    ];
+    );
   const { status, json } = await ask(new URL("/__anteroom/status", url), {
     authorization: `Bearer ${token}`,
   });
   if (status === 401) {
     const fix =
       "set the secret ADMIN_TOKEN (at least 16 characters): npx wrangler secret put ADMIN_TOKEN; and ANTEROOM_TOKEN here to the same";
-    return [bad("The token opens nothing.", fix)];
+    return without(bad("The token opens nothing.", fix));
   }
   if (!Array.isArray(json?.rooms))
-    return [bad(`The status cannot be read (${status}).`, "look at its log: npx wrangler tail")];
+    return without(bad(`The status cannot be read (${status}).`, "look at its log: npx wrangler tail"));
   const findings = json.problems.map((problem) =>
     bad(`It says: ${problem}`, "mend that in wrangler.toml or the secrets, and deploy"),
   );
@@ -91,7 +113,7 @@ async function ofStatus(url, token) {
       findings.push(bad(`Room ${name} holds new users: its origin is unhealthy.`, "see /__anteroom/health"));
   }
   const names = json.rooms.map(({ name }) => name).join(", ");
-  return [good(`It has the rooms ${names}.`), ...findings];
+  return { findings: [good(`It has the rooms ${names}.`), ...findings], others: otherRooms(url, json.rooms) };
 }
 
 /** A visitor comes, and comes again. */
@@ -135,6 +157,18 @@ async function ofVisitor(url, headers) {
   return findings;
 }
 
+/** The same in another room of the deployment: only what is wrong with it, and that it is reached. */
+async function ofOther(address, mark) {
+  const { isThere, findings } = await ofRoutes(address).catch(() => ({
+    isThere: false,
+    findings: [bad("It cannot be reached.", "look at the host's DNS record")],
+  }));
+  if (isThere) findings.push(...(await ofVisitor(address, mark)));
+  const wrong = findings.filter(({ ok }) => !ok);
+  if (wrong.length === 0) return [good(`${address}: a visitor gets a ticket there, too.`)];
+  return wrong.map(({ text, fix }) => bad(`${address}: ${text}`, fix));
+}
+
 /**
  * @param {string} url an address that a room covers
  * @param {NodeJS.ProcessEnv} env
@@ -150,11 +184,16 @@ export async function examine(url, env) {
   });
   if (!isThere) return findings;
   const token = findToken(url, env, DEV_VARS)?.token;
-  findings.push(...(await ofStatus(url, token)));
+  const { findings: told, others } = await ofStatus(url, token);
+  findings.push(...told);
   // So that the history does not take it for a visitor.
   const marking = { url, headers: {}, durationSeconds: 60 };
   const { rehearsal } = await prepare(marking, { env, devVars: DEV_VARS, now: Date.now() }).catch(() => ({}));
-  findings.push(...(await ofVisitor(url, rehearsal ? { [HEADER]: rehearsal.header } : {})));
+  const mark = rehearsal && { [HEADER]: rehearsal.header };
+  findings.push(...(await ofVisitor(url, mark ?? {})));
+  // The other rooms' histories are left alone by who cannot be marked.
+  for (const address of mark ? others.slice(0, MOST_VISITS) : [])
+    findings.push(...(await ofOther(address, mark)));
   return findings;
 }
 

@@ -32,8 +32,8 @@ function expectCommitted() {
   if (changed) throw new Failure(`Commit first, or say --draft:\n${changed}`);
 }
 
-/** @param {string} directory @param {string} version */
-function makeCreate(directory, version) {
+/** What `npm create anteroom` runs. @param {string} directory @param {string} version */
+export function makeCreate(directory, version) {
   mkdirSync(directory, { recursive: true });
   cpSync(join(OURS, "create.mjs"), join(directory, "create.mjs"));
   cpSync(join(ROOT, "LICENSE"), join(directory, "LICENSE"));

@@ -35,7 +35,7 @@ Secrets come from .dev.vars, and from the environment, which goes first.`;
 
 /** What the environment may have for the room. */
 const SECRET =
-  /^(COOKIE_KEYS|ADMIN_TOKEN|OPERATOR_TOKENS|ADMISSION_KEY|DRAW_KEY|(TURNSTILE_SECRET|WEBHOOK_SECRET|WEBHOOK_URL)(_\w+)?)$/;
+  /^(COOKIE_KEYS|ADMIN_TOKEN|OPERATOR_TOKENS|ADMISSION_KEY|DRAW_KEY|VAPID_PRIVATE_KEY|(TURNSTILE_SECRET|WEBHOOK_SECRET|WEBHOOK_URL)(_\w+)?)$/;
 /** In the storage, from where workerd is started: a socket's path has hardly 100 bytes. */
 const PLACES = { objects: "objects", lock: "lock" };
 /** The Worker's directory in the storage, made anew with each start. */

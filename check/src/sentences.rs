@@ -270,6 +270,12 @@ fn of_places(room: &Room) -> Vec<String> {
                 .to_owned(),
         );
     }
+    if room.confirm_within_minutes > 0 {
+        sentences.push(format!(
+            "Whoever has waited has to go in within {} once it is their turn; else the next one does.",
+            count(room.confirm_within_minutes.into(), "minute", "minutes")
+        ));
+    }
     let bound = match room.bind_ticket {
         BindTicket::None => return sentences,
         BindTicket::Address => "the network of the visitor's address",

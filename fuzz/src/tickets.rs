@@ -94,6 +94,7 @@ pub mod contents {
             session_ms: u.int_in_range(1..=30)? * minute,
             renews: u.arbitrary()?,
             longest_ms: if u.arbitrary()? { u64::MAX } else { u.int_in_range(1..=1_440)? * minute },
+            confirm_ms: if written.uncounted { minute } else { u64::MAX },
             place_ms: u.int_in_range(10..=3_600)? * 1_000,
             refresh_ms: u.int_in_range(5..=300)? * 1_000,
         };

@@ -20,6 +20,8 @@ pub const STATUS_REQUEST_HEADER: &str = "anteroom-status";
 /// The request header by which a waiting page says which wait it shows, in seconds: [`Estimate::held`].
 pub const SHOWN_HEADER: &str = "anteroom-shown";
 
+/// A visitor who has not gone in is told so this many seconds after the turn is over.
+const TURN_OVER_SECONDS: u32 = 1;
 /// Retry interval of a visitor whose origin did not answer, in seconds.
 const UNREACHABLE_SECONDS: u32 = 10;
 
@@ -80,6 +82,15 @@ pub enum Message {
     Moved,
     /// The link to a place was used, or its time is over.
     LinkOver,
+    /// It is the visitor's turn, who has to go in within a time (`confirm_within_minutes`).
+    Turn {
+        /// Seconds until the turn is the next one's.
+        seconds: u32,
+        /// The waiting page's script asks.
+        asks_for_status: bool,
+    },
+    /// The visitor has not gone in within that time.
+    TurnOver,
 }
 
 impl Message {
@@ -93,15 +104,19 @@ impl Message {
             Self::Busy { .. } => ("busy", 503),
             Self::Moved => ("moved", 410),
             Self::LinkOver => ("linkOver", 410),
+            Self::Turn { .. } => ("turn", 200),
+            Self::TurnOver => ("turnOver", 410),
         }
     }
 
     /// Seconds until the visitor is to try again; `None`: that does not help.
     fn retry_after(self) -> Option<u32> {
         match self {
-            Self::NotFound | Self::BadPath | Self::Moved | Self::LinkOver => None,
+            Self::NotFound | Self::BadPath | Self::Moved | Self::LinkOver | Self::TurnOver => None,
             Self::Unreachable | Self::Late => Some(UNREACHABLE_SECONDS),
             Self::Busy { seconds } => Some(seconds),
+            // Asking is going in, until it is too late.
+            Self::Turn { seconds, .. } => Some(seconds.saturating_add(TURN_OVER_SECONDS)),
         }
     }
 
@@ -118,12 +133,18 @@ impl Message {
             language: room.map_or(LANGUAGES[0], |room| room.page.language),
             visitor_languages: room.is_none_or(|room| room.page.visitor_languages),
             again: match self {
-                Self::Moved => "joinLine",
+                Self::Moved | Self::TurnOver => "joinLine",
+                Self::Turn { .. } => "enter",
                 _ if retry_after.is_some() => "tryAgain",
                 _ => "",
             },
             retry_after,
             refreshes: retry_after.is_some() && method == "GET",
+            turn_seconds: match self {
+                Self::Turn { seconds, .. } => Some(seconds),
+                _ => None,
+            },
+            asks_for_status: matches!(self, Self::Turn { asks_for_status: true, .. }),
         };
         // Numbers and texts always serialise.
         serde_json::to_string(&facts).unwrap_or_default()
@@ -142,6 +163,9 @@ struct MessageFacts<'a> {
     again: &'static str,
     retry_after: Option<u32>,
     refreshes: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn_seconds: Option<u32>,
+    asks_for_status: bool,
 }
 
 /// Headers that all answers share: none of them is to be stored, guessed at or listed by a search engine.

@@ -494,6 +494,10 @@ pub static FIELDS: &[Field] = &[
         )
         .see("places.md#continue-on-another-device")
         .example("true"),
+    Field::new("confirm_within_minutes", whole!(0..=30, 0, confirm_within_minutes))
+        .help("who has waited has to go in within this time once it is their turn; else it is the next one's. 0: nobody has to")
+        .see("places.md#confirm-or-the-next-one")
+        .example("2"),
     Field::own("custom_page_html", |table, room| room.page.template = table.template())
         .in_events(FromPrequeue)
         .help(

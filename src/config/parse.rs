@@ -49,6 +49,14 @@ pub fn parse_room(var_name: &str, value: &Value) -> Result<Room, Vec<ConfigError
             "set bind_ticket to \"none\" or \"address\", or remove this",
         );
     }
+    if room.confirm_within_minutes > room.session_duration {
+        table.refuse(
+            "confirm_within_minutes",
+            &Value::from(room.confirm_within_minutes),
+            "must not be longer than session_duration",
+            &format!("write at most {}, or make session_duration longer", room.session_duration),
+        );
+    }
     table.judge_routes(&room);
     if table.errors.is_empty() { Ok(room) } else { Err(table.errors) }
 }

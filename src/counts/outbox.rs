@@ -154,8 +154,13 @@ impl Outbox {
     }
 
     /// The number of the last check-in.
-    fn last(&self) -> u64 {
+    pub fn last(&self) -> u64 {
         self.first + self.check_ins.len() as u64 - 1
+    }
+
+    /// The number of the last check-in that is in storage, as far as is known.
+    pub fn stored(&self) -> u64 {
+        self.first - 1
     }
 
     /// Whether a request that is here since `began` must see to the next report, and in how many milliseconds it must leave. One

@@ -113,7 +113,7 @@ pub async fn handle(
     let bound_to = bound_to(room, request);
     let scope = Scope { room: &room.name, binding: &bound_to };
     let link = settings.keys.as_ref().and_then(|keys| keys.open_link(scope, &page.asked.link));
-    let is_over = |link: &Link| room.revoke && is_ended(&room.name, link.ticket.id);
+    let is_over = |link: &Link| room.ends_sessions() && is_ended(&room.name, link.ticket.id);
     let link = link.filter(|link| link.holds(time, &room.terms()) && !is_over(link));
     let (Some(link), true, false) = (link, room.continue_on_another_device, room.suspended) else {
         return over(Some(room));

@@ -24,6 +24,11 @@ pub fn concern(room: &Room, request: &Request) -> Concern {
     concern::concern(room, &seen(request, &Platform(&request.inner)), request.asks_for_status)
 }
 
+/// Whether somebody gets to see the answer as a page, or by the waiting page's script.
+pub fn is_seen(request: &Request) -> bool {
+    request.asks_for_status || concern::is_page(&seen(request, &Platform(&request.inner)))
+}
+
 /// A request as rules see it.
 fn seen<'a>(request: &'a Request, source: &'a Platform) -> bypass::Request<'a> {
     let (https, host, path) = parts(&request.url);

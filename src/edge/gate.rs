@@ -31,6 +31,8 @@ use crate::turnstile::TOKEN_HEADER;
 const NOBODY: u64 = 0;
 /// Whom the origin is too busy for is asked to try again after this many seconds, and up to this many more.
 const TRY_AGAIN_SECONDS: (u32, u32) = (2, 4);
+/// The cookie of somebody who has not gone in is sent for so long after the session, in milliseconds.
+const MISSED_MS: u64 = 60_000;
 /// Where a room only observes, a visitor waits for its objects for so many timeouts of a call at most.
 const OBSERVED_CALLS: u64 = 2;
 
@@ -89,17 +91,35 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         note_bypassed(room, &request.inner, place, &context);
         return past(&request, Some(room), None);
     }
+    comes(request, env, context, &settings, keys, (deployed, room), time)
+}
+
+/// A request that a room has a say in. `deployed` as its table says; `room` as it is at this `time`.
+fn comes(
+    request: Request,
+    env: Env,
+    context: Context,
+    settings: &Rc<Settings>,
+    keys: &KeyRing,
+    (deployed, room): (&Room, &Room),
+    time: u64,
+) -> Result<JsValue> {
+    let (_, host, _) = parts(&request.url);
     let bound_to = bound_to(room, &request.inner);
     let (mut tickets, carrier) = tickets(keys, room, &bound_to, &request);
     let context = Rc::new(context);
+    let missed = tickets.iter().copied().find(|ticket| room.has_missed_turn(ticket, time));
+    if room.ends_sessions() {
+        tickets.retain(|ticket| !is_ended(&room.name, ticket.id));
+    }
     let brought = !tickets.is_empty();
     if room.continue_on_another_device {
         tickets.retain(|ticket| !has_moved(&room.name, ticket));
     }
     if let Some(checked_in) = request.closed {
-        let place = Place::new(deployed, colo(&request.inner), host, &env, &settings);
+        let place = Place::new(deployed, colo(&request.inner), host, &env, settings);
         let standing = best(&tickets, room, time);
-        let settings = Rc::clone(&settings);
+        let settings = Rc::clone(settings);
         return Gate { request, context, settings, place, carrier, bound_to }
             .close(room, &standing, checked_in);
     }
@@ -108,44 +128,68 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     }
     let standing = best(&tickets, room, time);
     if request.subscribes {
-        let place = Place::new(deployed, colo(&request.inner), host, &env, &settings);
-        let settings = Rc::clone(&settings);
+        let place = Place::new(deployed, colo(&request.inner), host, &env, settings);
+        let settings = Rc::clone(settings);
         let gate = Gate { request, context, settings, place, carrier, bound_to };
         return Ok(later(gate.subscribe(env, room.clone(), standing)));
     }
-    if let Standing::Active(ticket) = standing {
+    if let Some(ticket) = missed.filter(|_| standing == Standing::New) {
+        return Ok(told_missed(
+            &request,
+            room,
+            &ticket,
+            carrier,
+            || Place::new(deployed, colo(&request.inner), host, &env, settings),
+            &context,
+        ));
+    }
+    if let Standing::Active(ticket) = standing
+        && !room.awaits(&ticket)
+    {
         if !request.asks_for_status && !room.moves_on(&ticket, time) {
             return to_origin(
                 &request.inner,
                 room,
                 ticket.id,
-                passport(&settings, room, &ticket, carrier, None),
+                passport(settings, room, &ticket, carrier, None),
             );
         }
         // Nobody has to be asked, and whichever colo counts a move, the sum is right.
-        let place = Place::new(deployed, likely_colo(&request.inner), host, &env, &settings);
-        let settings = Rc::clone(&settings);
-        return Gate { request, context, settings, place, carrier, bound_to }.pass(room, ticket);
+        let place = Place::new(deployed, likely_colo(&request.inner), host, &env, settings);
+        let settings = Rc::clone(settings);
+        return Gate { request, context, settings, place, carrier, bound_to }.pass(room, ticket, false);
     }
     let random = random_id()?;
     let is_observed = room.observes(match standing {
-        Standing::Waiting(ticket) => ticket.id,
-        _ => random,
+        Standing::Waiting(ticket) | Standing::Active(ticket) => ticket.id,
+        Standing::New => random,
     });
     match bypass::concern(room, &request) {
         Concern::Room => {}
         Concern::Origin => return Ok(uncounted(Some(room), None)),
         Concern::Nobody if is_observed => {
-            return Ok(uncounted(Some(room), word(&settings, room, NOBODY)));
+            return Ok(uncounted(Some(room), word(settings, room, NOBODY)));
         }
         // Browsers forget what they could not load in advance.
         Concern::Nobody => return response::response(503, &[("cache-control", "no-store".to_owned())], None),
+    }
+    if let Standing::Active(ticket) = standing {
+        // A page that is asked for once more: its visitor goes in.
+        let goes_in = !request.asks_for_status && bypass::is_seen(&request);
+        let place = Place::new(deployed, likely_colo(&request.inner), host, &env, settings);
+        let settings = Rc::clone(settings);
+        let gate = Gate { request, context, settings, place, carrier, bound_to };
+        return if goes_in {
+            gate.pass(room, ticket.confirmed(true), true)
+        } else {
+            gate.turn(room, &ticket, false)
+        };
     }
     if let Standing::Waiting(ticket) = standing
         && passes_unasked(room, &ticket, time)
         && !request.asks_for_status
     {
-        let passport = passport(&settings, room, &ticket, carrier, None);
+        let passport = passport(settings, room, &ticket, carrier, None);
         return to_origin(&request.inner, room, ticket.id, passport);
     }
     let colo = colo(&request.inner);
@@ -155,7 +199,8 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         Standing::Waiting(ticket) => ticket,
         _ => Ticket::new(id, time),
     });
-    let place = Place::new(deployed, colo, host, &env, &settings);
+    let place = Place::new(deployed, colo, host, &env, settings);
+    let settings = Rc::clone(settings);
     let gate = Gate { request, context, settings, place, carrier, bound_to };
     Ok(later(gate.handle(tickets, id, observed)))
 }
@@ -213,10 +258,35 @@ fn taken_away(room: &Room, path: &str, https: bool, carrier: Carrier) -> HeaderL
 /// Whose place has moved on to another device is told so, and may join the line anew. The page's script, which only asks, loads
 /// the page.
 fn told_moved(request: &Request, room: &Room, carrier: Carrier) -> JsValue {
+    told_over(Message::Moved, request, room, carrier)
+}
+
+/// The ticket is none any more.
+fn told_over(why: Message, request: &Request, room: &Room, carrier: Carrier) -> JsValue {
     let (https, _, path) = parts(&request.url);
     let line = taken_away(room, path, https, carrier);
     let lines = if request.asks_for_status { &[][..] } else { &[line][..] };
-    Message::Moved.facts(Some(room), "", lines).into()
+    why.facts(Some(room), "", lines).into()
+}
+
+/// Whoever has not gone in while it was their turn is told so, and may join the line anew. The slot is free.
+fn told_missed(
+    request: &Request,
+    room: &Room,
+    ticket: &Ticket,
+    carrier: Carrier,
+    place: impl FnOnce() -> Place,
+    context: &Context,
+) -> JsValue {
+    if !is_ended(&room.name, ticket.id) {
+        let place = place();
+        let (at, counted_until) = (place.time(), room.terms().end(&ticket.confirmed(true)));
+        let (id, from, entered) = (ticket.id, ticket.last_check_in, ticket.accepted_at);
+        if at < counted_until {
+            place.note(room, CheckIn::Leave { id, from, at, entered }, context);
+        }
+    }
+    told_over(Message::TurnOver, request, room, carrier)
 }
 
 /// What goes with a request of an active user of a room.
@@ -257,9 +327,7 @@ fn tickets(keys: &KeyRing, room: &Room, bound_to: &str, request: &Request) -> (V
     let unbound = Scope { binding: "", ..scope };
     let open = |value: &str| {
         // Tickets from before the owner wanted them bound, and our own probes', hold until they are sealed anew.
-        let ticket =
-            keys.open(scope, value).or_else(|| keys.open(unbound, value).filter(|_| scope != unbound));
-        ticket.filter(|ticket| !(room.revoke && is_ended(&room.name, ticket.id)))
+        keys.open(scope, value).or_else(|| keys.open(unbound, value).filter(|_| scope != unbound))
     };
     let name = room.cookie_name();
     let mut values = find_cookie(&request.cookies, &name).peekable();
@@ -317,6 +385,7 @@ impl Gate {
             rehearsal: rehearsal::is_marked(request, &self.settings),
             shown_seconds: header(request, SHOWN_HEADER).parse().ok(),
         };
+        let waited: Vec<u64> = visitor.tickets.iter().map(|ticket| ticket.id).collect();
         let visit = self.place.visit(visitor, request, &self.context);
         let (outcome, whole) = if let Some(ticket) = observed {
             // Nobody is held up by a room that only looks, or that fails. What was asked for goes on without the visitor.
@@ -332,6 +401,14 @@ impl Gate {
         let (room, phase) = whole.at(time);
         match outcome {
             Outcome::Suspended => Ok(uncounted(Some(room), word(&self.settings, room, NOBODY))),
+            Outcome::Admitted { ticket, enters: true, .. }
+                if room.confirm_within_minutes > 0
+                    && observed.is_none()
+                    && waited.contains(&ticket.id)
+                    && bypass::is_seen(&self.request) =>
+            {
+                self.turn(room, &ticket.confirmed(false), true)
+            }
             Outcome::Admitted { ticket, changed, .. } => self.admit(room, &ticket, changed),
             Outcome::Refused if observed.is_some() && room.mode == Mode::Observe => self.past(room),
             Outcome::Refused => Ok(self.refuse(room, EventView::of(phase), time)),
@@ -392,12 +469,19 @@ impl Gate {
         response::response(status, &[line], None)
     }
 
-    /// An active user: to the origin, without a call.
-    fn pass(&self, room: &Room, ticket: Ticket) -> Result<JsValue> {
-        match self.place.pass(room, ticket, &self.context) {
-            Some(moved) => self.admit(room, &moved, true),
-            None => self.admit(room, &ticket, false),
-        }
+    /// An active user: to the origin, without a call. `changed` as for [`Gate::admit`].
+    fn pass(&self, room: &Room, ticket: Ticket, changed: bool) -> Result<JsValue> {
+        let moved = self.place.pass(room, ticket, &self.context);
+        self.admit(room, &moved.unwrap_or(ticket), changed || moved.is_some())
+    }
+
+    /// Somebody who has waited may go in. `begins`: from now on.
+    fn turn(&self, room: &Room, ticket: &Ticket, begins: bool) -> Result<JsValue> {
+        let line = if begins { Some(self.ticket_line(room, ticket)?) } else { None };
+        let left_ms = room.terms().end(ticket).saturating_sub(self.place.time());
+        let asks_for_status = self.request.asks_for_status;
+        let turn = Message::Turn { seconds: (left_ms / 1_000) as u32, asks_for_status };
+        Ok(turn.facts(Some(room), &self.request.inner.method(), line.as_slice()).into())
     }
 
     /// To the origin. `changed`: the visitor is given the ticket.
@@ -509,7 +593,10 @@ impl Gate {
                 // Nobody sees by the cookie of a room that only observes who would wait.
                 let is_hidden = ticket.accepted_at.is_none() && room.observes(ticket.id);
                 let lasts = if is_hidden { ticket.admitted(ticket.last_check_in) } else { *ticket };
-                let left_ms = room.terms().end(&lasts).saturating_sub(self.place.time());
+                // By the ticket of somebody who has not gone in the slot comes free: it must still be sent then.
+                let more_ms = if ticket.is_unconfirmed() { MISSED_MS } else { 0 };
+                let end = room.terms().end(&lasts.confirmed(true)).saturating_add(more_ms);
+                let left_ms = end.saturating_sub(self.place.time());
                 let (https, _, path) = parts(&self.request.url);
                 ("set-cookie", set_cookie(room, path, &value, left_ms.div_ceil(1_000), https))
             }

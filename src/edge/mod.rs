@@ -28,6 +28,8 @@ mod turnstile;
 use crate::answer::Message;
 use crate::config::Coverage;
 use crate::origin::Reply;
+use js_sys::Promise;
+use js_sys::futures::JsFuture;
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
 use worker::Env;
@@ -64,7 +66,21 @@ pub fn decide(
         closed: crate::answer::closed_page(status),
         subscribes: crate::answer::is_subscription(status),
     };
-    Ok(gate::decide(request, env, worker::Context::new(context))?)
+    let context = worker::Context::new(context);
+    if !settings::Settings::of(&env).one_process {
+        return Ok(gate::decide(request, env, context)?);
+    }
+    // What a visitor is told must outlive the process, and all that counts its users ends with it.
+    let before = room_worker::noted();
+    let decided = gate::decide(request, env, context)?;
+    if !decided.is_instance_of::<Promise>() && room_worker::noted() == before {
+        return Ok(decided);
+    }
+    Ok(gate::later(async move {
+        let decided = JsFuture::from(Promise::resolve(&decided)).await?;
+        room_worker::stored(room_worker::noted()).await;
+        Ok(decided)
+    }))
 }
 
 /// Where admitted visitors go: a URL, the name of a service binding, or, empty, the zone's own origin.

@@ -35,6 +35,9 @@ const CACHE: &str = "anteroom";
 /// Header of a cached state key: when it was put there, in milliseconds since the epoch.
 const KEPT_AT: &str = "anteroom-kept-at";
 
+/// Where all ends at once, a visitor waits for the objects' storage no longer than this, in milliseconds.
+const STORING_MS: u64 = 1_000;
+
 thread_local! {
     static WORKERS: RefCell<LiteMap<(String, String), Worker>> = const { RefCell::new(LiteMap::new()) };
 }
@@ -102,6 +105,28 @@ pub fn has_moved(room: &str, ticket: &Ticket) -> bool {
     WORKERS.with_borrow(|workers| {
         workers.iter().any(|((name, _), worker)| name == room && worker.has_moved(ticket))
     })
+}
+
+/// The number of the last check-in of each of this isolate's workers.
+pub fn noted() -> Vec<(u64, u64)> {
+    WORKERS.with_borrow(|workers| {
+        workers.values().map(|worker| (worker.outbox().worker(), worker.outbox().last())).collect()
+    })
+}
+
+/// Waits until all of those are in storage, or for [`STORING_MS`].
+pub async fn stored(noted: Vec<(u64, u64)>) {
+    let is_stored = || {
+        WORKERS.with_borrow(|workers| {
+            workers.values().map(Worker::outbox).all(|outbox| {
+                noted.iter().all(|(id, last)| outbox.worker() != *id || outbox.stored() >= *last)
+            })
+        })
+    };
+    let until = now() + STORING_MS;
+    while !is_stored() && now() < until {
+        pause(POLL_MS).await;
+    }
 }
 
 /// Which room in which colo, and how to call its objects.

@@ -77,6 +77,8 @@ pub struct Settings {
     pub rooms: Rooms,
     /// The checks that are valid.
     pub checks: Checks,
+    /// All isolates and objects end at once, with one process (`ONE_PROCESS`).
+    pub one_process: bool,
     /// The keys of the ticket cookies; `None`: missing or invalid, no room can work.
     pub keys: Option<Rc<KeyRing>>,
     /// What lots are drawn by (`DRAW_KEY`).
@@ -196,6 +198,7 @@ impl Settings {
         Self {
             rooms,
             checks,
+            one_process: is_one_process(env),
             keys,
             draw_key: DrawKey::new(draw_key.as_deref(), &cookie_keys),
             webhook_secret: secret(env, "WEBHOOK_SECRET"),
@@ -217,6 +220,10 @@ impl Settings {
     }
 }
 
+fn is_one_process(env: &Env) -> bool {
+    json_var(env, ONE_PROCESS) == Some(true.into())
+}
+
 /// The rooms, checks and webhooks that vars describe, and what is wrong with them.
 fn described(env: &Env) -> (Rooms, Checks, Webhooks, Vec<String>) {
     let names: Vec<String> =
@@ -235,7 +242,7 @@ fn described(env: &Env) -> (Rooms, Checks, Webhooks, Vec<String>) {
         let (must_be, fix) = FRONT_CONTROLLERS_FIX;
         problems.push(format!("{FRONT_CONTROLLERS} {must_be}; the default is used until then. Fix: {fix}"));
     }
-    if json_var(env, ONE_PROCESS) == Some(true.into()) {
+    if is_one_process(env) {
         rooms.end_at_once();
     }
     (rooms, checks, webhooks, problems)

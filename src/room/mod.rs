@@ -117,6 +117,9 @@ pub struct Room {
     pub turnstile: Option<Turnstile>,
     /// Whether the origin may end a user's session (`enabled_origin_commands = ["revoke"]`).
     pub revoke: bool,
+    /// Minutes in which a visitor who has waited has to go in, at most a session; else the turn is the next one's. 0: whoever
+    /// is let in is in.
+    pub confirm_within_minutes: u32,
     /// Seconds between two check-ins of a waiting user, 5 to 60.
     pub refresh_interval_seconds: u32,
     /// Seconds between two check-ins of one who is far from the front, at least as many and at most 300.
@@ -158,6 +161,11 @@ impl Room {
     /// Whoever is not in is turned away: nobody new enters, and nobody waits.
     pub fn turns_away(&self) -> bool {
         self.queueing_method == QueueingMethod::Reject && !self.is_closed()
+    }
+
+    /// Whether sessions may end before their time, so that their tickets are refused.
+    pub fn ends_sessions(&self) -> bool {
+        self.revoke || self.confirm_within_minutes > 0
     }
 
     /// Where its admitted visitors go, if not where the deployment says: a URL, or the name of a service binding.

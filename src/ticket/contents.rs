@@ -16,7 +16,7 @@ const ACCEPTED: u8 = 1;
 const HUMAN: u8 = 2;
 /// Flag: the visitor failed one.
 const NOT_HUMAN: u8 = 4;
-/// Flag: the visitor waits, and is not counted.
+/// Flag: the visitor waits, and is not counted; of somebody who was admitted: has yet to go in.
 const UNCOUNTED: u8 = 8;
 /// Flag: the visitor waits, and is told by a push message.
 const SUBSCRIBED: u8 = 16;
@@ -55,7 +55,8 @@ pub struct Ticket {
     pub progress: u8,
     /// What is known of whether the visitor is a person.
     pub human: Human,
-    /// Waits, and was not counted at the last check-in: another newcomer of the same address was, or a test was not passed.
+    /// Waits, and was not counted at the last check-in: another newcomer of the same address was, or a test was not passed. Of
+    /// somebody who was admitted: see [`Ticket::is_unconfirmed`].
     pub uncounted: bool,
     /// How often the place has moved to another device, at most [`Ticket::MOST_MOVES`]. Code of before there was this does not
     /// open a ticket of a place that has.
@@ -115,6 +116,18 @@ impl Ticket {
     pub fn admitted(self, time: u64) -> Self {
         let Self { id, bucket, human, moves, .. } = self;
         Self { bucket, accepted_at: Some(time), human, moves, ..Self::new(id, time) }
+    }
+
+    /// Whether its visitor is counted as active, and has to go in before the turn is the next one's ([`Terms::confirm_ms`]).
+    /// Code of before there was this takes the visitor for one who is in.
+    pub fn is_unconfirmed(&self) -> bool {
+        self.accepted_at.is_some() && self.uncounted
+    }
+
+    /// The ticket of an admitted visitor who has yet to go in, or who has gone in.
+    #[must_use]
+    pub fn confirmed(self, confirmed: bool) -> Self {
+        Self { uncounted: !confirmed, ..self }
     }
 
     /// The ticket as bytes: flags, then the numbers, most significant byte first. A ticket that cannot be (admitted
@@ -230,6 +243,8 @@ pub struct Terms {
     pub renews: bool,
     /// How long after the admission it ends, whatever requests come.
     pub longest_ms: u64,
+    /// How long after the admission a visitor may still go in who has to say so.
+    pub confirm_ms: u64,
     /// How long a waiting visitor keeps the place after the last check-in, at the least.
     pub place_ms: u64,
     /// How long it usually is between two check-ins of one who waits.
@@ -246,9 +261,25 @@ impl Room {
                 0 => u64::MAX,
                 minutes => u64::from(minutes) * 60_000,
             },
+            confirm_ms: match self.confirm_within_minutes {
+                0 => u64::MAX,
+                minutes => u64::from(minutes) * 60_000,
+            },
             place_ms: u64::from(self.place_kept_seconds) * 1_000,
             refresh_ms: self.refresh_ms(),
         }
+    }
+}
+
+impl Room {
+    /// Whether a visitor who is counted as active has yet to go in.
+    pub fn awaits(&self, ticket: &Ticket) -> bool {
+        ticket.is_unconfirmed() && self.confirm_within_minutes > 0 && !self.observes(ticket.id)
+    }
+
+    /// Whether one has not gone in while it was their turn. `time` in milliseconds since the epoch.
+    pub fn has_missed_turn(&self, ticket: &Ticket, time: u64) -> bool {
+        self.awaits(ticket) && time >= self.terms().end(ticket)
     }
 }
 
@@ -271,7 +302,9 @@ impl Terms {
             Some(_) => (ticket.last_check_in, self.session_ms),
             None => (ticket.last_check_in, self.kept_ms(ticket)),
         };
-        let longest = ticket.accepted_at.map_or(u64::MAX, |at| at.saturating_add(self.longest_ms));
+        let longest_ms =
+            if ticket.is_unconfirmed() { self.longest_ms.min(self.confirm_ms) } else { self.longest_ms };
+        let longest = ticket.accepted_at.map_or(u64::MAX, |at| at.saturating_add(longest_ms));
         from.saturating_add(ms).min(longest)
     }
 }

@@ -349,6 +349,13 @@ async function expectNoSidewaysScrolling(page, where) {
   assert.ok(content <= window, `${where}: ${content}px of content in ${window}px`);
 }
 
+/** What axe objects to in a page as it is. @param {import("playwright").Page} page @returns {Promise<string[]>} */
+export async function objections(page) {
+  // Without its way to look into frames of other sites, of which there are none, and which takes as long again.
+  const { violations } = await new AxeBuilder({ page }).setLegacyMode().analyze();
+  return violations.map(({ id, help, nodes }) => `${id} (${help}): ${nodes.map(({ html }) => html)}`);
+}
+
 /**
  * Looks at the page as it is, on a phone and a desk, by day and by night: nothing that axe objects to, nothing to
  * scroll sideways for, focus to be seen; with SCREENSHOTS=1 a screenshot of each. Axe looks at each size and each light
@@ -365,13 +372,7 @@ export async function look(page, state, { keyboard = true, language = "en-US" } 
     for (const colorScheme of ["light", "dark"]) {
       await page.emulateMedia({ colorScheme });
       const isAsked = (size === "phone") === (colorScheme === "light");
-      // Without its way to look into frames of other sites, of which there are none, and which takes as long again.
-      const axe = new AxeBuilder({ page }).setLegacyMode();
-      const { violations } = isAsked ? await axe.analyze() : { violations: [] };
-      const found = violations.map(
-        ({ id, help, nodes }) => `${id} (${help}): ${nodes.map(({ html }) => html)}`,
-      );
-      assert.deepEqual(found, [], `axe: ${state}, ${size}, ${colorScheme}`);
+      if (isAsked) assert.deepEqual(await objections(page), [], `axe: ${state}, ${size}, ${colorScheme}`);
       if (keyboard) await expectVisibleFocus(page);
       if (process.env.SCREENSHOTS !== "1") continue;
       mkdirSync(SCREENSHOTS, { recursive: true });

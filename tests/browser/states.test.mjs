@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { STATES } from "../../tools/preview/facts.mjs";
 import { startPreview } from "../../tools/preview/server.mjs";
-import { inLine, look, startBrowser, Visitor, wait } from "./room.mjs";
+import { inLine, look, objections, startBrowser, Visitor, wait } from "./room.mjs";
 
 const TEMPLATES = join(import.meta.dirname, "..", "page", "templates");
 const BRANDS = join(import.meta.dirname, "..", "page", "brands");
@@ -51,6 +51,12 @@ describe("states", { concurrency: 2 }, () => {
     await visitor.page.getByRole("img", { name: "The Shop" }).waitFor();
     assert.ok(await visitor.page.locator(".logo").evaluate((logo) => logo.naturalWidth > 0));
     await look(visitor.page, "branded");
+    for (const [number, state] of Object.keys(STATES).entries()) {
+      await visitor.page.goto(address({ state, page: "shop" }));
+      const colorScheme = ["light", "dark"][number % 2];
+      await visitor.page.emulateMedia({ colorScheme });
+      assert.deepEqual(await objections(visitor.page), [], `${state}, ${colorScheme}`);
+    }
   });
 
   for (const [language, direction] of [
@@ -154,12 +160,16 @@ describe("states", { concurrency: 2 }, () => {
       const { page } = visitor;
       await page.addInitScript(() => {
         globalThis.signals = [];
-        globalThis.Notification = class {
-          static permission = "granted";
-          constructor(title) {
-            globalThis.signals.push(title);
-          }
-        };
+        // The browser's own, which shows it if it may.
+        globalThis.shown = new Promise((resolve) => {
+          globalThis.Notification = class extends Notification {
+            constructor(...asked) {
+              super(...asked);
+              globalThis.signals.push(this.title);
+              this.onshow = resolve;
+            }
+          };
+        });
         const { start } = OscillatorNode.prototype;
         OscillatorNode.prototype.start = function (...when) {
           globalThis.signals.push("a note");
@@ -180,6 +190,7 @@ describe("states", { concurrency: 2 }, () => {
       }
       await page.clock.runFor(1_000);
       await page.getByRole("link", { name: "Go in now" }).waitFor();
+      if (asks) await page.evaluate(async () => void (await globalThis.shown));
       const signals = await page.evaluate(() => globalThis.signals);
       assert.deepEqual(signals, asks ? ["a note", "a note", "vibrates", "It is your turn"] : []);
       visitor.expectQuiet(preview.url);

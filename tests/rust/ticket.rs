@@ -15,6 +15,7 @@ const TERMS: Terms = Terms {
     session_ms: SESSION_MS,
     renews: true,
     longest_ms: u64::MAX,
+    confirm_ms: u64::MAX,
     place_ms: PLACE_MS,
     refresh_ms: 20_000,
 };
@@ -272,6 +273,32 @@ mod by_the_clock {
     }
 
     #[test]
+    fn whoever_has_not_gone_in_has_the_turn_for_the_time_that_the_owner_gives() {
+        let var = json!({
+            "path": "/", "total_active_users": 1, "new_users_per_minute": 1, "confirm_within_minutes": 2,
+        });
+        let room = parse_room("ROOM_SHOP", &var).unwrap();
+        let let_in = waiting().admitted(NOW).confirmed(false);
+        let read = Ticket::from_bytes(&let_in.to_bytes()).unwrap();
+        assert!(read.is_unconfirmed() && !waiting().confirmed(false).is_unconfirmed());
+        let end = NOW + 120_000;
+        assert_eq!(standing(Some(read), end - 1, &room.terms()), Standing::Active(read));
+        assert_eq!(standing(Some(read), end, &room.terms()), Standing::New);
+        assert_eq!((room.has_missed_turn(&read, end - 1), room.has_missed_turn(&read, end)), (false, true));
+        let gone_in = read.confirmed(true);
+        assert_eq!(standing(Some(gone_in), end, &room.terms()), Standing::Active(gone_in));
+        assert!(!room.has_missed_turn(&gone_in, u64::MAX));
+        let switched_off = Room { confirm_within_minutes: 0, ..room };
+        assert_eq!(standing(Some(read), end, &switched_off.terms()), Standing::Active(read));
+        assert!(!switched_off.awaits(&read));
+        let longer = json!({ "confirm_within_minutes": 2, "session_duration": 1 });
+        let longer = [var.as_object(), longer.as_object()].into_iter().flatten().flatten();
+        let longer = longer.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let errors = parse_room("ROOM_SHOP", &serde_json::Value::Object(longer)).unwrap_err();
+        assert_eq!(errors[0].field, "confirm_within_minutes", "{errors:?}");
+    }
+
+    #[test]
     fn nobody_waits_for_more_than_a_day() {
         let a_day = Ticket { bucket: MINUTE - MAX_WAIT_MINUTES, ..waiting() };
         let longer = Ticket { bucket: a_day.bucket - 1, ..waiting() };
@@ -315,9 +342,10 @@ mod by_the_clock {
     proptest! {
         #[test]
         fn every_visitor_stands_somewhere_and_in_the_past(
-            ticket in any_ticket(), now: u64, near in -20_000..400_000_i64, session_ms: u64, longest_ms: u64, place_ms: u64, renews: bool,
+            ticket in any_ticket(), now: u64, near in -20_000..400_000_i64, session_ms: u64, longest_ms: u64,
+            confirm_ms: u64, place_ms: u64, renews: bool,
         ) {
-            let terms = Terms { session_ms, renews, longest_ms, place_ms, refresh_ms: 20_000 };
+            let terms = Terms { session_ms, renews, longest_ms, confirm_ms, place_ms, refresh_ms: 20_000 };
             for now in [now, ticket.last_check_in.saturating_add_signed(near)] {
                 match standing(Some(ticket), now, &terms) {
                     Standing::New => {}
@@ -327,6 +355,7 @@ mod by_the_clock {
                         prop_assert!(now - seen.last_check_in < session_ms);
                         prop_assert!(renews || now - seen.accepted_at.unwrap() < session_ms);
                         prop_assert!(now - seen.accepted_at.unwrap() < longest_ms);
+                        prop_assert!(!seen.is_unconfirmed() || now - seen.accepted_at.unwrap() < confirm_ms);
                     }
                     Standing::Waiting(seen) => {
                         prop_assert_eq!(ticket.accepted_at, None);

@@ -32,6 +32,7 @@ export function plainFacts() {
     event: null,
     draw: null,
     keptSeconds: 300,
+    confirmSeconds: 0,
     refreshSeconds: 20,
     now: Date.now(),
     cookieless: false,
@@ -104,6 +105,7 @@ export const STATES = {
   ],
   quiet: ["Nothing shown", { showWait: false, showPosition: false, showProgress: false }],
   cookieless: ["Cookies are refused", { cookieless: true }],
+  confirm: ["The turn is to be taken within a time", { confirmSeconds: 120 }],
 };
 
 /** Facts of a state. @param {string} name @param {Partial<import("../../src/edge/page/answer.js").Facts>} [more] */

@@ -38,6 +38,7 @@ import { words } from "./words.js";
  * @property {{ name: string, prequeueing: boolean, secondsToStart: number, secondsToEnd: number, shuffle: boolean } | null} event
  * @property {{ id: string, round: number, number: number | null, threshold: number } | null} [draw] the visitor's lot
  * @property {number} keptSeconds how long the place is kept after the last check-in
+ * @property {number} confirmSeconds in which the visitor has to go in when it is their turn; 0: they are let in at once
  * @property {number} refreshSeconds until the next check-in; 0: none
  * @property {number} now milliseconds since 1970
  * @property {boolean} cookieless the visitor seems to refuse cookies

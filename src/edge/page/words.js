@@ -83,7 +83,11 @@ export function peopleText(tag, texts, people) {
   return fill(texts.peopleAhead[kind] ?? texts.peopleAhead.other, { number });
 }
 
-const capitalised = (tag, text) => {
+/** What somebody is told who has to go in within a time. Short of a minute by a second or two is a minute. */
+export const turnNote = (tag, texts, seconds) =>
+  fill(texts.turnWithin, { duration: duration(tag, seconds > 55 ? Math.round(seconds / 10) * 10 : seconds) });
+
+export const capitalised = (tag, text) => {
   const [first = "", ...rest] = text;
   return first.toLocaleUpperCase(tag) + rest.join("");
 };
@@ -162,7 +166,7 @@ export function words(facts, tag, texts) {
 
 /** What only a page says. */
 export function pageWords(facts, tag, texts) {
-  const { host, event, now, refreshSeconds, keptSeconds } = facts;
+  const { host, event, now, refreshSeconds, keptSeconds, confirmSeconds } = facts;
   // Nobody is in line where nobody is let in.
   const isInLine = stateOf(facts) !== "rejected";
   const [headingBefore, headingAfter] = !isInLine
@@ -179,6 +183,7 @@ export function pageWords(facts, tag, texts) {
     checkedText: fill(texts.lastCheck, { time: clockText(tag, Math.floor(now / 1000)) }),
     checksText: refreshSeconds > 0 ? fill(texts.checksItself, refresh) : "",
     reloadsText: refreshSeconds > 0 ? fill(texts.reloadsItself, refresh) : "",
+    turnText: confirmSeconds > 0 ? turnNote(tag, texts, confirmSeconds) : "",
     keptText: fill(texts.keptFor, { duration: duration(tag, keptSeconds) }),
     language: tag,
     direction: direction(tag),
