@@ -1,4 +1,4 @@
-//! Anteroom: a waiting room for websites, as a Worker with five Durable Objects.
+//! Anteroom: a waiting room for websites, as a Worker with six Durable Objects.
 //!
 //! From the ground up; what stands lower knows nothing of what stands above it (`tests/rust/layers.rs` sees to it):
 //!
@@ -16,7 +16,7 @@
 //!    this, what is known of the origin's health.
 //! 10. [`history`]: what is remembered of every minute, for operators. [`notifications`]: what happens in a room, for
 //!     whoever runs it. [`operator`]: who may see and steer the rooms. [`push`]: when somebody is told whose
-//!     page is closed.
+//!     page is closed. [`managed`]: rooms that are made at run time, and the API that makes them.
 //! 11. [`counts`]: what was counted travels in [`check_in`]s, worker → data center → global, and comes back as the state
 //!     key. [`protocol`]: what the Worker and the objects say to each other.
 //! 12. [`machines`]: each actor as a state machine without I/O.
@@ -37,6 +37,7 @@ mod edge;
 pub mod health;
 pub mod history;
 pub mod machines;
+pub mod managed;
 pub mod notifications;
 pub mod operator;
 pub mod origin;

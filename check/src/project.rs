@@ -22,12 +22,13 @@ const VAR_BYTES_MAX: usize = 5 * 1024;
 const VARS_MAX: usize = 128;
 const VARS_MAX_FREE: usize = 64;
 /// Bindings and classes that the Worker is built with.
-const OBJECTS: [(&str, &str); 5] = [
+const OBJECTS: [(&str, &str); 6] = [
     ("COUNTER", "Counter"),
     ("ANYWHERE", "Anywhere"),
     ("DATA_CENTER", "DataCenter"),
     ("GLOBAL", "Global"),
     ("HEALTH", "Health"),
+    ("CONFIG", "Config"),
 ];
 
 /// Everything found in one configuration.

@@ -28,6 +28,7 @@ mod visit;
 mod webhook;
 
 pub use defaults::DEFAULTS;
+pub(crate) use defaults::Defaults;
 pub use error::{ConfigError, Part};
 #[cfg(not(worker))]
 pub use fields::Words;
@@ -35,7 +36,7 @@ pub use fields::{FIELDS, Field, InEvents, Kind, Place, steered_fields};
 #[cfg(not(worker))]
 pub use origin::is_origin;
 pub use parse::{check_steered, parse_room};
-pub use rooms::{BrokenRoom, Coverage, FRONT_CONTROLLERS, FRONT_CONTROLLERS_FIX, MAX_ROOMS, Rooms};
+pub use rooms::{BrokenRoom, Coverage, FRONT_CONTROLLERS, FRONT_CONTROLLERS_FIX, MAX_ROOMS, MAX_ROOMS_MADE, Rooms};
 pub(crate) use table::Table;
 pub use webhook::{WEBHOOK_FIELDS, Webhooks};
 pub use webhook::{is_address as is_webhook_address, is_secret as is_webhook_secret};

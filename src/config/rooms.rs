@@ -15,8 +15,10 @@ use crate::text::shown_text;
 use crate::url::bare_host;
 use crate::url::path::{self, Reading};
 
-/// The most rooms a deployment may have. Every request looks at each of them once at most.
+/// The most rooms that a deployment's vars may describe. Every request looks at each of them once at most.
 pub const MAX_ROOMS: usize = 64;
+/// The most rooms there may be with those that are made at run time.
+pub const MAX_ROOMS_MADE: usize = 1_000;
 
 /// The var that names front controllers.
 pub const FRONT_CONTROLLERS: &str = "FRONT_CONTROLLERS";
@@ -112,6 +114,15 @@ impl Rooms {
     /// every room after the first [`MAX_ROOMS`]. An event with errors is left out too, and its room works. The errors of
     /// all rooms and events are returned.
     pub fn from_vars(vars: impl Iterator<Item = (String, Value)>) -> (Self, Vec<ConfigError>) {
+        Self::with_made(vars, std::iter::empty())
+    }
+
+    /// The same with rooms and events that were made at run time, as such vars, in the order in which they were made. What
+    /// the deployment describes comes before them, and its [`DEFAULTS`] are not theirs.
+    pub fn with_made(
+        vars: impl Iterator<Item = (String, Value)>,
+        made: impl Iterator<Item = (String, Value)>,
+    ) -> (Self, Vec<ConfigError>) {
         let mut by_name: LiteMap<String, Value> = LiteMap::new();
         let mut events: LiteMap<String, Value> = LiteMap::new();
         let mut defaults = Defaults::default();
@@ -127,13 +138,19 @@ impl Rooms {
         let mut written: LiteMap<String, (String, Value)> = LiteMap::new();
         let front_controllers = ["/index.php", "/app.php"].map(str::to_owned).to_vec();
         let mut all = Self { front_controllers, ..Self::default() };
-        for (var_name, own) in by_name.iter() {
+        let (made, made_events): (Vec<_>, Vec<_>) =
+            made.partition(|(name, _)| name.starts_with(Part::Room.var_prefix()));
+        events.extend(made_events);
+        let (shared, own_alone) = (defaults, Defaults::default());
+        let of_vars = by_name.iter().map(|(name, value)| (name, value, &shared, MAX_ROOMS));
+        let of_made = made.iter().map(|(name, value)| (name, value, &own_alone, MAX_ROOMS_MADE));
+        for (var_name, own, defaults, most) in of_vars.chain(of_made) {
             let value = defaults.under(own);
             let parsed = match defaults.error() {
                 Some(error) => Err(vec![error.clone()]),
                 None => parse_room(var_name, &value),
             };
-            let parsed = parsed.and_then(|room| match all.conflict(&room) {
+            let parsed = parsed.and_then(|room| match all.conflict(&room, most) {
                 None => Ok(room),
                 Some(error) => Err(vec![error]),
             });
@@ -243,6 +260,19 @@ impl Rooms {
         }
     }
 
+    /// Gives rooms that were made at run time, which are known by their ids, the names that people call them by.
+    pub fn call(&mut self, names: impl Fn(&str) -> Option<String>) {
+        for room in &mut self.working {
+            room.called = names(&room.name).unwrap_or_default();
+        }
+    }
+
+    /// The room that people call so, in any case, or whose id this is.
+    pub fn by_label(&self, label: &str) -> Option<&Room> {
+        let is_it = |room: &&Room| room.name == label || room.label().eq_ignore_ascii_case(label);
+        self.working.iter().find(is_it)
+    }
+
     /// The room of this name (in lower case).
     pub fn get(&self, name: &str) -> Option<&Room> {
         self.working.iter().find(|room| room.name == name)
@@ -275,7 +305,7 @@ impl Rooms {
     }
 
     /// What keeps a valid room from joining these.
-    fn conflict(&self, new: &Room) -> Option<ConfigError> {
+    fn conflict(&self, new: &Room, most: usize) -> Option<ConfigError> {
         let error = |field: &str, value: String, message: String, fix: String| {
             Some(ConfigError {
                 part: Part::Room,
@@ -306,7 +336,7 @@ impl Rooms {
                 room.routes().any(|route| is_same(any_case || room.path_case_insensitive, route))
             });
             let by = match of_another {
-                Some(other) => format!("room {}", other.name),
+                Some(other) => format!("room {}", other.label()),
                 None if new.routes().take(place).any(|route| is_same(any_case, route)) => {
                     "another route of this room".to_owned()
                 }
@@ -319,11 +349,11 @@ impl Rooms {
                 "give one of the two another path or host, or remove it".to_owned(),
             );
         }
-        if self.working.len() >= MAX_ROOMS {
+        if self.working.len() >= most {
             return error(
                 "name",
                 format!("\"{}\"", new.name),
-                format!("is one room too many: a deployment has at most {MAX_ROOMS}"),
+                format!("is one room too many: a deployment has at most {most}"),
                 "remove a room, or put it into a Worker of its own".to_owned(),
             );
         }

@@ -62,7 +62,7 @@ export function createDashboard(assets, wait, languages) {
 
     /**
      * @param {string} name of the operator
-     * @param {"view" | "steer"} role
+     * @param {"view" | "steer" | "configure"} role
      * @param {string} status the answer of `GET /__anteroom/status`, for browsers without JavaScript; empty: these are sent
      *   on to `?figures`, so that nobody else waits for it
      */

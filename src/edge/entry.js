@@ -11,7 +11,7 @@ import { createWaitingRoom } from "./page/answer.js";
 import { createLanguages } from "./page/languages.js";
 import { createPush } from "./push.js";
 
-export { Anywhere, Counter, DataCenter, Global, Health } from "./objects.js";
+export { Anywhere, Config, Counter, DataCenter, Global, Health } from "./objects.js";
 
 globalThis.anteroomHealthScript = healthScript;
 

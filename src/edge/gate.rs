@@ -7,12 +7,14 @@ use js_sys::futures::future_to_promise;
 use wasm_bindgen::JsValue;
 use worker::{Context, Env, Result};
 
+use super::configuration;
 use super::clock::{now, pause, random, random_id, within};
 use super::forward::{Carrier, HeaderLine, Passport, Revocable, TICKET_HEADER, uncounted};
 use super::in_flight::{self, Way};
 use super::platform::{colo, likely_colo};
 use super::room_worker::{Place, has_moved, is_ended, is_refresh_due, note_bypassed, steered, time_in};
 use super::settings::Settings;
+use super::operator::client;
 use super::{another_device, bypass, health, operator, push, rehearsal, response, turnstile};
 use crate::admission::queue_bucket;
 use crate::answer::{self, DrawFacts, Estimate, EventView, Message, SHOWN_HEADER, WaitingView};
@@ -53,13 +55,29 @@ pub struct Request {
 /// Decides a request; `edge::decide` says how.
 pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     let settings = Settings::of(&env);
-    health::tend_once(&env, &settings, &context);
     let (_, host, path) = parts(&request.url);
+    if path.starts_with(client::ROOT) {
+        let path = path.to_owned();
+        return Ok(later(async move { client::handle(&request.inner, &path, &env, &settings).await }));
+    }
+    if !configuration::is_ready(&settings) {
+        let host = host.to_owned();
+        return Ok(later(async move {
+            configuration::learn(&env, &host, false).await;
+            decide(request, env, context)
+        }));
+    }
+    configuration::keep_up(&env, &settings, host, |work| context.wait_until(work));
+    health::tend_once(&env, &settings, &context);
     if operator::is_own(path) && settings.rooms.covers_host(host) {
         let path = path.to_owned();
         return Ok(later(async move { operator::handle(&request.inner, &path, &env, &settings).await }));
     }
     let room = match settings.rooms.find(host, path) {
+        Coverage::Uncovered if settings.holds_unknown && configuration::is_missing(&settings) => {
+            let (seconds, _) = TRY_AGAIN_SECONDS;
+            return Ok(Message::Busy { seconds }.facts(None, &request.inner.method(), &[]).into());
+        }
         Coverage::Uncovered => return past(&request, None, None),
         Coverage::Covered(room) => room,
         // Which room it means depends on who reads it; no honest client writes such a path.

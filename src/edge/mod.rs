@@ -1,4 +1,4 @@
-//! The only code that knows Workers: the fetch handler, five thin objects, cache, origin and operator endpoints.
+//! The only code that knows Workers: the fetch handler, six thin objects, cache, origin and operator endpoints.
 //!
 //! Each handler gathers what the pure core needs, lets it decide, and acts.
 //!
@@ -8,6 +8,7 @@ mod another_device;
 mod bypass;
 mod calls;
 mod clock;
+mod configuration;
 mod dashboard;
 mod draws;
 mod forward;

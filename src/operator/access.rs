@@ -236,7 +236,7 @@ fn find(knock: &Knock) -> Result<&'static Endpoint, Refusal> {
 }
 
 /// The token of an `Authorization` header.
-fn bearer(authorization: &str) -> Option<&str> {
+pub fn bearer(authorization: &str) -> Option<&str> {
     let (scheme, token) = authorization.split_once(' ').unwrap_or((authorization, ""));
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }

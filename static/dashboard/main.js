@@ -109,7 +109,7 @@ function renderProblems(problems) {
 
 /** Everything of one room. */
 function openRoom(name) {
-  const maySteer = role === "steer";
+  const maySteer = role !== "view";
   const now = createNow();
   const log = createLog(name);
   let entries = [];

@@ -1,6 +1,7 @@
 //! Our own paths, for operators: each request is let in or refused by one table, then answered.
 
 mod access;
+pub mod client;
 mod events;
 mod history;
 mod metrics;
