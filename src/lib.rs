@@ -16,7 +16,7 @@
 //!    this, what is known of the origin's health.
 //! 10. [`history`]: what is remembered of every minute, for operators. [`notifications`]: what happens in a room, for
 //!     whoever runs it. [`operator`]: who may see and steer the rooms. [`push`]: when somebody is told whose
-//!     page is closed. [`managed`]: rooms that are made at run time, and the API that makes them.
+//!     page is closed.
 //! 11. [`counts`]: what was counted travels in [`check_in`]s, worker → data center → global, and comes back as the state
 //!     key. [`protocol`]: what the Worker and the objects say to each other.
 //! 12. [`machines`]: each actor as a state machine without I/O.
@@ -37,7 +37,6 @@ mod edge;
 pub mod health;
 pub mod history;
 pub mod machines;
-pub mod managed;
 pub mod notifications;
 pub mod operator;
 pub mod origin;

@@ -16,7 +16,7 @@ const EITHER: [(&str, &str); 2] = [("origin", "origin_service"), ("origin_servic
 
 /// The fields that rooms have where they say nothing else.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Defaults {
+pub(super) struct Defaults {
     fields: Map<String, Value>,
     /// What is wrong with the table itself: no room can be sure of what it was meant to have.
     error: Option<ConfigError>,
@@ -24,7 +24,7 @@ pub(crate) struct Defaults {
 
 impl Defaults {
     /// Reads the var. What its values are worth each room says.
-    pub(crate) fn read(value: &Value) -> Self {
+    pub(super) fn read(value: &Value) -> Self {
         let refused = |field: &str, value: &Value, message: &str, fix: &str| Self {
             error: Some(ConfigError {
                 part: Part::Defaults,
@@ -51,7 +51,7 @@ impl Defaults {
     }
 
     /// A room's table with these fields where it has none of its own.
-    pub(crate) fn under(&self, own: &Value) -> Value {
+    pub(super) fn under(&self, own: &Value) -> Value {
         let Value::Object(own) = own else { return own.clone() };
         let mut all = self.fields.clone();
         for (_, other) in EITHER.iter().filter(|(name, _)| own.contains_key(*name)) {

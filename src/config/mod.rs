@@ -16,6 +16,7 @@ mod fields;
 mod guard;
 mod health;
 mod limits;
+mod made;
 mod origin;
 mod page;
 mod parse;
@@ -28,11 +29,11 @@ mod visit;
 mod webhook;
 
 pub use defaults::DEFAULTS;
-pub(crate) use defaults::Defaults;
 pub use error::{ConfigError, Part};
 #[cfg(not(worker))]
 pub use fields::Words;
 pub use fields::{FIELDS, Field, InEvents, Kind, Place, steered_fields};
+pub use made::Made;
 #[cfg(not(worker))]
 pub use origin::is_origin;
 pub use parse::{check_steered, parse_room};

@@ -261,9 +261,11 @@ impl Rooms {
     }
 
     /// Gives rooms that were made at run time, which are known by their ids, the names that people call them by.
-    pub fn call(&mut self, names: impl Fn(&str) -> Option<String>) {
+    pub(super) fn call(&mut self, names: &[(String, String)]) {
         for room in &mut self.working {
-            room.called = names(&room.name).unwrap_or_default();
+            if let Some((_, name)) = names.iter().find(|(id, _)| *id == room.name) {
+                room.called.clone_from(name);
+            }
         }
     }
 

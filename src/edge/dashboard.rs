@@ -34,11 +34,6 @@ pub fn preview(request: &web_sys::Request, room: &Room, status: &str) -> Result<
     call("preview", &[page.into(), status.into(), language.into(), request.into()])
 }
 
-/// A template as somebody would see it who waits; what it is shown is said by the address.
-pub fn preview_of(request: &web_sys::Request, html: &str) -> Result<JsValue> {
-    call("previewOf", &[html.into(), request.into()])
-}
-
 /// What the room's owner chose for the page; the names are those of the facts in `page/answer.js`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]

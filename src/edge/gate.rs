@@ -14,7 +14,6 @@ use super::in_flight::{self, Way};
 use super::platform::{colo, likely_colo};
 use super::room_worker::{Place, has_moved, is_ended, is_refresh_due, note_bypassed, steered, time_in};
 use super::settings::Settings;
-use super::operator::client;
 use super::{another_device, bypass, health, operator, push, rehearsal, response, turnstile};
 use crate::admission::queue_bucket;
 use crate::answer::{self, DrawFacts, Estimate, EventView, Message, SHOWN_HEADER, WaitingView};
@@ -22,6 +21,7 @@ use crate::concern::Concern;
 use crate::config::Coverage;
 use crate::counts::{CheckIn, Seen};
 use crate::machines::worker::{Outcome, Verification, Visitor, Waiting, best, passes_unasked};
+use crate::operator::by_secret;
 use crate::origin::Turn;
 use crate::room::{BindTicket, Mode, Room};
 use crate::ticket::{
@@ -29,6 +29,8 @@ use crate::ticket::{
 };
 use crate::turnstile::TOKEN_HEADER;
 
+/// The API that Cloudflare's clients drive is below, on every host.
+const CLIENT: &str = "/__anteroom/client/v4/";
 /// The id of no ticket: in the word that a room gives to everybody.
 const NOBODY: u64 = 0;
 /// Whom the origin is too busy for is asked to try again after this many seconds, and up to this many more.
@@ -56,14 +58,13 @@ pub struct Request {
 pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     let settings = Settings::of(&env);
     let (_, host, path) = parts(&request.url);
-    if path.starts_with(client::ROOT) {
-        let path = path.to_owned();
-        return Ok(later(async move { client::handle(&request.inner, &path, &env, &settings).await }));
+    if path.starts_with(CLIENT) {
+        return Ok(client(&request.inner, &settings).into());
     }
     if !configuration::is_ready(&settings) {
         let host = host.to_owned();
         return Ok(later(async move {
-            configuration::learn(&env, &host, false).await;
+            configuration::learn(env.clone(), host, false).await;
             decide(request, env, context)
         }));
     }
@@ -176,6 +177,15 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     let place = Place::new(deployed, colo, host, &env, &settings);
     let gate = Gate { request, context, settings, place, carrier, bound_to };
     Ok(later(gate.handle(tickets, id, observed)))
+}
+
+/// Whose token comes with a request to the API that Cloudflare's clients drive: `client/reach.js` goes on with it.
+fn client(request: &web_sys::Request, settings: &Settings) -> String {
+    let secrets = ["authorization", "x-auth-key", "x-auth-user-service-key"].map(|name| header(request, name));
+    let operator = by_secret(&secrets, &settings.operators);
+    let (by, role) = operator.map_or(("", ""), |operator| (&operator.name, operator.role.name()));
+    // Neither has a character that JSON would write otherwise.
+    format!("{{\"client\":{{\"by\":\"{by}\",\"role\":\"{role}\"}}}}")
 }
 
 /// No room has a say in it: to the origin, but for what a page of ours says, from a room that is gone.

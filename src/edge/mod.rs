@@ -27,8 +27,9 @@ mod settings;
 mod turnstile;
 
 use crate::answer::Message;
-use crate::config::Coverage;
+use crate::config::{ConfigError, Coverage};
 use crate::origin::Reply;
+use crate::protocol::messages::UNWATCHED;
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
 use worker::Env;
@@ -66,6 +67,37 @@ pub fn decide(
         subscribes: crate::answer::is_subscription(status),
     };
     Ok(gate::decide(request, env, worker::Context::new(context))?)
+}
+
+/// What is wrong with rooms and events, as JSON: those of a document of rooms made at run time (`client/written.js` makes it),
+/// and those of the vars. Each with `part`, `name`, `field`, `message`, `fix`, `excerpt`.
+#[wasm_bindgen]
+pub fn checked(env: &Env, document: &str) -> String {
+    let made = crate::config::Made::read(document).unwrap_or_default();
+    let (_, errors) = made.with(settings::vars(env).into_iter());
+    let texts = errors.iter().map(|error| {
+        let ConfigError { part, name, field, message, fix, excerpt, .. } = error;
+        let parts = [part.word(), name, field, message, fix, excerpt];
+        let names = ["part", "name", "field", "message", "fix", "excerpt"];
+        let pairs = names.into_iter().zip(parts).map(|(name, part)| (name.to_owned(), part.into()));
+        serde_json::Value::Object(pairs.collect())
+    });
+    serde_json::Value::Array(texts.collect()).to_string()
+}
+
+/// Learns what has been changed of the rooms made at run time. Returns a `Promise`.
+#[wasm_bindgen]
+pub fn learned(env: Env, host: String) -> JsValue {
+    gate::later(async move {
+        configuration::learn(env, host, true).await;
+        Ok(JsValue::UNDEFINED)
+    })
+}
+
+/// A room's status, as JSON, by the name of its objects. Returns a `Promise`.
+#[wasm_bindgen]
+pub fn looked(room: String, env: Env) -> JsValue {
+    gate::later(async move { Ok(operator::status_of(&room, &env, UNWATCHED).await?.into()) })
 }
 
 /// Where admitted visitors go: a URL, the name of a service binding, or, empty, the zone's own origin.

@@ -41,7 +41,6 @@ function durable(Rust) {
 }
 
 export const Anywhere = durable(rust.Anywhere);
-export const Config = durable(rust.Config);
 export const Counter = durable(rust.Counter);
 export const DataCenter = durable(rust.DataCenter);
 export const Global = durable(rust.Global);

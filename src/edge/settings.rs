@@ -12,10 +12,9 @@ use super::configuration;
 use super::platform::log_error;
 use crate::admission::DrawKey;
 use crate::config::{
-    DEFAULTS, FRONT_CONTROLLERS, FRONT_CONTROLLERS_FIX, Rooms, Webhooks, is_webhook_address,
+    DEFAULTS, FRONT_CONTROLLERS, FRONT_CONTROLLERS_FIX, Made, Rooms, Webhooks, is_webhook_address,
 };
 use crate::health::check::Checks;
-use crate::managed::Document;
 use crate::notifications::delivery::SigningSecrets;
 use crate::operator::Operators;
 use crate::push::{Services, VapidKeys, is_subject};
@@ -111,8 +110,6 @@ pub struct Settings {
     pub object_deadline_ms: u64,
     /// Whether verified crawlers of search engines go past all rooms (`SEARCH_ENGINE_CRAWLER_BYPASS`).
     pub crawlers_bypass: bool,
-    /// The same as deployed, without what was set at run time.
-    pub crawlers_bypass_deployed: bool,
     /// Whether there is an object that keeps rooms which are made at run time (the binding `CONFIG`).
     pub has_configuration: bool,
     /// Whether visitors are held up, where no room is known, as long as nobody knows which rooms were made at run time
@@ -208,7 +205,7 @@ impl Settings {
             "must be \"origin\" or \"hold\"; it is \"origin\" until then. Fix: remove it",
             &mut problems,
         );
-        let crawlers_bypass_deployed = setting(
+        let crawlers_bypass = setting(
             env,
             "SEARCH_ENGINE_CRAWLER_BYPASS",
             false,
@@ -242,8 +239,7 @@ impl Settings {
             turnstile_secret: secret(env, "TURNSTILE_SECRET"),
             operators,
             object_deadline_ms,
-            crawlers_bypass: made.as_ref().and_then(|made| made.crawlers).unwrap_or(crawlers_bypass_deployed),
-            crawlers_bypass_deployed,
+            crawlers_bypass: made.as_ref().and_then(|made| made.crawlers_bypass).unwrap_or(crawlers_bypass),
             has_configuration: is_bound(env, configuration::BINDING),
             holds_unknown,
             version: made.map_or(0, |made| made.version),
@@ -254,7 +250,7 @@ impl Settings {
 
 /// All vars whose names begin so.
 fn vars_of(env: &Env, prefix: &str) -> Vec<(String, serde_json::Value)> {
-    let names = Object::keys(env.unchecked_ref_object()).iter().filter_map(|name| name.as_string());
+    let names = Object::keys(env.unchecked_ref_object()).into_iter().filter_map(|name| name.as_string());
     let names = names.filter(|name| name.starts_with(prefix));
     let value = |name: &str| json_var(env, name).unwrap_or(serde_json::Value::Null);
     names.map(|name| (name.clone(), value(&name))).collect()
@@ -271,7 +267,7 @@ fn is_bound(env: &Env, name: &str) -> bool {
 }
 
 /// The rooms, checks and webhooks that vars describe, with the rooms that were made at run time, and what is wrong with them.
-fn described(env: &Env, made: Option<&Document>) -> (Rooms, Checks, Webhooks, Vec<String>) {
+fn described(env: &Env, made: Option<&Made>) -> (Rooms, Checks, Webhooks, Vec<String>) {
     let vars = |prefix: &str| vars_of(env, prefix).into_iter();
     let described = self::vars(env).into_iter();
     let (mut rooms, mut errors) = match made {

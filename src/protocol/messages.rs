@@ -48,60 +48,6 @@ pub struct OperatorAnswer {
     pub body: String,
 }
 
-/// What an isolate asks the keeper of the configuration.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct ConfigAsk {
-    /// Format version.
-    pub v: u8,
-    /// The version that the isolate knows; `None`: none.
-    pub known: Option<u64>,
-}
-
-/// What the keeper of the configuration answers an isolate.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct ConfigAnswer {
-    /// Format version.
-    pub v: u8,
-    /// A [`Document`](crate::managed::Document) as JSON; empty: the one that the isolate knows.
-    pub body: String,
-}
-
-/// A request of the API by which rooms are made at run time.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct ClientAsk {
-    /// Format version.
-    pub v: u8,
-    /// The name of the caller's token.
-    pub by: String,
-    /// Its role.
-    pub role: String,
-    /// The method.
-    pub method: String,
-    /// The path below `/client/v4/`.
-    pub path: String,
-    /// The query, without `?`.
-    pub query: String,
-    /// The body; may be empty.
-    pub body: String,
-    /// Scheme and host by which the API was called.
-    pub base: String,
-}
-
-/// The answer to it.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct ClientAnswer {
-    /// Format version.
-    pub v: u8,
-    /// The status code.
-    pub status: u16,
-    /// The body, JSON.
-    pub body: String,
-    /// After how many seconds the caller may ask again; 0: nobody knows.
-    pub again_seconds: u32,
-    /// The room whose Global must be asked for its status, by the name of its objects; empty: none.
-    pub look: String,
-}
-
 /// The name of a colo's objects (Counter, `DataCenter`) of a room.
 pub fn colo_object(room: &str, colo: &str) -> String {
     format!("{room}/{colo}")

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// From the ground up.
-const LAYERS: [&str; 27] = [
+const LAYERS: [&str; 26] = [
     "time",
     "text",
     "url",
@@ -27,7 +27,6 @@ const LAYERS: [&str; 27] = [
     "notifications",
     "push",
     "operator",
-    "managed",
     "counts",
     "protocol",
     "machines",

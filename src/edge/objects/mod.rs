@@ -4,7 +4,6 @@
 //! there, and each one's core says what to do about the rest.
 
 mod anywhere;
-mod config;
 mod counter;
 mod data_center;
 mod global;

@@ -1,7 +1,6 @@
 //! Our own paths, for operators: each request is let in or refused by one table, then answered.
 
 mod access;
-pub mod client;
 mod events;
 mod history;
 mod metrics;
@@ -13,6 +12,7 @@ use wasm_bindgen::JsValue;
 use worker::{Env, Result};
 
 pub use access::{Caller, is_from_elsewhere, knows};
+pub use status::status_of;
 
 use super::request::query;
 use super::settings::Settings;

@@ -56,8 +56,13 @@ async fn status_or_error(room: &Room, env: &Env, query: &str) -> String {
 
 /// A room's status, as JSON. `query`: as [`GlobalStatus`] says.
 pub async fn room_status(room: &Room, env: &Env, query: &str) -> Result<String> {
+    status_of(&room.name, env, query).await
+}
+
+/// The same by the name of the room's objects.
+pub async fn status_of(room: &str, env: &Env, query: &str) -> Result<String> {
     let sent = OperatorAsk { v: VERSION, query: query.to_owned(), ..OperatorAsk::default() };
-    let answer = ask::<GlobalStatus>(env, &room.name, &sent, DEADLINE_MS).await?;
+    let answer = ask::<GlobalStatus>(env, room, &sent, DEADLINE_MS).await?;
     if answer.status == 200 && answer.body.starts_with('{') {
         Ok(answer.body)
     } else {

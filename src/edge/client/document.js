@@ -1,0 +1,80 @@
+// What an isolate learns of the rooms that were made at run time: of its data center's cache, and where the copy there is too
+// old, of the object that keeps them.
+
+const CACHE = "anteroom";
+/** Headers of the copy: when it was put there, and its version. */
+const KEPT_AT = "anteroom-kept-at";
+const VERSION = "anteroom-version";
+/** For so long a copy is as good as asking, in milliseconds. */
+const FRESH = 1_000;
+/** How long the cache has to answer, in milliseconds. */
+const CACHE_PATIENCE = 50;
+/** Seconds for which a copy stays: it is what is known where the object cannot be reached. */
+const KEPT = 2_592_000;
+
+/** The object that keeps them: there is one. */
+export const keeper = (env) => env.CONFIG.getByName("config");
+
+/** What comes within so many milliseconds. */
+export function within(milliseconds, promise) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${milliseconds} ms`)), milliseconds);
+  });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+
+/** What this isolate has read last. */
+let last = { version: -1, text: "" };
+
+/**
+ * @param {Record<string, any>} env
+ * @param {string} host under which the cache is asked; empty: it is not
+ * @param {boolean} anew the object is asked in any case
+ * @param {number} patience how long the object has, in milliseconds
+ * @returns {Promise<string>} what was not read before; empty: there is nothing new. It fails where the object does not answer
+ *   and the cache knows nothing new either.
+ */
+export async function readDocument(env, host, anew, patience) {
+  const cache = host ? await caches.open(CACHE) : undefined;
+  const key = `https://${host}/__anteroom/configuration`;
+  const found = anew ? undefined : await within(CACHE_PATIENCE, cache?.match(key)).catch(() => undefined);
+  const copy = found && {
+    version: Number(found.headers.get(VERSION)),
+    text: await found.text(),
+    age: Date.now() - Number(found.headers.get(KEPT_AT)),
+  };
+  const news = (read) => {
+    if (read.version === last.version) return "";
+    last = read;
+    return read.text;
+  };
+  const isNewer = copy && copy.version > last.version;
+  if (copy?.age < FRESH) return isNewer ? news(copy) : "";
+  const known = isNewer ? copy : last;
+  try {
+    const told = await within(patience, ask(env, known.version));
+    const newest = told ?? known;
+    const headers = {
+      "cache-control": `max-age=${KEPT}`,
+      [KEPT_AT]: `${Date.now()}`,
+      [VERSION]: `${newest.version}`,
+    };
+    // A cache that refuses is no harm: each isolate then asks by itself.
+    await cache?.put(key, new Response(newest.text, { headers })).catch(() => {});
+    return news(newest);
+  } catch (error) {
+    if (!isNewer) throw error;
+    console.error(`anteroom: the object CONFIG does not answer: ${error}`);
+    return news(copy);
+  }
+}
+
+/** The object's document, unless it is of this version. */
+async function ask(env, version) {
+  const answer = await keeper(env).fetch(`https://object/document?known=${version}`);
+  if (answer.status === 204) return undefined;
+  if (!answer.ok) throw new Error(`status ${answer.status}`);
+  const text = await answer.text();
+  return { version: JSON.parse(text).version, text };
+}
