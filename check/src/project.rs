@@ -271,6 +271,12 @@ impl Project {
             self.judge_health_days(prefix, value);
         } else if name == "SEARCH_ENGINE_CRAWLER_BYPASS" {
             self.judge_crawlers(prefix, value);
+        } else if name == "CONFIG_ON_ERROR" {
+            if !matches!(value.as_str(), Some("origin" | "hold")) {
+                let field = format!("{prefix}vars.{name}");
+                let fix = "write CONFIG_ON_ERROR = \"origin\" or \"hold\", or leave it out";
+                self.refuse(&field, &value.to_string(), "must be \"origin\" or \"hold\"", fix);
+            }
         } else if name == "VAPID_SUBJECT" {
             self.judge_vapid_subject(prefix, value);
         } else if name == "PUSH_SERVICES" {

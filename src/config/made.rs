@@ -1,5 +1,6 @@
 //! Rooms and events that were made at run time, as vars would describe them.
 
+use litemap::LiteMap;
 use serde_json::Value;
 
 use super::error::{ConfigError, Part};
@@ -15,7 +16,7 @@ pub struct Made {
     /// The var that each would be, and its table.
     tables: Vec<(String, Value)>,
     /// The id of each room, and the name that people call it by.
-    names: Vec<(String, String)>,
+    names: LiteMap<String, String>,
 }
 
 impl Made {
@@ -39,7 +40,7 @@ impl Made {
                 };
                 made.tables.push((format!("{}{id}", part.var_prefix()), table));
                 if part == Part::Room {
-                    made.names.push((id, name));
+                    made.names.insert(id, name);
                 }
             }
         }

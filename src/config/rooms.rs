@@ -36,6 +36,10 @@ pub struct Rooms {
     working: Vec<Room>,
     /// Longest path first; with equal paths, one with a host before one without.
     routes: Vec<Covered>,
+    /// By each host that a route names: the places of the routes that hold there, in their order.
+    by_host: LiteMap<String, Vec<usize>>,
+    /// The places of the routes that hold on every host.
+    anywhere: Vec<usize>,
     /// Paths behind which an origin may find another path: `/index.php/sale` is `/sale`.
     front_controllers: Vec<String>,
     broken: Vec<BrokenRoom>,
@@ -57,10 +61,6 @@ impl Covered {
     /// What decides which of two routes is looked at first: the larger one is.
     fn rank(&self) -> (usize, bool) {
         (self.path.len(), self.host.is_some())
-    }
-
-    fn has_host(&self, host: &str) -> bool {
-        self.host.as_deref().is_none_or(|own| is_same_host(own, host))
     }
 
     /// `last`: where the path's [last segment](path::last_segment) begins, if that has slashes.
@@ -177,6 +177,7 @@ impl Rooms {
                 all.routes.insert(at, route);
             }
         }
+        all.sort_by_host();
         let of_events = give_events(&events, &written, &mut all.working);
         let mut errors: Vec<ConfigError> = Vec::new();
         for error in all.broken.iter().flat_map(|room| &room.errors).chain(&of_events) {
@@ -220,8 +221,7 @@ impl Rooms {
     ///
     /// A suspended room covers its path like any other, and so takes it out of a wider room.
     pub fn find(&self, host: &str, path: &str) -> Coverage<'_> {
-        let host = bare_host(host);
-        let mut on_host = self.routes.iter().filter(|route| route.has_host(host));
+        let mut on_host = self.on(host).iter().filter_map(|place| self.routes.get(*place));
         let covered = |route: &Covered| self.working.get(route.room);
         let tangle = match path::read(path.as_bytes()) {
             Reading::Plain(read) => {
@@ -261,9 +261,9 @@ impl Rooms {
     }
 
     /// Gives rooms that were made at run time, which are known by their ids, the names that people call them by.
-    pub(super) fn call(&mut self, names: &[(String, String)]) {
+    pub(super) fn call(&mut self, names: &LiteMap<String, String>) {
         for room in &mut self.working {
-            if let Some((_, name)) = names.iter().find(|(id, _)| *id == room.name) {
+            if let Some(name) = names.get(&room.name) {
                 room.called.clone_from(name);
             }
         }
@@ -282,8 +282,32 @@ impl Rooms {
 
     /// Whether any room covers something on this host.
     pub fn covers_host(&self, host: &str) -> bool {
+        !self.on(host).is_empty()
+    }
+
+    /// The places of the routes that hold on a host: however many rooms there are on others.
+    fn on(&self, host: &str) -> &[usize] {
         let host = bare_host(host);
-        self.routes.iter().any(|route| route.has_host(host))
+        let known = self.by_host.get(host).or_else(|| {
+            // Browsers write hosts in lower case.
+            let has_capitals = host.bytes().any(|byte| byte.is_ascii_uppercase());
+            has_capitals.then(|| self.by_host.get(&host.to_ascii_lowercase()))?
+        });
+        known.unwrap_or(&self.anywhere)
+    }
+
+    fn sort_by_host(&mut self) {
+        for host in self.routes.iter().filter_map(|route| route.host.clone()) {
+            self.by_host.insert(host, Vec::new());
+        }
+        for (place, route) in self.routes.iter().enumerate() {
+            if let Some(host) = &route.host {
+                self.by_host.get_mut(host).into_iter().for_each(|places| places.push(place));
+            } else {
+                self.by_host.values_mut().for_each(|places| places.push(place));
+                self.anywhere.push(place);
+            }
+        }
     }
 
     /// The rooms that work, most specific path first; at most [`MAX_ROOMS`].
@@ -361,9 +385,4 @@ impl Rooms {
         }
         None
     }
-}
-
-/// Whether two names mean one host. Nearly always both are in lower case, and comparing them so is faster.
-fn is_same_host(one: &str, other: &str) -> bool {
-    one.len() == other.len() && (one == other || one.eq_ignore_ascii_case(other))
 }

@@ -2,7 +2,8 @@
 //!
 //! The object `CONFIG` keeps them (`client/config.js`); a copy lies in the cache of each data center. An isolate looks for it
 //! before it serves its first request, and once a second while it serves any; `client/document.js` does the looking. No
-//! request waits for that but an isolate's first ones.
+//! request waits for that but an isolate's first ones. Objects do not look: every call tells them the caller's version, and
+//! who hears of a newer one asks.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -24,6 +25,10 @@ pub const BINDING: &str = "CONFIG";
 /// Time between two looks of an isolate, in milliseconds. With the time for which a copy is as good as asking and a call it is
 /// less than three seconds until a change is in force.
 const LOOK_MS: u64 = 1_000;
+/// Time between two calls for a version that others know, in milliseconds.
+const LEAST_MS: u64 = 100;
+/// The same as [`LOOK_MS`] where nothing was ever made.
+const LOOK_IF_EMPTY_MS: u64 = 10_000;
 
 thread_local! {
     /// Whether this isolate has tried to learn what there is.
@@ -47,19 +52,33 @@ pub fn is_missing(settings: &Settings) -> bool {
     settings.has_configuration && KNOWN.with_borrow(Option::is_none)
 }
 
+/// The version that is known; 0: nothing is, or nothing was ever made.
+pub fn version() -> u64 {
+    KNOWN.with_borrow(|known| known.as_ref().map_or(0, |known| known.version))
+}
+
+/// A caller knows this version: learns in the background what it is, if it is newer. `query`: of the call's address, as
+/// `calls.rs` writes it.
+pub fn heard(env: &Env, query: &str, wait_until: impl FnOnce(LocalBoxFuture<()>)) {
+    if query.parse().is_ok_and(|heard: u64| heard > version()) && now() >= LOOKED_AT.get() + LEAST_MS {
+        LOOKED_AT.set(now());
+        wait_until(learn(env.clone(), String::new(), true));
+    }
+}
+
 /// Looks for a newer version in the background, if it is time to. `host`: under which the cache is asked, empty: not at all;
 /// `wait_until`: lets a work go on after the answer.
 pub fn keep_up(env: &Env, settings: &Settings, host: &str, wait_until: impl FnOnce(LocalBoxFuture<()>)) {
-    let time = now();
-    if !settings.has_configuration || time < LOOKED_AT.get() + LOOK_MS {
+    if !settings.has_configuration {
+        return;
+    }
+    let is_empty = KNOWN.with_borrow(|known| known.as_ref().is_some_and(|known| known.version == 0));
+    let (time, wait) = (now(), if is_empty { LOOK_IF_EMPTY_MS } else { LOOK_MS });
+    // Where nothing was made, and nobody can, there is nothing to learn.
+    if time < LOOKED_AT.get() + wait || is_empty && !settings.operators.configures() {
         return;
     }
     LOOKED_AT.set(time);
-    // Where nothing was made, and nobody can, there is nothing to learn.
-    let is_empty = KNOWN.with_borrow(|known| known.as_ref().is_some_and(|known| known.version == 0));
-    if is_empty && !settings.operators.configures() {
-        return;
-    }
     wait_until(learn(env.clone(), host.to_owned(), false));
 }
 

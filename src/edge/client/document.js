@@ -5,8 +5,9 @@ const CACHE = "anteroom";
 /** Headers of the copy: when it was put there, and its version. */
 const KEPT_AT = "anteroom-kept-at";
 const VERSION = "anteroom-version";
-/** For so long a copy is as good as asking, in milliseconds. */
-const FRESH = 1_000;
+/** For so long a copy is as good as asking, in milliseconds; and one that says that nothing was ever made. */
+const FRESH = 1_500;
+const FRESH_IF_EMPTY = 10_000;
 /** How long the cache has to answer, in milliseconds. */
 const CACHE_PATIENCE = 50;
 /** Seconds for which a copy stays: it is what is known where the object cannot be reached. */
@@ -50,7 +51,7 @@ export async function readDocument(env, host, anew, patience) {
     return read.text;
   };
   const isNewer = copy && copy.version > last.version;
-  if (copy?.age < FRESH) return isNewer ? news(copy) : "";
+  if (copy?.age < (copy?.version === 0 ? FRESH_IF_EMPTY : FRESH)) return isNewer ? news(copy) : "";
   const known = isNewer ? copy : last;
   try {
     const told = await within(patience, ask(env, known.version));

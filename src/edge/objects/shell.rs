@@ -12,7 +12,7 @@ use litemap::LiteMap;
 use wasm_bindgen::{JsCast, JsValue};
 use worker::{Env, Request as HttpRequest, Response, Result, State, Storage};
 
-use crate::edge::calls::{body_of, failure, post, unreadable};
+use crate::edge::calls::{body_of, failure, hear, post, unreadable};
 use crate::edge::clock::{now, pause, start_id};
 use crate::edge::configuration;
 use crate::edge::platform::log_error;
@@ -126,8 +126,7 @@ impl Shell {
     /// When the message cannot be read, or the object belongs to no room.
     pub async fn fetch(&self, mut request: HttpRequest) -> Result<Response> {
         let route = request.path();
-        let (host, settings) = (self.0.host(), Settings::of(&self.0.env));
-        configuration::keep_up(&self.0.env, &settings, &host, |work| self.0.state.wait_until(work));
+        hear(&request, &self.0.env, |work| self.0.state.wait_until(work));
         let body = body_of(&mut request).await?;
         let Some(request) = Request::decode(self.0.object, &route, &body) else {
             return Response::error(format!("there is no route {route}"), 404);
@@ -228,11 +227,6 @@ impl Inner {
         }
         *self.home.borrow_mut() = home;
         Ok(())
-    }
-
-    /// A host of the room; empty: it covers every host, or is not known.
-    fn host(&self) -> String {
-        self.home.borrow().as_ref().ok().and_then(|home| home.room.host.clone()).unwrap_or_default()
     }
 
     /// Gives the machine an input and carries out its effects.

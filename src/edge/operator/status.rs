@@ -38,6 +38,7 @@ pub async fn status(
 #[derive(Serialize)]
 struct Silent<'a> {
     name: &'a str,
+    label: &'a str,
     path: &'a str,
     host: Option<&'a str>,
     error: String,
@@ -48,8 +49,8 @@ async fn status_or_error(room: &Room, env: &Env, query: &str) -> String {
     match room_status(room, env, query).await {
         Ok(status) => status,
         Err(error) => {
-            let (name, path, host) = (&room.name, &room.path, room.host.as_deref());
-            serde_json::to_string(&Silent { name, path, host, error: error.to_string() }).unwrap_or_default()
+            let (name, label, path, host) = (&room.name, room.label(), &room.path, room.host.as_deref());
+            serde_json::to_string(&Silent { name, label, path, host, error: error.to_string() }).unwrap_or_default()
         }
     }
 }
