@@ -304,7 +304,7 @@ impl Rooms {
             if let Some(host) = &route.host {
                 self.by_host.get_mut(host).into_iter().for_each(|places| places.push(place));
             } else {
-                self.by_host.values_mut().for_each(|places| places.push(place));
+                self.by_host.iter_mut().for_each(|(_, places)| places.push(place));
                 self.anywhere.push(place);
             }
         }

@@ -19,13 +19,21 @@ const VARS = {
     limits: "adaptive",
     bypass_rules: ["ip.src in {192.0.2.0/24}"],
   },
-  EVENT_SALE: { room: "Shop", event_start_time: "2026-11-28T09:00:00Z", event_end_time: "2026-11-28T19:00:00Z" },
+  EVENT_SALE: {
+    room: "Shop",
+    event_start_time: "2026-11-28T09:00:00Z",
+    event_end_time: "2026-11-28T19:00:00Z",
+  },
   ROOM_BROKEN: { path: "nowhere" },
 };
 const deployed = await readDeployed(VARS, ["broken"]);
 const ROOM = { name: "Sale", host: "shop.example.com", total_active_users: 300, new_users_per_minute: 200 };
-const EVENT = { name: "night", event_start_time: "2026-11-28T09:00:00Z", event_end_time: "2026-11-28T19:00:00Z" };
-const RULE = { action: "bypass_waiting_room", expression: 'ip.src eq 192.0.2.1' };
+const EVENT = {
+  name: "night",
+  event_start_time: "2026-11-28T09:00:00Z",
+  event_end_time: "2026-11-28T19:00:00Z",
+};
+const RULE = { action: "bypass_waiting_room", expression: "ip.src eq 192.0.2.1" };
 
 /** An API with a store: rows are all that outlives a request, as in the object. */
 function newApi({ check = () => [], role = "configure" } = {}) {
@@ -45,7 +53,10 @@ function newApi({ check = () => [], role = "configure" } = {}) {
         body: body === undefined ? "" : JSON.stringify(body),
         base: "https://shop.example.com",
         now: api.now,
-        newId: () => (ids += 1).toString(16).padStart(32, "0"),
+        newId: () => {
+          ids += 1;
+          return ids.toString(16).padStart(32, "0");
+        },
         ...more,
       });
       for (const [key, row] of Object.entries(outcome.written?.rows ?? {})) {
@@ -53,7 +64,8 @@ function newApi({ check = () => [], role = "configure" } = {}) {
         else rows.set(key, JSON.parse(JSON.stringify(row)));
       }
       api.book = readBook([...rows]);
-      if (outcome.written) assert.deepEqual(api.book, outcome.written.book, "what is stored is what is known");
+      if (outcome.written)
+        assert.deepEqual(api.book, outcome.written.book, "what is stored is what is known");
       return outcome;
     },
     did(method, path, body) {
@@ -102,7 +114,10 @@ describe("a plan that was applied is empty", () => {
     "with every field": {
       name: "Shop_Room-1",
       path: "/Sale/",
-      additional_routes: [{ host: "Shop2.example.com", path: "/sale/" }, { host: "shop.example.com", path: "/z" }],
+      additional_routes: [
+        { host: "Shop2.example.com", path: "/sale/" },
+        { host: "shop.example.com", path: "/z" },
+      ],
       cookie_attributes: { samesite: "none", secure: "always" },
       cookie_suffix: "sale",
       custom_page_html: "<p>\u00a0{{#waitTimeKnown}} {{waitTime}} mins\r\n{{/waitTimeKnown}}</p>",
@@ -132,7 +147,12 @@ describe("a plan that was applied is empty", () => {
       api.did("PUT", `${ZONE}/${id}`, changed);
       equals(changed);
       // An optional field that was taken out comes as null, and is what it is by default.
-      api.did("PUT", `${ZONE}/${id}`, { ...changed, additional_routes: null, cookie_attributes: null, path: null });
+      api.did("PUT", `${ZONE}/${id}`, {
+        ...changed,
+        additional_routes: null,
+        cookie_attributes: null,
+        path: null,
+      });
       assert.deepEqual(
         [read().additional_routes, read().cookie_attributes, read().path],
         [[], { samesite: "auto", secure: "auto" }, "/"],
@@ -184,7 +204,7 @@ describe("a plan that was applied is empty", () => {
     const { id } = api.did("POST", ZONE, ROOM);
     const rules = [
       { ...RULE, description: "", enabled: true },
-      { ...RULE, expression: " http.host  eq\t\"a\" ", description: "ours", enabled: false },
+      { ...RULE, expression: ' http.host  eq\t"a" ', description: "ours", enabled: false },
     ];
     const first = api.did("PUT", `${ZONE}/${id}/rules`, rules);
     const read = api.did("GET", `${ZONE}/${id}/rules`);
@@ -203,7 +223,10 @@ test("every field is there, and nothing is null that has a value", () => {
   const nulls = Object.keys(room).filter((field) => room[field] === null);
   assert.deepEqual(nulls, ["next_event_start_time", "next_event_prequeue_start_time"]);
   assert.match(room.id, /^[0-9a-f]{32}$/);
-  assert.deepEqual([room.created_on, room.modified_on], ["2026-11-27T08:00:00.000Z", "2026-11-27T08:00:00.000Z"]);
+  assert.deepEqual(
+    [room.created_on, room.modified_on],
+    ["2026-11-27T08:00:00.000Z", "2026-11-27T08:00:00.000Z"],
+  );
   const [rule] = api.did("POST", `${ZONE}/${room.id}/rules`, RULE);
   assert.deepEqual(
     [rule.version, rule.enabled, rule.description, rule.last_updated],
@@ -222,9 +245,10 @@ test("a part changes that part, and a PUT leaves Anteroom's own fields alone", (
   assert.deepEqual([put.anteroom, put.path, put.queue_all], [patched.anteroom, "/", false]);
   // Who sends back what was read changes nothing.
   assert.deepEqual(api.did("PUT", `${ZONE}/${id}`, put), put);
-  assert.deepEqual(pointers(api.refused(400, "PATCH", `${ZONE}/${id}`, { anteroom: { slot_strategy: "counters" } })), [
-    "/anteroom/slot_strategy",
-  ]);
+  assert.deepEqual(
+    pointers(api.refused(400, "PATCH", `${ZONE}/${id}`, { anteroom: { slot_strategy: "counters" } })),
+    ["/anteroom/slot_strategy"],
+  );
 });
 
 test("lists come page by page until one is empty, in one order", () => {
@@ -263,9 +287,9 @@ test("what is repeated because an answer was lost is not done twice", () => {
 test("rules are put where their sender wants them", () => {
   const api = newApi();
   const { id } = api.did("POST", ZONE, ROOM);
-  for (const name of ["a", "b", "c"])
-    api.did("POST", `${ZONE}/${id}/rules`, { ...RULE, description: name });
-  const rule = (name) => api.did("GET", `${ZONE}/${id}/rules`).find(({ description }) => description === name).id;
+  for (const name of ["a", "b", "c"]) api.did("POST", `${ZONE}/${id}/rules`, { ...RULE, description: name });
+  const rule = (name) =>
+    api.did("GET", `${ZONE}/${id}/rules`).find(({ description }) => description === name).id;
   const moved = (name, position) =>
     api
       .did("PATCH", `${ZONE}/${id}/rules/${rule(name)}`, { ...RULE, position })
@@ -278,8 +302,10 @@ test("rules are put where their sender wants them", () => {
   assert.equal(moved("b", { before: "" }), "bca");
   assert.equal(moved("b", undefined), "bca");
   const at = `${ZONE}/${id}/rules/${rule("b")}`;
-  assert.deepEqual(pointers(api.refused(400, "PATCH", at, { ...RULE, position: { after: "x" } })), ["/position"]);
-  const changed = api.did("PATCH", at, { ...RULE, expression: "http.host eq \"a\"" });
+  assert.deepEqual(pointers(api.refused(400, "PATCH", at, { ...RULE, position: { after: "x" } })), [
+    "/position",
+  ]);
+  const changed = api.did("PATCH", at, { ...RULE, expression: 'http.host eq "a"' });
   assert.deepEqual([changed[0].version, changed[0].description, changed[1].version], ["2", "b", "1"]);
 });
 
@@ -359,18 +385,30 @@ test("what is wrong is told field by field", () => {
     "/1/expression",
     "/2",
   ]);
-  assert.deepEqual(pointers(api.refused(400, "PUT", `${ZONE}/settings`, { search_engine_crawler_bypass: "yes" })), [
-    "/search_engine_crawler_bypass",
-  ]);
+  assert.deepEqual(
+    pointers(api.refused(400, "PUT", `${ZONE}/settings`, { search_engine_crawler_bypass: "yes" })),
+    ["/search_engine_crawler_bypass"],
+  );
 });
 
 test("what the table of fields says is told at the field that was sent", () => {
   let errors = [];
   const api = newApi({ check: ({ rooms }) => (rooms.length > 0 ? errors : []) });
-  const error = (field, message, part = "room") => ({ part, name: "x", field, message, fix: "mend it", excerpt: "" });
+  const error = (field, message, part = "room") => ({
+    part,
+    name: "x",
+    field,
+    message,
+    fix: "mend it",
+    excerpt: "",
+  });
   for (const [found, pointer, code] of [
-    [error("queueing_method", "must be \"fifo\""), "/queueing_method", 1002],
-    [error("additional_routes.path", "is covered by room Shop on every host already"), "/additional_routes", 1003],
+    [error("queueing_method", 'must be "fifo"'), "/queueing_method", 1002],
+    [
+      error("additional_routes.path", "is covered by room Shop on every host already"),
+      "/additional_routes",
+      1003,
+    ],
     [error("cookie_attributes.samesite", "must be"), "/cookie_attributes/samesite", 1002],
     [error("cookie_attributes.domain", "is required"), "/anteroom/cookie_attributes/domain", 1002],
     [error("origin_guard.min", "must be"), "/anteroom/origin_guard/min", 1002],
@@ -387,10 +425,22 @@ test("what the table of fields says is told at the field that was sent", () => {
 
 test("there are no other endpoints, and wrong methods are named", () => {
   const api = newApi();
-  for (const path of ["zones", "zones/z/rooms", "zones//waiting_rooms", `${ZONE}/a/b`, `${ZONE}/a/events/b/c`, "x/z/waiting_rooms"])
+  for (const path of [
+    "zones",
+    "zones/z/rooms",
+    "zones//waiting_rooms",
+    `${ZONE}/a/b`,
+    `${ZONE}/a/events/b/c`,
+    "x/z/waiting_rooms",
+  ])
     api.refused(404, "GET", path);
   for (const path of ["a%2Fb", "shop", `${"0".repeat(32)}`]) api.refused(404, "GET", `${ZONE}/${path}`);
-  for (const [method, path] of [["DELETE", ""], ["GET", "/preview"], ["POST", "/settings"], ["PATCH", "/x/rules"]])
+  for (const [method, path] of [
+    ["DELETE", ""],
+    ["GET", "/preview"],
+    ["POST", "/settings"],
+    ["PATCH", "/x/rules"],
+  ])
     api.refused(405, method, `${ZONE}${path}`);
   api.refused(405, "POST", "accounts/a/waiting_rooms", ROOM);
 });
@@ -414,7 +464,10 @@ test("roles: reading, steering, all of it", () => {
   const steered = { queue_all: true, total_active_users: 400, anteroom: { message: "b" } };
   assert.equal(as("view", "PATCH", `/${id}`, steered), 403);
   assert.equal(as("steer", "PATCH", `/${id}`, steered), 200);
-  assert.equal(as("steer", "PATCH", `/${id}/events/${event.id}`, { event_end_time: "2026-11-28T20:00:00Z" }), 200);
+  assert.equal(
+    as("steer", "PATCH", `/${id}/events/${event.id}`, { event_end_time: "2026-11-28T20:00:00Z" }),
+    200,
+  );
 });
 
 test("Workers learn rooms as vars would describe them", () => {
@@ -452,7 +505,12 @@ test("Workers learn rooms as vars would describe them", () => {
   ]);
   assert.deepEqual(
     events.map(([, name, table]) => [name, table]),
-    [["night", { event_start_time: EVENT.event_start_time, event_end_time: EVENT.event_end_time, room: room.id }]],
+    [
+      [
+        "night",
+        { event_start_time: EVENT.event_start_time, event_end_time: EVENT.event_end_time, room: room.id },
+      ],
+    ],
   );
 });
 

@@ -4,6 +4,7 @@ import {
   ACTION,
   CODE,
   EVENT,
+  given,
   missing,
   OWN,
   pointerTo,
@@ -15,7 +16,6 @@ import {
   shownRoom,
   shownRules,
   takeKnown,
-  valueOf,
 } from "./fields.js";
 import { documentOf, isThere, judge, liveRooms, pageOf, problemOf } from "./written.js";
 
@@ -127,7 +127,8 @@ const answered = (result) => ({ status: 200, body: envelope(result) });
 
 /** The same values, in whatever order. */
 function isSame(one, other) {
-  if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return one === other;
+  if (typeof one !== "object" || typeof other !== "object" || one === null || other === null)
+    return one === other;
   const keys = Object.keys(one);
   return (
     Array.isArray(one) === Array.isArray(other) &&
@@ -163,7 +164,8 @@ class Api {
     const [kind, scope, rooms, ...rest] = this.ask.path.split("/");
     const method = this.ask.method === "HEAD" ? "GET" : this.ask.method;
     if (rooms !== "waiting_rooms" || !scope) return this.noRoute();
-    if (kind === "accounts" && rest.length === 0) return method === "GET" ? this.listRooms() : this.noMethod();
+    if (kind === "accounts" && rest.length === 0)
+      return method === "GET" ? this.listRooms() : this.noMethod();
     if (kind !== "zones") return this.noRoute();
     const [room, part, id, more] = rest;
     const length = rest.length;
@@ -245,7 +247,9 @@ class Api {
   /** @returns {Entry} */
   room(id) {
     const all = [...liveRooms(this.book), ...this.deployed.rooms];
-    return all.find((room) => room.id === id) ?? refuse(404, CODE.unknown, "There is no waiting room of this id");
+    return (
+      all.find((room) => room.id === id) ?? refuse(404, CODE.unknown, "There is no waiting room of this id")
+    );
   }
 
   /** A room that was made at run time. */
@@ -336,7 +340,7 @@ class Api {
     }
     book.events = book.events.filter(({ id }) => !(`event/${id}` in rows));
     book.rooms = book.rooms.filter(({ id }) => !(`room/${id}` in rows));
-    for (const [id, until] of Object.entries(book.previews).filter(([, until]) => until < now)) {
+    for (const id of Object.keys(book.previews).filter((id) => book.previews[id] < now)) {
       rows[`preview/${id}`] = undefined;
       delete book.previews[id];
     }
@@ -374,7 +378,13 @@ class Api {
     const after = result(new Api(book, this.deployed, this.check, this.ask));
     if (this.query.get("dry_run") === "true") return answered(after);
     const isNew = ({ name }) => !old.includes(name);
-    const written = { book, rows, before, after, pages: pages.filter(isNew).map(({ html }) => ({ html, pointer })) };
+    const written = {
+      book,
+      rows,
+      before,
+      after,
+      pages: pages.filter(isNew).map(({ html }) => ({ html, pointer })),
+    };
     return { ...answered(after), written };
   }
 
@@ -388,8 +398,7 @@ class Api {
     refuseAll([...judge(entry, room), ...(isTaken ? [problem(CODE.taken, taken, pointerTo("name"))] : [])]);
     const draft = this.begin();
     this.set(draft, entry);
-    const shown = (api) =>
-      room ? shownEvent(api.event(room, entry.id)) : api.shown(api.room(entry.id));
+    const shown = (api) => (room ? shownEvent(api.event(room, entry.id)) : api.shown(api.room(entry.id)));
     return this.write(draft, shown, before);
   }
 
@@ -398,7 +407,15 @@ class Api {
     const { name, ...fields } = this.body();
     refuseAll([...takeKnown(fields, theirs, [OWN]), ...judgeName(name), ...missing(fields, theirs)]);
     const { now, newId } = this.ask;
-    return { v: 1, id: newId(), ...(room && { room }), name, fields, order: this.book.version + 1, created: now };
+    return {
+      v: 1,
+      id: newId(),
+      ...(room && { room }),
+      name,
+      fields,
+      order: this.book.version + 1,
+      created: now,
+    };
   }
 
   /** What was made of the same body a moment ago: its maker has not heard of it. */
@@ -461,8 +478,9 @@ class Api {
   restore(id) {
     this.mayConfigure();
     const room = this.book.rooms.find((room) => room.id === id && !isThere(room));
-    const { deleted: _, ...back } =
-      room ?? refuse(404, CODE.unknown, "There is no deleted waiting room of this id");
+    if (!room) refuse(404, CODE.unknown, "There is no deleted waiting room of this id");
+    const back = { ...room };
+    delete back.deleted;
     return this.put(back);
   }
 
@@ -565,7 +583,7 @@ class Api {
 
   changeSettings(isPart) {
     this.mayConfigure();
-    const bypass = valueOf(this.body(), CRAWLERS) ?? (isPart ? undefined : false);
+    const bypass = given(this.body(), CRAWLERS) ?? (isPart ? undefined : false);
     if (bypass === undefined) return this.settings();
     if (typeof bypass !== "boolean")
       refuse(400, CODE.value, `${CRAWLERS} must be true or false`, pointerTo(CRAWLERS));
@@ -632,7 +650,8 @@ function laidOver(fields, sent) {
 function isSteered(sent, entry) {
   const names = Object.keys(sent);
   const may = entry.room ? STEERED_EVENT : STEERED_ROOM;
-  const isMessage = (name) => name === OWN && !entry.room && Object.keys(sent[OWN] ?? {}).join() === "message";
+  const isMessage = (name) =>
+    name === OWN && !entry.room && Object.keys(sent[OWN] ?? {}).join() === "message";
   return names.length > 0 && names.every((name) => may.includes(name) || isMessage(name));
 }
 

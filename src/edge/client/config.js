@@ -93,7 +93,8 @@ export class Config {
       return { ...refusal(429, [problem(CODE.rate, message)]), againSeconds };
     }
     const book = this.#read();
-    if (asked.method === "GET" && /^zones\/[^/]+\/waiting_rooms\/log$/.test(asked.path)) return this.#log(asked.query);
+    if (asked.method === "GET" && /^zones\/[^/]+\/waiting_rooms\/log$/.test(asked.path))
+      return this.#log(asked.query);
     const newId = () => crypto.randomUUID().replaceAll("-", "");
     const check = (document) => this.#check(document);
     const { written, ...outcome } = handle(book, deployed, check, { ...asked, now, newId });
@@ -106,9 +107,12 @@ export class Config {
     this.#ctx.storage.transactionSync(() => {
       for (const [key, row] of Object.entries(written.rows)) {
         if (row === undefined) this.#sql.exec("DELETE FROM book WHERE key = ?", key);
-        else this.#sql.exec("INSERT OR REPLACE INTO book (key, value) VALUES (?, ?)", key, JSON.stringify(row));
+        else
+          this.#sql.exec("INSERT OR REPLACE INTO book (key, value) VALUES (?, ?)", key, JSON.stringify(row));
       }
-      const [before, after] = [written.before, written.after].map((value) => JSON.stringify(value, shortened));
+      const [before, after] = [written.before, written.after].map((value) =>
+        JSON.stringify(value, shortened),
+      );
       this.#sql.exec(
         "INSERT INTO log (at, by, method, path, before, after) VALUES (?, ?, ?, ?, ?, ?)",
         ...[now, asked.by, asked.method, asked.path, before, after],
@@ -122,7 +126,11 @@ export class Config {
   /** The log, the latest first; `before=ID`: what stands before an entry. */
   #log(query) {
     const before = Number(new URLSearchParams(query).get("before") ?? Number.MAX_SAFE_INTEGER);
-    const rows = this.#sql.exec("SELECT * FROM log WHERE id < ? ORDER BY id DESC LIMIT ?", before || 0, SHOWN);
+    const rows = this.#sql.exec(
+      "SELECT * FROM log WHERE id < ? ORDER BY id DESC LIMIT ?",
+      before || 0,
+      SHOWN,
+    );
     const entries = [...rows].map(({ at, before, after, ...row }) => ({
       ...row,
       at: new Date(at).toISOString(),

@@ -80,14 +80,18 @@ export const CODE = {
 };
 
 /** @param {number} code @param {string} message @param {string} [pointer] which field */
-export const problem = (code, message, pointer) => ({ code, message, ...(pointer && { source: { pointer } }) });
+export const problem = (code, message, pointer) => ({
+  code,
+  message,
+  ...(pointer && { source: { pointer } }),
+});
 
 /** A JSON pointer to a field. */
 export const pointerTo = (...names) =>
   names.map((name) => `/${String(name).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 
 /** A field that was sent, and is not null. */
-export const valueOf = (fields, name) => fields[name] ?? undefined;
+export const given = (fields, name) => fields[name] ?? undefined;
 
 /** Takes what nobody sets out of a body. @returns what is wrong with it: fields that are none */
 export function takeKnown(sent, fields, more) {
@@ -95,18 +99,14 @@ export function takeKnown(sent, fields, more) {
   return Object.keys(sent)
     .filter((name) => !Object.hasOwn(fields, name) && !more.includes(name))
     .map((name) =>
-      problem(
-        CODE.value,
-        `${name} is not a field; what only Anteroom has stands in ${OWN}`,
-        pointerTo(name),
-      ),
+      problem(CODE.value, `${name} is not a field; what only Anteroom has stands in ${OWN}`, pointerTo(name)),
     );
 }
 
 /** What must be there and is not. */
 export const missing = (sent, fields) =>
   Object.keys(fields)
-    .filter((name) => fields[name] === REQUIRED && valueOf(sent, name) === undefined)
+    .filter((name) => fields[name] === REQUIRED && given(sent, name) === undefined)
     .map((name) => problem(CODE.value, `${name} is required`, pointerTo(name)));
 
 const defaultOf = (fields, name) => (fields[name] === REQUIRED ? null : fields[name]);

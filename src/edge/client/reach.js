@@ -1,10 +1,10 @@
 // The edge's part of the API that Cloudflare's own clients drive, `/__anteroom/client/v4/…`: on every host that leads to this
 // Worker. WebAssembly says whose token comes along; the object `CONFIG` answers.
 import { learned, looked } from "../../../build/rust/index.js";
-import { derivedId } from "./written.js";
 import { envelope, refusal } from "./api.js";
 import { keeper, within } from "./document.js";
 import { CODE, problem } from "./fields.js";
+import { derivedId } from "./written.js";
 
 const ROOT = "/__anteroom/client/v4/";
 /** The longest body, in bytes. */
@@ -51,7 +51,12 @@ export async function reach(request, env, caller, showPreview) {
   async function answerOf(path, query, base, host) {
     const refuse = (status, code, message) => refusal(status, [problem(code, message)]);
     if (!caller.by) return refuse(401, CODE.caller, unknownCaller(request.headers));
-    if (!env.CONFIG) return refuse(501, CODE.away, "This deployment has no binding CONFIG: npm run check says how to add it");
+    if (!env.CONFIG)
+      return refuse(
+        501,
+        CODE.away,
+        "This deployment has no binding CONFIG: npm run check says how to add it",
+      );
     // Some clients say that a body comes where none does.
     const writes = ["POST", "PUT", "PATCH"].includes(method);
     const body = writes ? await textOf(request) : "";
@@ -109,6 +114,8 @@ async function statusOf(told) {
 async function preview(id, request, env, show) {
   const none = () => new Response("There is no such page", { status: 404 });
   if (!ID.test(id)) return none();
-  const told = await within(PATIENCE, keeper(env).fetch(`https://object/preview/${id}`)).catch(() => undefined);
+  const told = await within(PATIENCE, keeper(env).fetch(`https://object/preview/${id}`)).catch(
+    () => undefined,
+  );
   return told?.ok ? show(await told.text(), request) : none();
 }

@@ -1,6 +1,6 @@
 // Rooms and events that were made at run time, as vars would describe them; and those that vars describe, as the API shows
 // them. The table of fields by which all of them are checked is in WebAssembly (`src/config/`).
-import { ACTION, CODE, EVENT, OWN, pointerTo, problem, ROOM, valueOf, withoutNulls } from "./fields.js";
+import { ACTION, CODE, EVENT, given, OWN, pointerTo, problem, ROOM, withoutNulls } from "./fields.js";
 
 /** The names of pages that were made at run time begin so. */
 export const MADE = "made-";
@@ -23,7 +23,7 @@ const theirsOf = ({ room }) => (room ? EVENT : ROOM);
 
 /** The page that an entry brings: its name and its text. */
 export function pageOf({ id, revision, fields }) {
-  const html = valueOf(fields, "custom_page_html");
+  const html = given(fields, "custom_page_html");
   return typeof html === "string" && html !== "" ? { name: `${MADE}${id}-${revision}`, html } : undefined;
 }
 
@@ -34,7 +34,7 @@ export function pageOf({ id, revision, fields }) {
 function tableOf(entry, hasSitekey) {
   const table = {};
   for (const name of Object.keys(theirsOf(entry))) {
-    const value = valueOf(entry.fields, name);
+    const value = given(entry.fields, name);
     if (value === undefined) continue;
     if (name === "custom_page_html") {
       const page = pageOf(entry);
@@ -42,9 +42,12 @@ function tableOf(entry, hasSitekey) {
     } else if (name in TURNSTILE && !hasSitekey) {
       // Clients send them always; without a widget they say nothing.
     } else if (name === "cookie_attributes" && isObject(value)) {
-      table[name] = Object.fromEntries(Object.entries(withoutNulls(value)).map(([key, one]) => [key, lower(one)]));
+      table[name] = Object.fromEntries(
+        Object.entries(withoutNulls(value)).map(([key, one]) => [key, lower(one)]),
+      );
     } else if (name === "additional_routes" && Array.isArray(value)) {
-      if (value.length > 0) table[name] = value.map((route) => (isObject(route) ? withoutNulls(route) : route));
+      if (value.length > 0)
+        table[name] = value.map((route) => (isObject(route) ? withoutNulls(route) : route));
     } else if (ANY_CASE.includes(name)) {
       table[name] = lower(value);
     } else if (name !== "cookie_suffix" || value !== "") {
@@ -76,7 +79,11 @@ function tableOfRoom(room, rules) {
   if (rules?.rules.length > 0)
     table.bypass_rules = rules.rules.map(({ fields }) => {
       const { expression, description, enabled } = withoutNulls(fields);
-      return { expression, ...(description !== undefined && { description }), ...(enabled !== undefined && { enabled }) };
+      return {
+        expression,
+        ...(description !== undefined && { description }),
+        ...(enabled !== undefined && { enabled }),
+      };
     });
   const domain = sharedDomain(table);
   if (domain) table.cookie_attributes = { domain, ...table.cookie_attributes };
@@ -86,7 +93,9 @@ function tableOfRoom(room, rules) {
 export const isThere = ({ deleted }) => deleted === undefined;
 export const liveRooms = (book) => book.rooms.filter(isThere);
 export const liveEvents = (book) =>
-  book.events.filter((event) => isThere(event) && book.rooms.some((room) => room.id === event.room && isThere(room)));
+  book.events.filter(
+    (event) => isThere(event) && book.rooms.some((room) => room.id === event.room && isThere(room)),
+  );
 
 /**
  * What Workers and objects learn of the book: rooms and events as vars would describe them, by their ids, with the names that
@@ -113,7 +122,7 @@ export function judge(entry, room) {
   const problems = [];
   const wrong = (name, message) => problems.push(problem(CODE.value, `${name} ${message}`, pointerTo(name)));
   for (const [name, values] of Object.entries(TURNSTILE)) {
-    const value = valueOf(fields, name);
+    const value = given(fields, name);
     if (value !== undefined && !hasSitekey(room ?? entry) && !values.includes(lower(value)))
       wrong(name, `must be one of ${values.join(", ")}`);
   }
@@ -127,12 +136,14 @@ export function judge(entry, room) {
     if (says) problems.push(problem(CODE.value, `${name} ${says}`, pointerTo(OWN, name)));
   }
   for (const name of ["cookie_attributes", "custom_page_html"]) {
-    const value = valueOf(fields, name);
+    const value = given(fields, name);
     const type = name === "custom_page_html" ? typeof value === "string" : isObject(value);
-    if (value !== undefined && !type) wrong(name, name === "custom_page_html" ? "must be text" : "must be an object");
+    if (value !== undefined && !type)
+      wrong(name, name === "custom_page_html" ? "must be text" : "must be an object");
   }
   const { length } = pageOf(entry)?.html ?? "";
-  if (length > LONGEST_PAGE) wrong("custom_page_html", `may have ${LONGEST_PAGE} characters, this one has ${length}`);
+  if (length > LONGEST_PAGE)
+    wrong("custom_page_html", `may have ${LONGEST_PAGE} characters, this one has ${length}`);
   return problems;
 }
 
@@ -150,7 +161,8 @@ export function problemOf({ part, field, message, fix, excerpt }, inList) {
       ? (inList && place ? pointerTo(place - 1) : "") + pointerTo(rest[0] ?? "expression")
       : first === "additional_routes"
         ? pointerTo(first)
-        : first === "name" || (Object.hasOwn(theirs, first) && (rest.length === 0 || COOKIES.includes(rest[0])))
+        : first === "name" ||
+            (Object.hasOwn(theirs, first) && (rest.length === 0 || COOKIES.includes(rest[0])))
           ? pointerTo(first, ...rest)
           : pointerTo(OWN, first, ...rest);
   const isTaken = / already$|^is before the end|^is the name of another/.test(message);
@@ -170,26 +182,43 @@ export async function derivedId(of, name) {
  * @param {string[]} broken the names of rooms and events that do not work
  */
 export async function readDeployed(env, broken) {
-  const deployed = { rooms: [], events: [], rules: {}, crawlers: env.SEARCH_ENGINE_CRAWLER_BYPASS === "true" };
+  const deployed = {
+    rooms: [],
+    events: [],
+    rules: {},
+    crawlers: env.SEARCH_ENGINE_CRAWLER_BYPASS === "true",
+  };
   const vars = (prefix) =>
     Object.entries(env).filter(
       ([name, value]) =>
-        name.startsWith(prefix) && isObject(value) && !broken.includes(name.slice(prefix.length).toLowerCase()),
+        name.startsWith(prefix) &&
+        isObject(value) &&
+        !broken.includes(name.slice(prefix.length).toLowerCase()),
     );
   for (const [name, own] of vars("ROOM_")) {
     const label = name.slice(5).toLowerCase();
     const shared = { ...(isObject(env.DEFAULTS) ? env.DEFAULTS : {}) };
-    for (const [one, other] of [["origin", "origin_service"], ["origin_service", "origin"]])
+    for (const [one, other] of [
+      ["origin", "origin_service"],
+      ["origin_service", "origin"],
+    ])
       if (one in own) delete shared[other];
     const id = await derivedId("room", label);
     const { bypass_rules: rules = [], ...table } = { host: "", ...shared, ...own };
     deployed.rooms.push(entryOf(id, label, name, table, ROOM));
-    deployed.rules[id] = { rules: await Promise.all(rules.map((rule, place) => ruleOf(label, rule, place))), gone: [] };
+    deployed.rules[id] = {
+      rules: await Promise.all(rules.map((rule, place) => ruleOf(label, rule, place))),
+      gone: [],
+    };
   }
   for (const [name, { room, ...table }] of vars("EVENT_")) {
     const label = name.slice(6).toLowerCase();
     const of = deployed.rooms.find((one) => one.name === `${room}`.toLowerCase());
-    if (of) deployed.events.push({ ...entryOf(await derivedId("event", label), label, name, table, EVENT), room: of.id });
+    if (of)
+      deployed.events.push({
+        ...entryOf(await derivedId("event", label), label, name, table, EVENT),
+        room: of.id,
+      });
   }
   return deployed;
 }
