@@ -102,7 +102,7 @@ pub fn learn(env: Env, host: String, anew: bool) -> LocalBoxFuture<()> {
     })
 }
 
-/// What is newer than what was read before; empty: nothing is. `entry.js` puts the function where this finds it.
+/// What is newer than what is known; empty: nothing is. `entry.js` puts the function where this finds it.
 async fn read(env: &Env, host: &str, anew: bool, patience: u64) -> Result<String, JsValue> {
     let read = Reflect::get(&js_sys::global(), &JsString::from("anteroomDocument"))?;
     let read: Function = read.dyn_into()?;
@@ -111,6 +111,7 @@ async fn read(env: &Env, host: &str, anew: bool, patience: u64) -> Result<String
         JsValue::from_str(host),
         JsValue::from_bool(anew),
         JsValue::from_f64(patience as f64),
+        JsValue::from_f64(known().map_or(-1.0, |known| known.version as f64)),
     ]
     .into_iter()
     .collect();

@@ -473,3 +473,26 @@ describe("a room made at run time", () => {
     assert.ok((await calls()) - before <= 1 + (Date.now() - began) / 1_000);
   });
 });
+
+describe("a Worker that starts while nobody can say which rooms were made", { concurrency: true }, () => {
+  const here = { path: "/somewhere" };
+
+  test("lets everybody through where no room is known", async (t) => {
+    const world = await startWorld({ rooms: { deployed: room("/deployed", { queue_all: true }) }, colos: { AMS: 1 } });
+    t.after(() => world.close());
+    await world.fault("Config", "", "throw");
+    assert.ok((await world.send(here)).fromOrigin);
+    assert.ok((await world.send({ path: "/deployed" })).waiting, "what is deployed is known");
+  });
+
+  test("holds everybody up there, if the owner says so, and as long as nobody knows", async (t) => {
+    const vars = { CONFIG_ON_ERROR: "hold" };
+    const world = await startWorld({ rooms: { deployed: room("/deployed") }, vars, colos: { AMS: 1 } });
+    t.after(() => world.close());
+    await world.fault("Config", "", "throw");
+    assert.equal((await world.send(here)).status, 503);
+    assert.ok((await world.send({ path: "/deployed" })).fromOrigin);
+    await world.fault("Config", "");
+    await eventually("it is known", async () => (await world.send(here)).fromOrigin);
+  });
+});

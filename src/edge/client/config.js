@@ -63,8 +63,8 @@ export class Config {
 
   /** What the deploy describes: it does not change while this object lives. */
   #readDeployed() {
-    const broken = this.#check({ version: 0 }).map(({ name }) => name);
-    this.#deployed ??= readDeployed(this.#env, broken);
+    const broken = () => this.#check({ version: 0 }).map(({ name }) => name);
+    this.#deployed ??= readDeployed(this.#env, broken());
     return this.#deployed;
   }
 

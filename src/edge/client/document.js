@@ -25,7 +25,7 @@ export function within(milliseconds, promise) {
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
-/** What this isolate has read last. */
+/** What this isolate has read last: it need not be sent again. */
 let last = { version: -1, text: "" };
 
 /**
@@ -33,10 +33,11 @@ let last = { version: -1, text: "" };
  * @param {string} host under which the cache is asked; empty: it is not
  * @param {boolean} anew the object is asked in any case
  * @param {number} patience how long the object has, in milliseconds
- * @returns {Promise<string>} what was not read before; empty: there is nothing new. It fails where the object does not answer
- *   and the cache knows nothing new either.
+ * @param {number} known the version that is known; -1: none
+ * @returns {Promise<string>} what is newer; empty: nothing is. It fails where the object does not answer and the cache knows
+ *   nothing newer either.
  */
-export async function readDocument(env, host, anew, patience) {
+export async function readDocument(env, host, anew, patience, known) {
   const cache = host ? await caches.open(CACHE) : undefined;
   const key = `https://${host}/__anteroom/configuration`;
   const found = anew ? undefined : await within(CACHE_PATIENCE, cache?.match(key)).catch(() => undefined);
@@ -45,30 +46,25 @@ export async function readDocument(env, host, anew, patience) {
     text: await found.text(),
     age: Date.now() - Number(found.headers.get(KEPT_AT)),
   };
-  const news = (read) => {
-    if (read.version === last.version) return "";
-    last = read;
-    return read.text;
-  };
-  const isNewer = copy && copy.version > last.version;
-  if (copy?.age < (copy?.version === 0 ? FRESH_IF_EMPTY : FRESH)) return isNewer ? news(copy) : "";
-  const known = isNewer ? copy : last;
-  try {
-    const told = await within(patience, ask(env, known.version));
-    const newest = told ?? known;
+  if (copy?.version > last.version) last = copy;
+  const isFresh = copy?.age < (copy?.version === 0 ? FRESH_IF_EMPTY : FRESH);
+  if (!isFresh) {
+    try {
+      last = (await within(patience, ask(env, last.version))) ?? last;
+    } catch (error) {
+      if (last.version <= known) throw error;
+      console.error(`anteroom: the object CONFIG does not answer: ${error}`);
+      return last.text;
+    }
     const headers = {
       "cache-control": `max-age=${KEPT}`,
       [KEPT_AT]: `${Date.now()}`,
-      [VERSION]: `${newest.version}`,
+      [VERSION]: `${last.version}`,
     };
     // A cache that refuses is no harm: each isolate then asks by itself.
-    await cache?.put(key, new Response(newest.text, { headers })).catch(() => {});
-    return news(newest);
-  } catch (error) {
-    if (!isNewer) throw error;
-    console.error(`anteroom: the object CONFIG does not answer: ${error}`);
-    return news(copy);
+    await cache?.put(key, new Response(last.text, { headers })).catch(() => {});
   }
+  return last.version === known ? "" : last.text;
 }
 
 /** The object's document, unless it is of this version. */

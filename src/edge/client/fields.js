@@ -59,6 +59,8 @@ const READ_ONLY = [
   "modified_on",
   "next_event_start_time",
   "next_event_prequeue_start_time",
+  "deployed_as",
+  "deleted_on",
   "version",
   "last_updated",
 ];
@@ -140,6 +142,7 @@ export function shownRoom(room, next = {}) {
     cookie_attributes: { ...ROOM.cookie_attributes, ...withoutNulls(shown.cookie_attributes) },
     next_event_start_time: next.event_start_time ?? null,
     next_event_prequeue_start_time: next.prequeue_start_time ?? null,
+    ...(room.variable && { deployed_as: room.variable }),
     ...(room.deleted && { deleted_on: time(room.deleted) }),
   };
 }
