@@ -316,10 +316,6 @@ describe("the API", () => {
 
 describe("a room made at run time", () => {
   let world;
-  before(async () => {
-    world = await startWorld({ rooms: { deployed: room("/deployed") }, colos: { AMS: 2, SIN: 1 } });
-  });
-  after(() => world.close());
   const everywhere = [
     { colo: "AMS", worker: 0 },
     { colo: "AMS", worker: 1 },
@@ -337,6 +333,17 @@ describe("a room made at run time", () => {
     }
   }
 
+  before(async () => {
+    world = await startWorld({ rooms: { deployed: room("/deployed") }, colos: { AMS: 2, SIN: 1 } });
+    // While none was ever made, nobody looks so often.
+    await made(world, { ...WAIT, name: "first", host: HOST, path: "/first" });
+    for (let second = 0; second < 30; second += 10) {
+      await Promise.all(everywhere.map((where) => world.send({ ...where, path: "/first" })));
+      await sleep(10_000);
+    }
+    await inForce("/first", "the first room", (answer) => answer.waiting);
+  });
+  after(() => world.close());
   test("is in force in every colo after three seconds, and keeps its queue whatever it is called", async () => {
     await inForce("/new", "nothing", (answer) => answer.fromOrigin);
     const body = {
@@ -478,7 +485,10 @@ describe("a Worker that starts while nobody can say which rooms were made", { co
   const here = { path: "/somewhere" };
 
   test("lets everybody through where no room is known", async (t) => {
-    const world = await startWorld({ rooms: { deployed: room("/deployed", { queue_all: true }) }, colos: { AMS: 1 } });
+    const world = await startWorld({
+      rooms: { deployed: room("/deployed", { queue_all: true }) },
+      colos: { AMS: 1 },
+    });
     t.after(() => world.close());
     await world.fault("Config", "", "throw");
     assert.ok((await world.send(here)).fromOrigin);
