@@ -34,7 +34,8 @@ impl Made {
         for (list, part) in [("rooms", Part::Room), ("events", Part::Event)] {
             let Some(Value::Array(entries)) = value.get_mut(list).map(Value::take) else { continue };
             for entry in entries {
-                let [Value::String(id), Value::String(name), table] = <[Value; 3]>::try_from(list_of(entry)?).ok()?
+                let [Value::String(id), Value::String(name), table] =
+                    <[Value; 3]>::try_from(list_of(entry)?).ok()?
                 else {
                     return None;
                 };

@@ -37,7 +37,9 @@ pub use made::Made;
 #[cfg(not(worker))]
 pub use origin::is_origin;
 pub use parse::{check_steered, parse_room};
-pub use rooms::{BrokenRoom, Coverage, FRONT_CONTROLLERS, FRONT_CONTROLLERS_FIX, MAX_ROOMS, MAX_ROOMS_MADE, Rooms};
+pub use rooms::{
+    BrokenRoom, Coverage, FRONT_CONTROLLERS, FRONT_CONTROLLERS_FIX, MAX_ROOMS, MAX_ROOMS_MADE, Rooms,
+};
 pub(crate) use table::Table;
 pub use webhook::{WEBHOOK_FIELDS, Webhooks};
 pub use webhook::{is_address as is_webhook_address, is_secret as is_webhook_secret};

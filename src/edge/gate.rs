@@ -7,8 +7,8 @@ use js_sys::futures::future_to_promise;
 use wasm_bindgen::JsValue;
 use worker::{Context, Env, Result};
 
-use super::configuration;
 use super::clock::{now, pause, random, random_id, within};
+use super::configuration;
 use super::forward::{Carrier, HeaderLine, Passport, Revocable, TICKET_HEADER, uncounted};
 use super::in_flight::{self, Way};
 use super::platform::{colo, likely_colo};
@@ -181,7 +181,8 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
 
 /// Whose token comes with a request to the API that Cloudflare's clients drive: `client/reach.js` goes on with it.
 fn client(request: &web_sys::Request, settings: &Settings) -> String {
-    let secrets = ["authorization", "x-auth-key", "x-auth-user-service-key"].map(|name| header(request, name));
+    let secrets =
+        ["authorization", "x-auth-key", "x-auth-user-service-key"].map(|name| header(request, name));
     let operator = by_secret(&secrets, &settings.operators);
     let (by, role) = operator.map_or(("", ""), |operator| (&operator.name, operator.role.name()));
     // Neither has a character that JSON would write otherwise.

@@ -138,7 +138,8 @@ impl Settings {
     pub fn renew(env: &Env) -> Rc<Self> {
         let before = SETTINGS.take();
         let settings = Rc::new(Self::read(env));
-        let is_new = |problem: &&String| before.as_ref().is_none_or(|before| !before.problems.contains(problem));
+        let is_new =
+            |problem: &&String| before.as_ref().is_none_or(|before| !before.problems.contains(problem));
         for problem in settings.problems.iter().filter(is_new) {
             log_error(problem);
         }
@@ -291,7 +292,8 @@ fn described(env: &Env, made: Option<&Made>) -> (Rooms, Checks, Webhooks, Vec<St
 
 /// Where the deployment's admitted visitors go. Rooms may name service bindings of their own.
 fn origin(env: &Env, rooms: &Rooms, problems: &mut Vec<String>) -> Option<String> {
-    for room in rooms.iter().filter(|room| !room.origin_service.is_empty() && !is_bound(env, &room.origin_service))
+    for room in
+        rooms.iter().filter(|room| !room.origin_service.is_empty() && !is_bound(env, &room.origin_service))
     {
         problems.push(format!(
             "room {}: origin_service: there is no service binding {name}; until then its visitors go to the zone's own \

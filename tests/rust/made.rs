@@ -16,7 +16,8 @@ fn vars() -> impl Iterator<Item = (String, Value)> {
 }
 
 fn made(rooms: &Value, events: &Value) -> Made {
-    let text = json!({ "v": 1, "version": 7, "crawlers": true, "rooms": rooms, "events": events, "later": 1 });
+    let text =
+        json!({ "v": 1, "version": 7, "crawlers": true, "rooms": rooms, "events": events, "later": 1 });
     Made::read(&text.to_string()).unwrap()
 }
 
@@ -33,7 +34,8 @@ fn they_are_rooms_like_others_known_by_their_ids() {
         "room": SALE, "event_start_time": "2026-11-28T09:00:00Z", "event_end_time": "2026-11-28T19:00:00Z",
         "session_duration": 2,
     });
-    let made = made(&json!([[SALE, "Sale", table("a.example.com", "/sale")]]), &json!([[NIGHT, "night", event]]));
+    let made =
+        made(&json!([[SALE, "Sale", table("a.example.com", "/sale")]]), &json!([[NIGHT, "night", event]]));
     assert_eq!((made.version, made.crawlers_bypass), (7, Some(true)));
     let (rooms, errors) = made.with(vars());
     assert_eq!(errors, []);
@@ -59,14 +61,23 @@ fn what_is_deployed_comes_first() {
     like_shop.as_object_mut().unwrap().remove("host");
     let (rooms, errors) = made(&json!([[SALE, "Sale", like_shop]]), &json!([])).with(vars());
     assert_eq!(found(&rooms, "a.example.com", "/shop"), Some("shop"));
-    assert_eq!(errors.iter().map(|error| (error.part, error.name.as_str())).collect::<Vec<_>>(), [(Part::Room, SALE)]);
+    assert_eq!(
+        errors.iter().map(|error| (error.part, error.name.as_str())).collect::<Vec<_>>(),
+        [(Part::Room, SALE)]
+    );
 }
 
 #[test]
 fn there_are_a_thousand_at_most_and_each_is_found() {
     let id = |number: usize| format!("{number:032x}");
     let all: Vec<Value> = (0..MAX_ROOMS_MADE)
-        .map(|number| json!([id(number), format!("room-{number}"), table(&format!("h{}.test", number % 500), &format!("/{number}"))]))
+        .map(|number| {
+            json!([
+                id(number),
+                format!("room-{number}"),
+                table(&format!("h{}.test", number % 500), &format!("/{number}"))
+            ])
+        })
         .collect();
     let (rooms, errors) = made(&all.into(), &json!([])).with(vars());
     assert_eq!(rooms.len(), MAX_ROOMS_MADE);
@@ -80,7 +91,15 @@ fn there_are_a_thousand_at_most_and_each_is_found() {
 
 #[test]
 fn what_is_no_such_text_is_none() {
-    for text in ["", "7", "[]", "{}", r#"{"version":"1"}"#, r#"{"version":1,"rooms":[["a"]]}"#, r#"{"version":1,"rooms":[[1,"a",{}]]}"#] {
+    for text in [
+        "",
+        "7",
+        "[]",
+        "{}",
+        r#"{"version":"1"}"#,
+        r#"{"version":1,"rooms":[["a"]]}"#,
+        r#"{"version":1,"rooms":[[1,"a",{}]]}"#,
+    ] {
         assert_eq!(Made::read(text), None, "{text}");
     }
     assert_eq!(Made::read(r#"{"version":0}"#), Some(Made::default()));

@@ -50,7 +50,8 @@ async fn status_or_error(room: &Room, env: &Env, query: &str) -> String {
         Ok(status) => status,
         Err(error) => {
             let (name, label, path, host) = (&room.name, room.label(), &room.path, room.host.as_deref());
-            serde_json::to_string(&Silent { name, label, path, host, error: error.to_string() }).unwrap_or_default()
+            serde_json::to_string(&Silent { name, label, path, host, error: error.to_string() })
+                .unwrap_or_default()
         }
     }
 }
