@@ -69,17 +69,19 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         }));
     }
     configuration::keep_up(&env, &settings, host, |work| context.wait_until(work));
+    decide_by(settings, request, env, context)
+}
+
+/// Decides a request by what is known of all rooms.
+fn decide_by(settings: Rc<Settings>, request: Request, env: Env, context: Context) -> Result<JsValue> {
     health::tend_once(&env, &settings, &context);
+    let (_, host, path) = parts(&request.url);
     if operator::is_own(path) && settings.rooms.covers_host(host) {
         let path = path.to_owned();
         return Ok(later(async move { operator::handle(&request.inner, &path, &env, &settings).await }));
     }
     let room = match settings.rooms.find(host, path) {
-        Coverage::Uncovered if settings.holds_unknown && configuration::is_missing(&settings) => {
-            let (seconds, _) = TRY_AGAIN_SECONDS;
-            return Ok(Message::Busy { seconds }.facts(None, &request.inner.method(), &[]).into());
-        }
-        Coverage::Uncovered => return past(&request, None, None),
+        Coverage::Uncovered => return uncovered(&request, &settings),
         Coverage::Covered(room) => room,
         // Which room it means depends on who reads it; no honest client writes such a path.
         Coverage::Contradictory(_) => return Ok(Message::BadPath.facts(None, "", &[]).into()),
@@ -187,6 +189,15 @@ fn client(request: &web_sys::Request, settings: &Settings) -> String {
     let (by, role) = operator.map_or(("", ""), |operator| (&operator.name, operator.role.name()));
     // Neither has a character that JSON would write otherwise.
     format!("{{\"client\":{{\"by\":\"{by}\",\"role\":\"{role}\"}}}}")
+}
+
+/// No room is known that has a say in it: to the origin, unless there may be one and the owner rather waits until that is known.
+fn uncovered(request: &Request, settings: &Settings) -> Result<JsValue> {
+    if settings.holds_unknown && configuration::is_missing(settings) {
+        let (seconds, _) = TRY_AGAIN_SECONDS;
+        return Ok(Message::Busy { seconds }.facts(None, &request.inner.method(), &[]).into());
+    }
+    past(request, None, None)
 }
 
 /// No room has a say in it: to the origin, but for what a page of ours says, from a room that is gone.
