@@ -1,8 +1,12 @@
 // Rooms made at run time, in workerd: by Cloudflare's own client, in force in every colo, and what becomes of those who wait.
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { after, before, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import Cloudflare from "cloudflare";
 
+import { environment, PYTHON_PACKAGES } from "../../tools/toolchain.mjs";
 import { ADMIN_TOKEN, eventually, HOST, openTicket, room, sleep, startWorld } from "./world.mjs";
 
 const ZONE = "023e105f4ecef8ad9ca31a8372d0c353";
@@ -162,6 +166,14 @@ describe("Cloudflare's own client", () => {
     assert.deepEqual(await all(rules.get(waiting_room_id, zone)), moved);
     assert.equal((await all(rules.delete(moved[0].id, at))).length, 1);
     assert.deepEqual(await all(rules.update(waiting_room_id, { ...zone, rules: [] })), []);
+  });
+
+  test("does the same in Python", async () => {
+    const program = fileURLToPath(new URL("client.py", import.meta.url));
+    const env = { ...environment(), PYTHONPATH: PYTHON_PACKAGES };
+    const args = [program, `${world.address()}${V4}`, ADMIN_TOKEN];
+    const { stdout } = await promisify(execFile)("python3", args, { env });
+    assert.equal(stdout, "done\n");
   });
 
   test("has settings and previews", async () => {
