@@ -38,7 +38,7 @@ let last = { version: -1, text: "" };
  *   nothing newer either.
  */
 export async function readDocument(env, host, anew, patience, known) {
-  const cache = host ? await caches.open(CACHE) : undefined;
+  const cache = host ? await caches.open(CACHE).catch(() => undefined) : undefined;
   const key = `https://${host}/__anteroom/configuration`;
   const found = anew ? undefined : await within(CACHE_PATIENCE, cache?.match(key)).catch(() => undefined);
   const copy = found && {
