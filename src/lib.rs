@@ -1,4 +1,4 @@
-//! Anteroom: a waiting room for websites, as a Worker with five Durable Objects.
+//! Anteroom: a waiting room for websites, as a Worker with six Durable Objects.
 //!
 //! From the ground up; what stands lower knows nothing of what stands above it (`tests/rust/layers.rs` sees to it):
 //!

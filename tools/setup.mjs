@@ -134,7 +134,7 @@ function hasToolchain(name, components) {
   }
 }
 
-/** What the tests use of Python: its most used HTTP client, the parser of Prometheus's own library, one of YAML. */
+/** What the tests use of Python: `PYTHON_REQUIRED` says what each is. */
 async function pythonPackages() {
   const wanted = Object.entries(PYTHON_REQUIRED).filter(
     ([name, version]) => !existsSync(join(PYTHON_PACKAGES, `${name}-${version}.dist-info`)),

@@ -35,8 +35,16 @@ export const NIGHTLY = "nightly-2026-05-20";
 export const STABLE =
   SOURCE && readFileSync(join(ROOT, "rust-toolchain.toml"), "utf8").match(/channel = "(.+)"/)[1];
 export const WASM_TARGET = "wasm32-unknown-unknown";
-/** Python's packages that the tests use, by the names that they have on disk: an HTTP client, a parser of metrics and one of YAML. */
-export const PYTHON_REQUIRED = { requests: "2.34.2", prometheus_client: "0.26.0", pyyaml: "6.0.3" };
+/**
+ * Python's packages that the tests use, by the names that they have on disk: an HTTP client, a parser of metrics and one of
+ * YAML, and Cloudflare's client.
+ */
+export const PYTHON_REQUIRED = {
+  requests: "2.34.2",
+  prometheus_client: "0.26.0",
+  pyyaml: "6.0.3",
+  cloudflare: "5.9.0",
+};
 /** Where they are. */
 export const PYTHON_PACKAGES = join(TOOLS, "python");
 

@@ -22,12 +22,13 @@ const VAR_BYTES_MAX: usize = 5 * 1024;
 const VARS_MAX: usize = 128;
 const VARS_MAX_FREE: usize = 64;
 /// Bindings and classes that the Worker is built with.
-const OBJECTS: [(&str, &str); 5] = [
+const OBJECTS: [(&str, &str); 6] = [
     ("COUNTER", "Counter"),
     ("ANYWHERE", "Anywhere"),
     ("DATA_CENTER", "DataCenter"),
     ("GLOBAL", "Global"),
     ("HEALTH", "Health"),
+    ("CONFIG", "Config"),
 ];
 
 /// Everything found in one configuration.
@@ -270,6 +271,12 @@ impl Project {
             self.judge_health_days(prefix, value);
         } else if name == "SEARCH_ENGINE_CRAWLER_BYPASS" {
             self.judge_crawlers(prefix, value);
+        } else if name == "CONFIG_ON_ERROR" {
+            if !matches!(value.as_str(), Some("origin" | "hold")) {
+                let field = format!("{prefix}vars.{name}");
+                let fix = "write CONFIG_ON_ERROR = \"origin\" or \"hold\", or leave it out";
+                self.refuse(&field, &value.to_string(), "must be \"origin\" or \"hold\"", fix);
+            }
         } else if name == "VAPID_SUBJECT" {
             self.judge_vapid_subject(prefix, value);
         } else if name == "PUSH_SERVICES" {

@@ -24,12 +24,15 @@ class_name = "Global"
 [[durable_objects.bindings]]
 name = "HEALTH"
 class_name = "Health"
+[[durable_objects.bindings]]
+name = "CONFIG"
+class_name = "Config"
 [[migrations]]
 tag = "v1"
 new_sqlite_classes = ["Counter", "Anywhere", "DataCenter", "Global"]
 [[migrations]]
 tag = "v2"
-new_sqlite_classes = ["Health"]
+new_sqlite_classes = ["Health", "Config"]
 "#;
 
 const SHOP: &str = r#"

@@ -196,7 +196,7 @@ pub mod access {
     use crate::NOW;
 
     const TOKENS: [(&str, Role); 3] = [
-        ("0123456789abcdef", Role::Steer),
+        ("0123456789abcdef", Role::Configure),
         ("annas-own-token-1", Role::Steer),
         ("walls-own-token-2", Role::View),
     ];

@@ -128,7 +128,7 @@ pub fn facts(view: &WaitingView, headers: &[(&'static str, String)]) -> String {
         status: room.queueing_status_code,
         headers,
         asks_for_status: view.asks_for_status,
-        room: &room.name,
+        room: room.label(),
         host: room.host.as_deref().unwrap_or_default(),
         language: room.page.language,
         visitor_languages: room.page.visitor_languages,

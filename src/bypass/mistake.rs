@@ -3,7 +3,6 @@
 use std::fmt;
 
 /// How much of an expression is shown around a mistake, in characters to either side.
-#[cfg(not(worker))]
 const SHOWN_AROUND: usize = 50;
 
 /// What is wrong with an expression, in words for its owner.
@@ -29,25 +28,15 @@ impl fmt::Display for ExpressionError {
 impl std::error::Error for ExpressionError {}
 
 impl ExpressionError {
-    /// A mistake at some byte of an expression. Words are put together only where an owner reads them, in the check
-    /// before a deploy.
+    /// A mistake at some byte of an expression.
     pub(super) fn new(text: &str, at: usize, words: impl FnOnce() -> (String, String)) -> Self {
-        #[cfg(worker)]
-        {
-            let _ = (text, words);
-            Self { column: at + 1, message: String::new(), fix: String::new(), excerpt: String::new() }
-        }
-        #[cfg(not(worker))]
-        {
-            let (message, fix) = words();
-            let before = text.get(..at).unwrap_or(text).chars().count();
-            Self { column: before + 1, message, fix, excerpt: excerpt(text, before) }
-        }
+        let (message, fix) = words();
+        let before = text.get(..at).unwrap_or(text).chars().count();
+        Self { column: before + 1, message, fix, excerpt: excerpt(text, before) }
     }
 }
 
 /// Two lines: what is around a character, and a caret below it.
-#[cfg(not(worker))]
 fn excerpt(text: &str, before: usize) -> String {
     let first = before.saturating_sub(SHOWN_AROUND);
     let shown: String = text

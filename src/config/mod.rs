@@ -16,6 +16,7 @@ mod fields;
 mod guard;
 mod health;
 mod limits;
+mod made;
 mod origin;
 mod page;
 mod parse;
@@ -32,10 +33,13 @@ pub use error::{ConfigError, Part};
 #[cfg(not(worker))]
 pub use fields::Words;
 pub use fields::{FIELDS, Field, InEvents, Kind, Place, steered_fields};
+pub use made::Made;
 #[cfg(not(worker))]
 pub use origin::is_origin;
 pub use parse::{check_steered, parse_room};
-pub use rooms::{BrokenRoom, Coverage, FRONT_CONTROLLERS, FRONT_CONTROLLERS_FIX, MAX_ROOMS, Rooms};
+pub use rooms::{
+    BrokenRoom, Coverage, FRONT_CONTROLLERS, FRONT_CONTROLLERS_FIX, MAX_ROOMS, MAX_ROOMS_MADE, Rooms,
+};
 pub(crate) use table::Table;
 pub use webhook::{WEBHOOK_FIELDS, Webhooks};
 pub use webhook::{is_address as is_webhook_address, is_secret as is_webhook_secret};

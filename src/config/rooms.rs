@@ -15,8 +15,10 @@ use crate::text::shown_text;
 use crate::url::bare_host;
 use crate::url::path::{self, Reading};
 
-/// The most rooms a deployment may have. Every request looks at each of them once at most.
+/// The most rooms that a deployment's vars may describe. Every request looks at each of them once at most.
 pub const MAX_ROOMS: usize = 64;
+/// The most rooms there may be with those that are made at run time.
+pub const MAX_ROOMS_MADE: usize = 1_000;
 
 /// The var that names front controllers.
 pub const FRONT_CONTROLLERS: &str = "FRONT_CONTROLLERS";
@@ -34,6 +36,10 @@ pub struct Rooms {
     working: Vec<Room>,
     /// Longest path first; with equal paths, one with a host before one without.
     routes: Vec<Covered>,
+    /// By each host that a route names: the places of the routes that hold there, in their order.
+    by_host: LiteMap<String, Vec<usize>>,
+    /// The places of the routes that hold on every host.
+    anywhere: Vec<usize>,
     /// Paths behind which an origin may find another path: `/index.php/sale` is `/sale`.
     front_controllers: Vec<String>,
     broken: Vec<BrokenRoom>,
@@ -55,10 +61,6 @@ impl Covered {
     /// What decides which of two routes is looked at first: the larger one is.
     fn rank(&self) -> (usize, bool) {
         (self.path.len(), self.host.is_some())
-    }
-
-    fn has_host(&self, host: &str) -> bool {
-        self.host.as_deref().is_none_or(|own| is_same_host(own, host))
     }
 
     /// `last`: where the path's [last segment](path::last_segment) begins, if that has slashes.
@@ -112,6 +114,15 @@ impl Rooms {
     /// every room after the first [`MAX_ROOMS`]. An event with errors is left out too, and its room works. The errors of
     /// all rooms and events are returned.
     pub fn from_vars(vars: impl Iterator<Item = (String, Value)>) -> (Self, Vec<ConfigError>) {
+        Self::with_made(vars, std::iter::empty())
+    }
+
+    /// The same with rooms and events that were made at run time, as such vars, in the order in which they were made. What
+    /// the deployment describes comes before them, and its [`DEFAULTS`] are not theirs.
+    pub fn with_made(
+        vars: impl Iterator<Item = (String, Value)>,
+        made: impl Iterator<Item = (String, Value)>,
+    ) -> (Self, Vec<ConfigError>) {
         let mut by_name: LiteMap<String, Value> = LiteMap::new();
         let mut events: LiteMap<String, Value> = LiteMap::new();
         let mut defaults = Defaults::default();
@@ -127,13 +138,19 @@ impl Rooms {
         let mut written: LiteMap<String, (String, Value)> = LiteMap::new();
         let front_controllers = ["/index.php", "/app.php"].map(str::to_owned).to_vec();
         let mut all = Self { front_controllers, ..Self::default() };
-        for (var_name, own) in by_name.iter() {
+        let (made, made_events): (Vec<_>, Vec<_>) =
+            made.partition(|(name, _)| name.starts_with(Part::Room.var_prefix()));
+        events.extend(made_events);
+        let (shared, own_alone) = (defaults, Defaults::default());
+        let of_vars = by_name.iter().map(|(name, value)| (name, value, &shared, MAX_ROOMS));
+        let of_made = made.iter().map(|(name, value)| (name, value, &own_alone, MAX_ROOMS_MADE));
+        for (var_name, own, defaults, most) in of_vars.chain(of_made) {
             let value = defaults.under(own);
             let parsed = match defaults.error() {
                 Some(error) => Err(vec![error.clone()]),
                 None => parse_room(var_name, &value),
             };
-            let parsed = parsed.and_then(|room| match all.conflict(&room) {
+            let parsed = parsed.and_then(|room| match all.conflict(&room, most) {
                 None => Ok(room),
                 Some(error) => Err(vec![error]),
             });
@@ -160,6 +177,7 @@ impl Rooms {
                 all.routes.insert(at, route);
             }
         }
+        all.sort_by_host();
         let of_events = give_events(&events, &written, &mut all.working);
         let mut errors: Vec<ConfigError> = Vec::new();
         for error in all.broken.iter().flat_map(|room| &room.errors).chain(&of_events) {
@@ -203,8 +221,7 @@ impl Rooms {
     ///
     /// A suspended room covers its path like any other, and so takes it out of a wider room.
     pub fn find(&self, host: &str, path: &str) -> Coverage<'_> {
-        let host = bare_host(host);
-        let mut on_host = self.routes.iter().filter(|route| route.has_host(host));
+        let mut on_host = self.on(host).iter().filter_map(|place| self.routes.get(*place));
         let covered = |route: &Covered| self.working.get(route.room);
         let tangle = match path::read(path.as_bytes()) {
             Reading::Plain(read) => {
@@ -243,6 +260,21 @@ impl Rooms {
         }
     }
 
+    /// Gives rooms that were made at run time, which are known by their ids, the names that people call them by.
+    pub(super) fn call(&mut self, names: &LiteMap<String, String>) {
+        for room in &mut self.working {
+            if let Some(name) = names.get(&room.name) {
+                room.called.clone_from(name);
+            }
+        }
+    }
+
+    /// The room that people call so, in any case, or whose id this is.
+    pub fn by_label(&self, label: &str) -> Option<&Room> {
+        let is_it = |room: &&Room| room.name == label || room.label().eq_ignore_ascii_case(label);
+        self.working.iter().find(is_it)
+    }
+
     /// The room of this name (in lower case).
     pub fn get(&self, name: &str) -> Option<&Room> {
         self.working.iter().find(|room| room.name == name)
@@ -250,8 +282,32 @@ impl Rooms {
 
     /// Whether any room covers something on this host.
     pub fn covers_host(&self, host: &str) -> bool {
+        !self.on(host).is_empty()
+    }
+
+    /// The places of the routes that hold on a host: however many rooms there are on others.
+    fn on(&self, host: &str) -> &[usize] {
         let host = bare_host(host);
-        self.routes.iter().any(|route| route.has_host(host))
+        let known = self.by_host.get(host).or_else(|| {
+            // Browsers write hosts in lower case.
+            let has_capitals = host.bytes().any(|byte| byte.is_ascii_uppercase());
+            has_capitals.then(|| self.by_host.get(&host.to_ascii_lowercase()))?
+        });
+        known.unwrap_or(&self.anywhere)
+    }
+
+    fn sort_by_host(&mut self) {
+        for host in self.routes.iter().filter_map(|route| route.host.clone()) {
+            self.by_host.insert(host, Vec::new());
+        }
+        for (place, route) in self.routes.iter().enumerate() {
+            if let Some(host) = &route.host {
+                self.by_host.get_mut(host).into_iter().for_each(|places| places.push(place));
+            } else {
+                self.by_host.iter_mut().for_each(|(_, places)| places.push(place));
+                self.anywhere.push(place);
+            }
+        }
     }
 
     /// The rooms that work, most specific path first; at most [`MAX_ROOMS`].
@@ -275,7 +331,7 @@ impl Rooms {
     }
 
     /// What keeps a valid room from joining these.
-    fn conflict(&self, new: &Room) -> Option<ConfigError> {
+    fn conflict(&self, new: &Room, most: usize) -> Option<ConfigError> {
         let error = |field: &str, value: String, message: String, fix: String| {
             Some(ConfigError {
                 part: Part::Room,
@@ -306,7 +362,7 @@ impl Rooms {
                 room.routes().any(|route| is_same(any_case || room.path_case_insensitive, route))
             });
             let by = match of_another {
-                Some(other) => format!("room {}", other.name),
+                Some(other) => format!("room {}", other.label()),
                 None if new.routes().take(place).any(|route| is_same(any_case, route)) => {
                     "another route of this room".to_owned()
                 }
@@ -319,19 +375,14 @@ impl Rooms {
                 "give one of the two another path or host, or remove it".to_owned(),
             );
         }
-        if self.working.len() >= MAX_ROOMS {
+        if self.working.len() >= most {
             return error(
                 "name",
                 format!("\"{}\"", new.name),
-                format!("is one room too many: a deployment has at most {MAX_ROOMS}"),
+                format!("is one room too many: a deployment has at most {most}"),
                 "remove a room, or put it into a Worker of its own".to_owned(),
             );
         }
         None
     }
-}
-
-/// Whether two names mean one host. Nearly always both are in lower case, and comparing them so is faster.
-fn is_same_host(one: &str, other: &str) -> bool {
-    one.len() == other.len() && (one == other || one.eq_ignore_ascii_case(other))
 }

@@ -88,19 +88,10 @@ impl<'a> Table<'a> {
         self.refuse_shown(field, shown(value), message.into(), fix);
     }
 
-    /// Refuses a value in words that are put together only where an owner reads them, in the check before a deploy. The
-    /// Worker says where they are to be had: carrying all of them would make every cold start slower.
+    /// Refuses a value in words that are put together.
     pub(crate) fn refuse_as(&mut self, field: &str, value: &Value, words: impl FnOnce() -> (String, String)) {
-        #[cfg(worker)]
-        {
-            let _ = words;
-            self.refuse(field, value, "is not valid", "run npm run check: it says why");
-        }
-        #[cfg(not(worker))]
-        {
-            let (message, fix) = words();
-            self.refuse(field, value, message, &fix);
-        }
+        let (message, fix) = words();
+        self.refuse(field, value, message, &fix);
     }
 
     pub(crate) fn refuse_shown(&mut self, field: &str, value: String, message: String, fix: &str) {

@@ -17,8 +17,10 @@ use crate::time::{minute_of, start_of};
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Debug, Clone, Serialize)]
 pub struct RoomStatus {
-    /// The room.
+    /// The room; one that was made at run time by its id.
     pub name: String,
+    /// What people call it.
+    pub label: String,
     /// The path it covers.
     pub path: String,
     /// The host it covers; `null`: every host.
@@ -315,6 +317,7 @@ impl Global {
         let reported = self.oldest_report(now).unwrap_or(now);
         RoomStatus {
             name: deployed.name.clone(),
+            label: deployed.label().to_owned(),
             path: deployed.path.clone(),
             host: deployed.host.clone(),
             status,

@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use worker::{Env, Error, Request, Response, Result, Stub};
 
 use super::clock::within;
+use super::configuration;
 use super::settings::Settings;
 use crate::protocol::messages::MAX_BODY;
 use crate::protocol::wire::{self, WireError};
@@ -84,8 +85,12 @@ pub fn post(
         let init = web_sys::RequestInit::new();
         init.set_method("POST");
         init.set_body(&Uint8Array::from(body.as_slice()).into());
-        let request =
-            web_sys::Request::new_with_str_and_init(&format!("https://object{route}"), &init)?.into();
+        // Objects learn so that rooms were made or changed.
+        let address = match configuration::version() {
+            0 => format!("https://object{route}"),
+            version => format!("https://object{route}?{version}"),
+        };
+        let request = web_sys::Request::new_with_str_and_init(&address, &init)?.into();
         // A stub that has failed once stays broken, so each call has a new one.
         let stub = stub(&env, binding, &name, hint)?;
         let answered = within(deadline_ms, async {
@@ -146,6 +151,13 @@ pub async fn body_of(request: &mut Request) -> Result<Vec<u8>> {
         return Err(failure(format!("a message may be {MAX_BODY} bytes long, this one has {}", bytes.len())));
     }
     Ok(bytes)
+}
+
+/// Hears what the caller of an object knows of the rooms that are made at run time.
+pub fn hear(request: &Request, env: &Env, wait_until: impl FnOnce(LocalBoxFuture<()>)) {
+    let url = request.inner().url();
+    let query = url.split_once('?').map_or("", |(_, query)| query);
+    configuration::heard(env, query, wait_until);
 }
 
 /// Reads the message that an object was sent.

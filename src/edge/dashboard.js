@@ -47,6 +47,18 @@ export function createDashboard(assets, wait, languages) {
     return new Response(Mustache.render(template, { ...values, version, nonce }), { status, headers });
   };
 
+  /** A page that runs no script, belongs to no site, and stays as it is. */
+  const still = (facts, request) => {
+    const asked = new Request(request.url, { headers: { accept: "text/html" } });
+    const answer = wait(facts, asked);
+    const headers = new Headers(answer.headers);
+    // Stricter than what the page itself asks for: both policies hold.
+    headers.append("content-security-policy", "sandbox; frame-ancestors 'self'");
+    headers.delete("refresh");
+    headers.delete("anteroom");
+    return new Response(answer.body, { headers });
+  };
+
   return {
     /**
      * The page on which operators sign in.
@@ -62,7 +74,7 @@ export function createDashboard(assets, wait, languages) {
 
     /**
      * @param {string} name of the operator
-     * @param {"view" | "steer"} role
+     * @param {"view" | "steer" | "configure"} role
      * @param {string} status the answer of `GET /__anteroom/status`, for browsers without JavaScript; empty: these are sent
      *   on to `?figures`, so that nobody else waits for it
      */
@@ -114,15 +126,17 @@ export function createDashboard(assets, wait, languages) {
     preview: (page, status, language, request) => {
       const tag = tags.find((one) => one === language || one.startsWith(`${language}-`));
       const chosen = language && tag ? { language: tag, visitorLanguages: false } : {};
-      const facts = { ...previewFacts(JSON.parse(page), JSON.parse(status)), ...chosen };
-      const asked = new Request(request.url, { headers: { accept: "text/html" } });
-      const answer = wait(facts, asked);
-      const headers = new Headers(answer.headers);
-      // Stricter than what the page itself asks for: both policies hold. And it stays as it is.
-      headers.append("content-security-policy", "sandbox; frame-ancestors 'self'");
-      headers.delete("refresh");
-      headers.delete("anteroom");
-      return new Response(answer.body, { headers });
+      return still({ ...previewFacts(JSON.parse(page), JSON.parse(status)), ...chosen }, request);
+    },
+
+    /**
+     * A template as somebody sees it who waits, in the state that the address says.
+     * @param {string} html @param {Request} request
+     */
+    previewOf: (html, request) => {
+      const customPage = `made-preview-${crypto.randomUUID()}`;
+      wait.learn(customPage, html);
+      return still({ ...statedFacts(new URL(request.url).searchParams), customPage }, request);
     },
   };
 }
@@ -140,6 +154,45 @@ const policy = (nonce) =>
     "base-uri 'none'",
     "frame-ancestors 'none'",
   ].join("; ");
+
+/**
+ * The facts of a state that is asked for by the names of Cloudflare's previews.
+ * @param {URLSearchParams} asked
+ */
+export function statedFacts(asked) {
+  const minutes = Number.parseInt(asked.get("waitTime") ?? "", 10);
+  const isSet = (name) => asked.get(name) === "true";
+  const [now, event] = [Date.now(), asked.get("event") ?? "none"];
+  const page = {
+    language: "en-US",
+    visitorLanguages: true,
+    message: "",
+    showPosition: true,
+    showWait: true,
+    showProgress: true,
+    shuffle: isSet("shuffle_at_event_start"),
+  };
+  const stated = previewFacts(page, {
+    taken_at: now,
+    name: "preview",
+    queueing_method: isSet("queue_is_full") ? "reject" : (asked.get("queueing_method") ?? "fifo"),
+    queue_all: isSet("force_queue"),
+    estimated_queued_users: 100,
+    status: "queueing",
+    buckets: minutes > 0 ? [{ wait_seconds: minutes * 60 }] : [],
+    events: ["prequeueing", "started"].includes(event)
+      ? [
+          {
+            name: "preview",
+            phase: event === "started" ? "active" : event,
+            start: now + 600_000,
+            end: now + 3_600_000,
+          },
+        ]
+      : [],
+  });
+  return stated;
+}
 
 /**
  * The facts of a visitor who joins the end of the queue now, as `page/answer.js` needs them.

@@ -6,11 +6,15 @@ import dashboard from "../../build/dashboard.js";
 import healthScript from "../../build/health.txt";
 import pages from "../../build/pages.js";
 import { decide, origin, patience, returned, revoked, tend, unreachable } from "../../build/rust/index.js";
+import { readDocument } from "./client/document.js";
+import { reach } from "./client/reach.js";
 import { createDashboard } from "./dashboard.js";
+import { createMadePages } from "./made-pages.js";
 import { createWaitingRoom } from "./page/answer.js";
 import { createLanguages } from "./page/languages.js";
 import { createPush } from "./push.js";
 
+export { Config } from "./client/config.js";
 export { Anywhere, Counter, DataCenter, Global, Health } from "./objects.js";
 
 globalThis.anteroomHealthScript = healthScript;
@@ -23,6 +27,12 @@ let elsewhere;
 
 /** Answers who waits. */
 const wait = createWaitingRoom(pages);
+
+/** Pages that were made at run time. */
+const learnPage = createMadePages(wait);
+
+/** Rooms that were made at run time; `configuration.rs` asks for it. */
+globalThis.anteroomDocument = readDocument;
 
 /** What operators see; `dashboard.rs` asks for it. */
 globalThis.anteroomDashboard = createDashboard(dashboard, wait, createLanguages(pages.languages));
@@ -47,7 +57,12 @@ export default {
       headers.get("anteroom-status") ?? toldByPage(request) ?? "",
     );
     if (answer instanceof Response) return answer;
-    if (typeof answer === "string" && answer[0] === "{") return wait(JSON.parse(answer), request);
+    if (typeof answer === "string" && answer[0] === "{") {
+      const facts = JSON.parse(answer);
+      if (facts.client) return reach(request, env, facts.client, globalThis.anteroomDashboard.previewOf);
+      if (wait.lacks(facts)) await learnPage(facts.customPage, request, env);
+      return wait(facts, request);
+    }
     const { passage, ticket, admitted, session, goal } =
       typeof answer === "string" ? readPassport(answer) : { passage: answer };
     elsewhere ??= origin(env);

@@ -8,6 +8,7 @@ use wasm_bindgen::JsValue;
 use worker::{Context, Env, Result};
 
 use super::clock::{now, pause, random, random_id, within};
+use super::configuration;
 use super::forward::{Carrier, HeaderLine, Passport, Revocable, TICKET_HEADER, uncounted};
 use super::in_flight::{self, Way};
 use super::platform::{colo, likely_colo};
@@ -20,6 +21,7 @@ use crate::concern::Concern;
 use crate::config::Coverage;
 use crate::counts::{CheckIn, Seen};
 use crate::machines::worker::{Outcome, Verification, Visitor, Waiting, best, passes_unasked};
+use crate::operator::by_secret;
 use crate::origin::Turn;
 use crate::room::{BindTicket, Mode, Room};
 use crate::ticket::{
@@ -27,6 +29,8 @@ use crate::ticket::{
 };
 use crate::turnstile::TOKEN_HEADER;
 
+/// The API that Cloudflare's clients drive is below, on every host.
+const CLIENT: &str = "/__anteroom/client/v4/";
 /// The id of no ticket: in the word that a room gives to everybody.
 const NOBODY: u64 = 0;
 /// Whom the origin is too busy for is asked to try again after this many seconds, and up to this many more.
@@ -55,6 +59,23 @@ pub struct Request {
 /// Decides a request; `edge::decide` says how.
 pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     let settings = Settings::of(&env);
+    let (_, host, path) = parts(&request.url);
+    if path.starts_with(CLIENT) {
+        return Ok(client(&request.inner, &settings).into());
+    }
+    if !configuration::is_ready(&settings) {
+        let host = host.to_owned();
+        return Ok(later(async move {
+            configuration::learn(env.clone(), host, false).await;
+            decide(request, env, context)
+        }));
+    }
+    configuration::keep_up(&env, &settings, host, |work| context.wait_until(work));
+    decide_by(settings, request, env, context)
+}
+
+/// Decides a request by what is known of all rooms.
+fn decide_by(settings: Rc<Settings>, request: Request, env: Env, context: Context) -> Result<JsValue> {
     health::tend_once(&env, &settings, &context);
     let (_, host, path) = parts(&request.url);
     if operator::is_own(path) && settings.rooms.covers_host(host) {
@@ -62,7 +83,7 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         return Ok(later(async move { operator::handle(&request.inner, &path, &env, &settings).await }));
     }
     let room = match settings.rooms.find(host, path) {
-        Coverage::Uncovered => return past(&request, None, None),
+        Coverage::Uncovered => return uncovered(&request, &settings),
         Coverage::Covered(room) => room,
         // Which room it means depends on who reads it; no honest client writes such a path.
         Coverage::Contradictory(_) => return Ok(Message::BadPath.facts(None, "", &[]).into()),
@@ -203,6 +224,25 @@ fn comes(
     let settings = Rc::clone(settings);
     let gate = Gate { request, context, settings, place, carrier, bound_to };
     Ok(later(gate.handle(tickets, id, observed)))
+}
+
+/// Whose token comes with a request to the API that Cloudflare's clients drive: `client/reach.js` goes on with it.
+fn client(request: &web_sys::Request, settings: &Settings) -> String {
+    let secrets =
+        ["authorization", "x-auth-key", "x-auth-user-service-key"].map(|name| header(request, name));
+    let operator = by_secret(&secrets, &settings.operators);
+    let (by, role) = operator.map_or(("", ""), |operator| (&operator.name, operator.role.name()));
+    // Neither has a character that JSON would write otherwise.
+    format!("{{\"client\":{{\"by\":\"{by}\",\"role\":\"{role}\"}}}}")
+}
+
+/// No room is known that has a say in it: to the origin, unless there may be one and the owner rather waits until that is known.
+fn uncovered(request: &Request, settings: &Settings) -> Result<JsValue> {
+    if settings.holds_unknown && configuration::is_missing(settings) {
+        let (seconds, _) = TRY_AGAIN_SECONDS;
+        return Ok(Message::Busy { seconds }.facts(None, &request.inner.method(), &[]).into());
+    }
+    past(request, None, None)
 }
 
 /// No room has a say in it: to the origin, but for what a page of ours says, from a room that is gone.

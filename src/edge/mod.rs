@@ -1,4 +1,4 @@
-//! The only code that knows Workers: the fetch handler, five thin objects, cache, origin and operator endpoints.
+//! The only code that knows Workers: the fetch handler, six thin objects, cache, origin and operator endpoints.
 //!
 //! Each handler gathers what the pure core needs, lets it decide, and acts.
 //!
@@ -8,6 +8,7 @@ mod another_device;
 mod bypass;
 mod calls;
 mod clock;
+mod configuration;
 mod dashboard;
 mod draws;
 mod forward;
@@ -26,8 +27,9 @@ mod settings;
 mod turnstile;
 
 use crate::answer::Message;
-use crate::config::Coverage;
+use crate::config::{ConfigError, Coverage};
 use crate::origin::Reply;
+use crate::protocol::messages::UNWATCHED;
 use js_sys::Promise;
 use js_sys::futures::JsFuture;
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -81,6 +83,37 @@ pub fn decide(
         room_worker::stored(room_worker::noted()).await;
         Ok(decided)
     }))
+}
+
+/// What is wrong with rooms and events, as JSON: those of a document of rooms made at run time (`client/written.js` makes it),
+/// and those of the vars. Each with `part`, `name`, `field`, `message`, `fix`, `excerpt`.
+#[wasm_bindgen]
+pub fn checked(env: &Env, document: &str) -> String {
+    let made = crate::config::Made::read(document).unwrap_or_default();
+    let (_, errors) = made.with(settings::vars(env).into_iter());
+    let texts = errors.iter().map(|error| {
+        let ConfigError { part, name, field, message, fix, excerpt, .. } = error;
+        let parts = [part.word(), name, field, message, fix, excerpt];
+        let names = ["part", "name", "field", "message", "fix", "excerpt"];
+        let pairs = names.into_iter().zip(parts).map(|(name, part)| (name.to_owned(), part.into()));
+        serde_json::Value::Object(pairs.collect())
+    });
+    serde_json::Value::Array(texts.collect()).to_string()
+}
+
+/// Learns what has been changed of the rooms made at run time. Returns a `Promise`.
+#[wasm_bindgen]
+pub fn learned(env: Env, host: String) -> JsValue {
+    gate::later(async move {
+        configuration::learn(env, host, true).await;
+        Ok(JsValue::UNDEFINED)
+    })
+}
+
+/// A room's status, as JSON, by the name of its objects. Returns a `Promise`.
+#[wasm_bindgen]
+pub fn looked(room: String, env: Env) -> JsValue {
+    gate::later(async move { Ok(operator::status_of(&room, &env, UNWATCHED).await?.into()) })
 }
 
 /// Where admitted visitors go: a URL, the name of a service binding, or, empty, the zone's own origin.

@@ -42,8 +42,19 @@ thread_local! {
     static WORKERS: RefCell<LiteMap<(String, String), Worker>> = const { RefCell::new(LiteMap::new()) };
 }
 
-/// The room as operators have it, as far as is known in any colo; `None`: as deployed. The isolate's settings never
-/// change, so it is made once per version.
+/// The settings have changed, as rooms are made at run time: all workers go by them from now on. One whose room is gone goes on
+/// with it for those who are in it.
+pub fn redeploy(settings: &Settings) {
+    WORKERS.with_borrow_mut(|workers| {
+        for ((name, _), worker) in workers.iter_mut() {
+            if let Some(room) = settings.rooms.get(name).filter(|room| **room != **worker.deployed()) {
+                worker.redeploy(Rc::new(room.clone()));
+            }
+        }
+    });
+}
+
+/// The room as operators have it, as far as is known in any colo; `None`: as deployed. It is made once per version.
 pub fn steered(room: &Room) -> Option<Rc<Room>> {
     WORKERS.with_borrow_mut(|workers| {
         let known = workers.iter_mut().filter(|((name, _), _)| *name == room.name).map(|(_, worker)| worker);

@@ -8,10 +8,11 @@ use litemap::LiteMap;
 use wasm_bindgen::JsValue;
 use worker::Env;
 
+use super::configuration;
 use super::platform::log_error;
 use crate::admission::DrawKey;
 use crate::config::{
-    DEFAULTS, FRONT_CONTROLLERS, FRONT_CONTROLLERS_FIX, Rooms, Webhooks, is_webhook_address,
+    DEFAULTS, FRONT_CONTROLLERS, FRONT_CONTROLLERS_FIX, Made, Rooms, Webhooks, is_webhook_address,
 };
 use crate::health::check::Checks;
 use crate::notifications::delivery::SigningSecrets;
@@ -111,6 +112,13 @@ pub struct Settings {
     pub object_deadline_ms: u64,
     /// Whether verified crawlers of search engines go past all rooms (`SEARCH_ENGINE_CRAWLER_BYPASS`).
     pub crawlers_bypass: bool,
+    /// Whether there is an object that keeps rooms which are made at run time (the binding `CONFIG`).
+    pub has_configuration: bool,
+    /// Whether visitors are held up, where no room is known, as long as nobody knows which rooms were made at run time
+    /// (`CONFIG_ON_ERROR`).
+    pub holds_unknown: bool,
+    /// The version of the rooms that were made at run time; 0: there are none.
+    pub version: u64,
     /// What is wrong with the deployment, one sentence each.
     pub problems: Vec<String>,
 }
@@ -125,11 +133,19 @@ impl Settings {
         if let Some(settings) = SETTINGS.with_borrow(Clone::clone) {
             return settings;
         }
+        Self::renew(env)
+    }
+
+    /// The settings with what is known now of the rooms that were made at run time.
+    pub fn renew(env: &Env) -> Rc<Self> {
+        let before = SETTINGS.take();
         let settings = Rc::new(Self::read(env));
-        for problem in &settings.problems {
+        let is_new =
+            |problem: &&String| before.as_ref().is_none_or(|before| !before.problems.contains(problem));
+        for problem in settings.problems.iter().filter(is_new) {
             log_error(problem);
         }
-        SETTINGS.with_borrow_mut(|cached| *cached = Some(Rc::clone(&settings)));
+        SETTINGS.set(Some(Rc::clone(&settings)));
         settings
     }
 
@@ -141,7 +157,8 @@ impl Settings {
     }
 
     fn read(env: &Env) -> Self {
-        let (rooms, checks, webhooks, mut problems) = described(env);
+        let made = configuration::known();
+        let (rooms, checks, webhooks, mut problems) = described(env, made.as_deref());
         let cookie_keys = text_var(env, "COOKIE_KEYS").unwrap_or_default();
         let draw_key = secret(env, "DRAW_KEY");
         let keys = match KeyRing::parse(&cookie_keys) {
@@ -179,6 +196,18 @@ impl Settings {
              Fix: HEALTH_PAGE = \"token\"",
             &mut problems,
         );
+        let holds_unknown = setting(
+            env,
+            "CONFIG_ON_ERROR",
+            false,
+            |text| match text {
+                "origin" => Some(false),
+                "hold" => Some(true),
+                _ => None,
+            },
+            "must be \"origin\" or \"hold\"; it is \"origin\" until then. Fix: remove it",
+            &mut problems,
+        );
         let crawlers_bypass = setting(
             env,
             "SEARCH_ENGINE_CRAWLER_BYPASS",
@@ -214,7 +243,10 @@ impl Settings {
             turnstile_secret: secret(env, "TURNSTILE_SECRET"),
             operators,
             object_deadline_ms,
-            crawlers_bypass,
+            crawlers_bypass: made.as_ref().and_then(|made| made.crawlers_bypass).unwrap_or(crawlers_bypass),
+            has_configuration: is_bound(env, configuration::BINDING),
+            holds_unknown,
+            version: made.map_or(0, |made| made.version),
             problems,
         }
     }
@@ -224,15 +256,32 @@ fn is_one_process(env: &Env) -> bool {
     json_var(env, ONE_PROCESS) == Some(true.into())
 }
 
-/// The rooms, checks and webhooks that vars describe, and what is wrong with them.
-fn described(env: &Env) -> (Rooms, Checks, Webhooks, Vec<String>) {
-    let names: Vec<String> =
-        Object::keys(env.unchecked_ref_object()).iter().filter_map(|name| name.as_string()).collect();
-    let vars = |prefix: &'static str| {
-        let names = names.iter().filter(move |name| name.starts_with(prefix));
-        names.map(|name| (name.clone(), json_var(env, name).unwrap_or(serde_json::Value::Null)))
+/// All vars whose names begin so.
+fn vars_of(env: &Env, prefix: &str) -> Vec<(String, serde_json::Value)> {
+    let names = Object::keys(env.unchecked_ref_object()).into_iter().filter_map(|name| name.as_string());
+    let names = names.filter(|name| name.starts_with(prefix));
+    let value = |name: &str| json_var(env, name).unwrap_or(serde_json::Value::Null);
+    names.map(|name| (name.clone(), value(&name))).collect()
+}
+
+/// The vars that describe rooms, events and what rooms share.
+pub fn vars(env: &Env) -> Vec<(String, serde_json::Value)> {
+    ["ROOM_", "EVENT_", DEFAULTS].iter().flat_map(|prefix| vars_of(env, prefix)).collect()
+}
+
+/// Whether an object, or a service, is bound under a name.
+fn is_bound(env: &Env, name: &str) -> bool {
+    Reflect::get(env, &JsValue::from_str(name)).is_ok_and(|bound| bound.is_object())
+}
+
+/// The rooms, checks and webhooks that vars describe, with the rooms that were made at run time, and what is wrong with them.
+fn described(env: &Env, made: Option<&Made>) -> (Rooms, Checks, Webhooks, Vec<String>) {
+    let vars = |prefix: &str| vars_of(env, prefix).into_iter();
+    let described = self::vars(env).into_iter();
+    let (mut rooms, mut errors) = match made {
+        Some(made) => made.with(described),
+        None => Rooms::from_vars(described),
     };
-    let (mut rooms, mut errors) = Rooms::from_vars(vars("ROOM_").chain(vars("EVENT_")).chain(vars(DEFAULTS)));
     let (checks, errors_of_checks) = Checks::from_vars(vars("CHECK_"));
     errors.extend(errors_of_checks);
     let (webhooks, errors_of_webhooks) = Webhooks::from_vars(vars("WEBHOOK_"), &rooms);
@@ -250,9 +299,8 @@ fn described(env: &Env) -> (Rooms, Checks, Webhooks, Vec<String>) {
 
 /// Where the deployment's admitted visitors go. Rooms may name service bindings of their own.
 fn origin(env: &Env, rooms: &Rooms, problems: &mut Vec<String>) -> Option<String> {
-    let is_bound =
-        |name: &str| Reflect::get(env, &JsValue::from_str(name)).is_ok_and(|bound| bound.is_object());
-    for room in rooms.iter().filter(|room| !room.origin_service.is_empty() && !is_bound(&room.origin_service))
+    for room in
+        rooms.iter().filter(|room| !room.origin_service.is_empty() && !is_bound(env, &room.origin_service))
     {
         problems.push(format!(
             "room {}: origin_service: there is no service binding {name}; until then its visitors go to the zone's own \
@@ -263,7 +311,7 @@ fn origin(env: &Env, rooms: &Rooms, problems: &mut Vec<String>) -> Option<String
     }
     let origin = text_var(env, "ORIGIN").map(|origin| origin.trim().trim_end_matches('/').to_owned());
     let origin = origin.filter(|origin| !origin.is_empty());
-    if !is_bound(ORIGIN_SERVICE) {
+    if !is_bound(env, ORIGIN_SERVICE) {
         return origin;
     }
     if origin.is_some() {

@@ -6,10 +6,10 @@ use crate::room::Room;
 use crate::steering::Overrides;
 
 /// Makes the room of what operators have changed once, and keeps it. The version alone would not do: a Global that has lost
-/// what it knew may begin anew below one that it gave.
+/// what it knew may begin anew below one that it gave. The room itself changes too, where it is made at run time.
 #[derive(Debug, Clone, Default)]
 pub struct CurrentRoom {
-    made: Option<(Overrides, Rc<Room>)>,
+    made: Option<(Rc<Room>, Overrides, Rc<Room>)>,
 }
 
 impl CurrentRoom {
@@ -18,13 +18,14 @@ impl CurrentRoom {
         if overrides.is_empty() {
             return Rc::clone(deployed);
         }
-        if let Some((made_of, room)) = &self.made
+        if let Some((of, made_of, room)) = &self.made
+            && Rc::ptr_eq(of, deployed)
             && made_of == overrides
         {
             return Rc::clone(room);
         }
         let room = Rc::new(deployed.steered(overrides));
-        self.made = Some((overrides.clone(), Rc::clone(&room)));
+        self.made = Some((Rc::clone(deployed), overrides.clone(), Rc::clone(&room)));
         room
     }
 }

@@ -40,7 +40,7 @@ pub struct Notification {
 impl Notification {
     /// `about`: which of several it is about that may have the same notification in the same moment; may be empty.
     fn new(room: &Room, kind: Kind, about: &str, at: u64, mut data: Map<String, Value>) -> Self {
-        data.insert("room".to_owned(), room.name.as_str().into());
+        data.insert("room".to_owned(), room.label().into());
         data.insert("url".to_owned(), dashboard(room).into());
         let (name, kind_name) = (&room.name, kind.name());
         let mut id = format!("{name}-{kind_name}-{at}");

@@ -187,6 +187,13 @@ pub fn admit<'a>(
     Ok(Admitted { target, operator: Some(operator), session_ends })
 }
 
+/// Whose request it is by the headers in which Cloudflare's clients send secrets: `Authorization`, `X-Auth-Key` and
+/// `X-Auth-User-Service-Key`. The first that is not empty counts.
+pub fn by_secret<'a>(secrets: &[String], operators: &'a Operators) -> Option<&'a Operator> {
+    let secret = secrets.iter().find(|secret| !secret.is_empty())?;
+    operators.by_token(bearer(secret).unwrap_or(secret.trim()))
+}
+
 /// Whose request it is: by its bearer token, or where it has none, by its session.
 pub fn known<'a>(
     knock: &Knock,

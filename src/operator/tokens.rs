@@ -24,6 +24,8 @@ pub enum Role {
     View,
     /// Change what rooms do.
     Steer,
+    /// Make rooms, and change everything about them.
+    Configure,
 }
 
 impl Role {
@@ -32,6 +34,7 @@ impl Role {
         match name {
             "view" => Some(Self::View),
             "steer" => Some(Self::Steer),
+            "configure" => Some(Self::Configure),
             _ => None,
         }
     }
@@ -41,6 +44,7 @@ impl Role {
         match self {
             Self::View => "view",
             Self::Steer => "steer",
+            Self::Configure => "configure",
         }
     }
 }
@@ -93,15 +97,15 @@ impl Operators {
                      Fix: openssl rand -base64 32 | npx wrangler secret put ADMIN_TOKEN"
                 ));
             } else {
-                all.0.push(Operator::new(ADMIN, Role::Steer, token));
+                all.0.push(Operator::new(ADMIN, Role::Configure, token));
             }
         }
         let entries = named.unwrap_or_default().split(',').map(str::trim).zip(1..);
         for (entry, number) in entries.filter(|(entry, _)| !entry.is_empty()) {
             if let Err(problem) = all.add(entry) {
                 problems.push(format!(
-                    "OPERATOR_TOKENS: entry {number} {problem}; it is left out. Fix: write anna:steer:TOKEN or \
-                     anna:view:TOKEN, with a token from `openssl rand -base64 32`"
+                    "OPERATOR_TOKENS: entry {number} {problem}; it is left out. Fix: write anna:steer:TOKEN, \
+                     anna:view:TOKEN or anna:configure:TOKEN, with a token from `openssl rand -base64 32`"
                 ));
             }
         }
@@ -118,7 +122,7 @@ impl Operators {
             return Err(format!("needs a name of 1 to {LONGEST_NAME} letters, digits, _ or -"));
         }
         let Some(role) = Role::of(role) else {
-            return Err("needs the role view or steer".to_owned());
+            return Err("needs the role view, steer or configure".to_owned());
         };
         if token.chars().count() < MIN_TOKEN || token.contains([':', ' ', '\t', '\r', '\n']) {
             return Err(format!(
@@ -145,6 +149,11 @@ impl Operators {
     /// What marks of rehearsals are signed with: SHA-256 of the token of everybody who may steer.
     pub fn signers(&self) -> impl Iterator<Item = &[u8; 32]> {
         self.0.iter().filter(|operator| operator.role >= Role::Steer).map(|operator| &operator.token)
+    }
+
+    /// Whether anybody may make rooms.
+    pub fn configures(&self) -> bool {
+        self.0.iter().any(|operator| operator.role >= Role::Configure)
     }
 
     /// Whether there is no token at all: everything is closed.

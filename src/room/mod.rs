@@ -44,8 +44,11 @@ pub struct Route {
 #[allow(clippy::struct_excessive_bools, reason = "owners write each of them as true or false")]
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Room {
-    /// What follows `ROOM_` in the var's name, in lower case: `shop` for `ROOM_SHOP`.
+    /// What follows `ROOM_` in the var's name, in lower case: `shop` for `ROOM_SHOP`. Of a room that was made at run time: its
+    /// id, which stays when people call it otherwise.
     pub name: String,
+    /// What people call a room that was made at run time; empty: its name.
+    pub called: String,
     /// The host it covers, in lower case; `None` covers every host.
     pub host: Option<String>,
     /// The path it covers with everything below it, normalised: starts with `/`, ends without one (but `/` itself).
@@ -151,6 +154,11 @@ impl Room {
             total_active_users: self.total_active_users,
             new_users_per_minute: self.new_users_per_minute,
         }
+    }
+
+    /// What people call it.
+    pub fn label(&self) -> &str {
+        if self.called.is_empty() { &self.name } else { &self.called }
     }
 
     /// Nobody new enters, whatever else is set; whoever comes waits.

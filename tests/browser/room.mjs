@@ -33,6 +33,7 @@ const OBJECTS = {
   DATA_CENTER: "DataCenter",
   GLOBAL: "Global",
   HEALTH: "Health",
+  CONFIG: "Config",
 };
 
 /** Objects that throw, for visitors who come while the room's own are out of order. */

@@ -42,6 +42,7 @@ before(async () => {
     DATA_CENTER: "DataCenter",
     GLOBAL: "Global",
     HEALTH: "Health",
+    CONFIG: "Config",
   };
   miniflare = new Miniflare({
     cf: false,

@@ -2,14 +2,18 @@
 // codes.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { parse } from "smol-toml";
 
 import { readCommand } from "../../tools/room/options.mjs";
 import { historyTable, roomText } from "../../tools/room/print.mjs";
 import { clock } from "./clock.mjs";
-import { letIn, MINUTE, room, startWorld } from "./world.mjs";
+import { ADMIN_TOKEN, letIn, MINUTE, room, startWorld } from "./world.mjs";
 
 // The command is a program of its own.
 clock.goReal();
@@ -298,5 +302,106 @@ describe("npm run room", () => {
     server.close();
     assert.equal(code, 2);
     assert.match(err, /is a room of Anteroom there\?/);
+  });
+});
+
+describe("npm run room -- apply and export", () => {
+  let world;
+  let folder;
+  let url;
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), "rooms-"));
+    world = await startWorld({
+      rooms: { shop: room("/shop", { message: "Welcome", bypass_rules: ["ip.src eq 192.0.2.1"] }) },
+      colos: { AMS: 1 },
+    });
+    url = world.address();
+  });
+  after(async () => {
+    await world.close();
+    await rm(folder, { recursive: true });
+  });
+
+  const FILE = `
+[Sale]
+host = "shop.example.com"
+path = "/sale/"
+total_active_users = 300
+new_users_per_minute = 200
+[Sale.anteroom]
+message = "Hello"
+[[Sale.events]]
+name = "night"
+event_start_time = "2030-11-27T09:00:00+01:00"
+event_end_time = "2030-11-27T19:00:00+01:00"
+[[Sale.rules]]
+action = "bypass_waiting_room"
+expression = "ip.src in {192.0.2.0/24}"
+enabled = false
+[other]
+host = "shop.example.com"
+path = "/other"
+total_active_users = 1
+new_users_per_minute = 1
+`;
+  const call = (args) => run([...args, "--url", url], { token: ADMIN_TOKEN });
+  const apply = async (text, ...more) => {
+    const file = join(folder, "rooms.toml");
+    await writeFile(file, text);
+    return call(["apply", "-f", file, ...more]);
+  };
+
+  test("say what changes, do it when told to, and know when there is nothing to do", async () => {
+    const asked = await apply(FILE);
+    assert.deepEqual([asked.code, asked.err], [2, "Nothing was changed. Say --yes to put this in force.\n"]);
+    assert.match(
+      asked.out,
+      /^room Sale is made\nevent night of Sale is made\nthe rules of Sale are others\nroom other is made\n/,
+    );
+    assert.equal((await call(["export"])).out, "\n");
+    assert.match((await apply(FILE, "--yes")).out, /Done: 4 changes/);
+    assert.equal((await apply(FILE, "--yes")).out, "All is as in the file.\n");
+    const exported = await call(["export"]);
+    const { default_template_language: _, ...sale } = parse(exported.out).Sale;
+    for (const [field, value] of Object.entries(parse(FILE).Sale))
+      assert.deepEqual(sale[field], value, field);
+    assert.equal(
+      (await apply(exported.out)).out,
+      "All is as in the file.\n",
+      "what is exported is what there is",
+    );
+    const changed = FILE.replace('path = "/other"', 'path = "/others"\nqueue_all = true').replace(
+      "19:00",
+      "20:00",
+    );
+    const { out } = await apply(changed, "--yes");
+    assert.match(out, /event night of Sale changes\n {2}event_end_time: \S+19:00\S+ → \S+20:00/);
+    assert.match(
+      out,
+      /room other changes\n {2}path: "?\/other"? → "?\/others"?\n {2}queue_all: false → true/,
+    );
+    const left = changed.slice(0, changed.indexOf("[other]"));
+    assert.equal((await apply(left)).out, "All is as in the file.\n");
+    assert.match((await apply(left, "--prune", "--yes")).out, /room other is deleted\nDone: 1 change,/);
+  });
+
+  test("show what a room has that is deployed, so that it can move over", async () => {
+    const { shop } = parse((await call(["export", "--deployed"])).out);
+    assert.deepEqual(
+      [shop.path, shop.total_active_users, shop.anteroom.message, shop.rules[0].expression],
+      ["/shop", 1000, "Welcome", "ip.src eq 192.0.2.1"],
+    );
+  });
+
+  test("say what is wrong, and change nothing then", async () => {
+    const wrong = await apply(FILE.replace("total_active_users = 1\n", "total_active_users = 0\n"), "--yes");
+    assert.equal(wrong.code, 1);
+    assert.match(wrong.err, /total_active_users must be a whole number from 1/);
+    const broken = await apply("[Sale", "--yes");
+    assert.deepEqual([broken.code, broken.out], [2, ""]);
+    const viewer = await run(["apply", "-f", join(folder, "rooms.toml"), "--url", url], {
+      token: "no-token-of-this-room",
+    });
+    assert.equal(viewer.code, 2);
   });
 });

@@ -27,6 +27,7 @@ export const CLASSES = {
   DATA_CENTER: "DataCenter",
   GLOBAL: "Global",
   HEALTH: "Health",
+  CONFIG: "Config",
 };
 
 export const MINUTE = 60_000;
@@ -144,6 +145,7 @@ export const Anywhere = around("Anywhere");
 export const DataCenter = around("DataCenter");
 export const Global = around("Global");
 export const Health = around("Health");
+export const Config = around("Config");
 
 ${RING}
 
@@ -311,6 +313,7 @@ export const Anywhere = recorded("Anywhere");
 export const DataCenter = recorded("DataCenter");
 export const Global = recorded("Global");
 export const Health = recorded("Health");
+export const Config = recorded("Config");
 
 ${RING}
 
@@ -324,7 +327,9 @@ function recordingScripts(colos) {
   const home = (binding, colo) =>
     ["COUNTER", "DATA_CENTER"].includes(binding) ? `${binding}-${colo}`.toLowerCase() : binding.toLowerCase();
   const names = Object.keys(colos).flatMap((colo) =>
-    Object.keys(CLASSES).map((binding) => [home(binding, colo), colo]),
+    Object.keys(CLASSES)
+      .filter((binding) => binding !== "CONFIG")
+      .map((binding) => [home(binding, colo), colo]),
   );
   return { home, names: [...new Map(names)] };
 }
@@ -364,6 +369,9 @@ export async function startWorld({
   const workers = Object.entries(colos).flatMap(([colo, count]) =>
     Array.from({ length: count }, (_, number) => workerName(colo, number)),
   );
+  // What is recorded is put through the core again, which has no part in looking for the configuration.
+  const { CONFIG, ...recordable } = CLASSES;
+  const classes = recorded ? recordable : { CONFIG, ...recordable };
   const recording = recordingScripts(colos);
   const owners = recorded ? recording.names : [["objects", undefined]];
   const visitors = workers.map((name) => [name, name.split("-")[0].toUpperCase()]);
@@ -382,7 +390,7 @@ export async function startWorld({
         ...(name === "objects" && outbound && { outboundService: outbound }),
         modules: owners.some(([owner]) => owner === name) ? modules(entry, alarms) : modules(VISITORS_ENTRY),
         durableObjects: Object.fromEntries(
-          Object.entries(CLASSES).map(([binding, className]) => {
+          Object.entries(classes).map(([binding, className]) => {
             const scriptName = owner(binding, colo);
             return [binding, { className, useSQLite: true, ...(name === scriptName ? {} : { scriptName }) }];
           }),
@@ -616,7 +624,7 @@ class World {
 
   /**
    * Makes all calls to the objects of a kind whose name begins with `name` fail as `mode` says, or work again.
-   * @param {"Counter" | "Anywhere" | "DataCenter" | "Global" | "Health"} kind @param {string} name
+   * @param {"Counter" | "Anywhere" | "DataCenter" | "Global" | "Health" | "Config"} kind @param {string} name
    * @param {"throw" | "hang" | "late" | "lost" | undefined} [mode] `late` arrives after `ms`, `lost` arrives and is
    * never answered.
    * @param {number} [ms]

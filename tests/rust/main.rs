@@ -23,6 +23,7 @@ mod health;
 mod history;
 mod layers;
 mod limits;
+mod made;
 mod methods;
 mod metrics;
 mod moves;

@@ -2,6 +2,7 @@
 import { openApi } from "./api.mjs";
 import { agree, clearAll } from "./clear.mjs";
 import { auditTable, historyTable, line, newsLine, roomText, statusTable, steeringTable } from "./print.mjs";
+import { applyRooms, exportRooms } from "./rooms.mjs";
 
 /**
  * @param {import("./options.mjs").Call} call
@@ -45,6 +46,12 @@ export async function act(call, { out }) {
       if (!call.yes) await agree();
       return steer(order);
     }
+    case "export":
+      out(await exportRooms(api, call.deployed));
+      return 0;
+    case "apply":
+      await applyRooms(api, call, out);
+      return 0;
     case "keep":
       return steer({ keep: call.field });
     case "event":

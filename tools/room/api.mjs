@@ -28,17 +28,18 @@ export function openApi(url) {
   const authorization = `Bearer ${token}`;
 
   /**
-   * @param {string} path @param {Record<string, unknown>} [query] @param {unknown} [body] With one it is a POST.
+   * @param {string} path @param {Record<string, unknown>} [query] @param {unknown} [body] With one it is a POST,
+   * @param {string} [method] unless this is another.
    * @returns {Promise<string>} The answer's body.
    */
-  async function text(path, query = {}, body = undefined) {
+  async function text(path, query = {}, body = undefined, method = body === undefined ? "GET" : "POST") {
     const where = address(path, query);
     let answer;
     let said;
     try {
       // A redirect is not followed: the token goes nowhere else.
       answer = await request(where, {
-        method: body === undefined ? "GET" : "POST",
+        method,
         headers: { authorization, accept: "application/json", "content-type": "application/json" },
         body: body === undefined ? undefined : JSON.stringify(body),
         signal: AbortSignal.timeout(TIMEOUT_MS),
@@ -57,8 +58,9 @@ export function openApi(url) {
       /** @type {string} */ path,
       /** @type {Record<string, unknown>} */ query,
       /** @type {unknown} */ body = undefined,
+      /** @type {string | undefined} */ method = undefined,
     ) => {
-      const said = await text(path, query, body);
+      const said = await text(path, query, body, method);
       try {
         return JSON.parse(said);
       } catch {
@@ -129,11 +131,18 @@ function unreachable(url, error) {
 
 /** @param {string} where @param {number} status @param {string} said */
 function refusal(where, status, said) {
-  /** @type {{ error?: string, errors?: { field: string, value: string, message: string, fix: string }[] }} */
+  /** @type {{ error?: string, success?: boolean, errors?: { field: string, value: string, message: string, fix: string }[] }} */
   let told = {};
   try {
     told = JSON.parse(said);
   } catch {}
+  if (told?.success === false) {
+    const messages = told.errors.map(({ message }) => `  ${message}`);
+    return new Refused(
+      [`The room was refused (status ${status}):`, ...messages].join("\n"),
+      status === 401 ? 2 : 1,
+    );
+  }
   if (typeof told?.error !== "string") {
     const fix = status === 404 ? ": is a room of Anteroom there, and is its version this one's?" : "";
     return new Refused(`${where}: status ${status}${fix}`);

@@ -15,6 +15,8 @@ Examples:
   npm run room -- set shop suspended=true --until 30m --reason "Payment is down"
   npm run room -- clear shop --all
   npm run room -- event shop sale start
+  npm run room -- export > rooms.toml
+  npm run room -- apply -f rooms.toml
   npm run room -- history shop --from 2026-11-20T18:00:00Z --format csv > history.csv
 
 The token is that in ANTEROOM_TOKEN; for a room on this machine the one that npm start made.
@@ -104,6 +106,15 @@ function addCommands(add) {
     .addArgument(new Argument("<what>", "what to do").choices(["start", "end", "clear"]))
     .addOption(reason())
     .addOption(seen());
+  add("export", "the rooms made at run time, as TOML").option(
+    "--deployed",
+    "also those of vars, to move them over",
+    false,
+  );
+  add("apply", "makes rooms as they are in a file; says first what that changes")
+    .requiredOption("-f, --file <file>", "what export writes")
+    .option("--prune", "delete rooms that are not in it", false)
+    .option("--yes", "do it without a question", false);
   add("audit", "who changed what, newest first")
     .argument("<room>", room)
     .option("--limit <entries>", "how many", whole(1000), 20)

@@ -37,9 +37,9 @@ const of = (/** @type {number} */ part, /** @type {number} */ all) => `${part} o
 export function statusTable({ rooms, problems }) {
   const rows = rooms.map((room) =>
     room.error
-      ? [room.name, "does not answer", "–", "–", "–", "–", "–", "–"]
+      ? [room.label ?? room.name, "does not answer", "–", "–", "–", "–", "–", "–"]
       : [
-          room.name,
+          room.label ?? room.name,
           statusOf(room),
           of(room.estimated_total_active_users, room.limits.total_active_users),
           of(room.new_users_last_minute, room.limits.new_users_per_minute),
@@ -70,11 +70,11 @@ const longestWait = ({ buckets }) => {
 
 /** All of one room. @param {any} room @param {number} now */
 export function roomText(room, now) {
-  if (room.error) return `${room.name} does not answer: ${room.error}`;
+  if (room.error) return `${room.label ?? room.name} does not answer: ${room.error}`;
   const { origin, buckets, colos, events } = room;
   const where = `${room.host ?? "every host"}${room.path}`;
   const parts = [
-    `${room.name} (${where}) at ${time(now)} UTC, counted up to ${duration(room.age_ms)} ago: ${statusOf(room)}`,
+    `${room.label ?? room.name} (${where}) at ${time(now)} UTC, counted up to ${duration(room.age_ms)} ago: ${statusOf(room)}`,
     table(
       ["active", "slots", "new in the last minute", "waiting", "longest wait", "workers"],
       [
@@ -185,7 +185,7 @@ export function historyTable({ fields, rows }) {
 
 /** A room in one line. @param {any} room @param {number} now */
 export function line(room, now) {
-  if (room.error) return `${time(now)}  ${room.name} does not answer: ${room.error}`;
+  if (room.error) return `${time(now)}  ${room.label ?? room.name} does not answer: ${room.error}`;
   const { limits } = room;
   return (
     `${time(now)}  ${statusOf(room).padEnd(15)}  ` +

@@ -1,4 +1,4 @@
-//! The five Durable Objects, as thin as they can be: read the message, let the core work, answer, store.
+//! The six Durable Objects, as thin as they can be: read the message, let the core work, answer, store.
 //!
 //! Any of them can vanish at any moment, without a word. What it knew is in its storage as far as it was written
 //! there, and each one's core says what to do about the rest.

@@ -12,8 +12,9 @@ use litemap::LiteMap;
 use wasm_bindgen::{JsCast, JsValue};
 use worker::{Env, Request as HttpRequest, Response, Result, State, Storage};
 
-use crate::edge::calls::{body_of, failure, post, unreadable};
+use crate::edge::calls::{body_of, failure, hear, post, unreadable};
 use crate::edge::clock::{now, pause, platform_time, start_id};
+use crate::edge::configuration;
 use crate::edge::platform::log_error;
 use crate::edge::settings::Settings;
 use crate::machines::{Call, Context, Effect, Input, ObjectMachine, Stored, problems};
@@ -54,7 +55,8 @@ struct Inner {
     state: State,
     env: Env,
     object: Object,
-    home: std::result::Result<Home, String>,
+    restore: Restore,
+    home: RefCell<std::result::Result<Home, String>>,
     machine: RefCell<Option<Box<dyn ObjectMachine>>>,
     asked: Cell<u64>,
     replies: RefCell<LiteMap<u64, oneshot::Sender<Reply>>>,
@@ -64,10 +66,13 @@ struct Inner {
 }
 
 /// Which room and colo an object is for.
+#[derive(Clone)]
 struct Home {
     room: Rc<Room>,
     colo: String,
     deadline_ms: u64,
+    /// The version of the rooms that are made at run time by which it knows its room.
+    version: u64,
 }
 
 impl Home {
@@ -77,18 +82,32 @@ impl Home {
         let settings = Settings::of(env);
         let room = settings.rooms.get(room).ok_or_else(|| format!("no valid room is called {room}"))?;
         let deadline_ms = settings.object_deadline_ms;
-        Ok(Self { room: Rc::new(room.clone()), colo: colo.to_owned(), deadline_ms })
+        let version = settings.version;
+        Ok(Self { room: Rc::new(room.clone()), colo: colo.to_owned(), deadline_ms, version })
+    }
+
+    /// The same by what is known now. A room that is gone stays as it was for those who are in it.
+    fn follow(&mut self, env: &Env) {
+        let settings = Settings::of(env);
+        if settings.version == self.version {
+            return;
+        }
+        self.version = settings.version;
+        if let Some(room) = settings.rooms.get(&self.room.name).filter(|room| **room != *self.room) {
+            self.room = Rc::new(room.clone());
+        }
     }
 }
 
 impl Shell {
     /// An object at its start: its machine begins with what is stored.
     pub fn new(state: State, env: Env, object: Object, restore: Restore) -> Self {
-        let home = Home::of(&state, &env);
+        let home = RefCell::new(Err("not ready".to_owned()));
         let inner = Rc::new(Inner {
             state,
             env,
             object,
+            restore,
             home,
             machine: RefCell::new(None),
             asked: Cell::new(0),
@@ -97,25 +116,7 @@ impl Shell {
             timer: Cell::new(None),
         });
         let starting = Rc::clone(&inner);
-        let _init = inner.state.block_concurrency_while(async move {
-            if let Ok(home) = &starting.home {
-                let stored = load(&starting.state.storage()).await?;
-                for problem in problems(&stored) {
-                    log_error(&format!("{}: {problem}", starting.state.id().name().unwrap_or_default()));
-                }
-                let machine = restore(&Start {
-                    state: &starting.state,
-                    env: &starting.env,
-                    room: &home.room,
-                    colo: &home.colo,
-                    stored: &stored,
-                    random: start_id()?,
-                    now: now(),
-                })?;
-                *starting.machine.borrow_mut() = Some(machine);
-            }
-            Ok(())
-        });
+        let _init = inner.state.block_concurrency_while(async move { starting.start().await });
         Self(inner)
     }
 
@@ -125,6 +126,7 @@ impl Shell {
     /// When the message cannot be read, or the object belongs to no room.
     pub async fn fetch(&self, mut request: HttpRequest) -> Result<Response> {
         let route = request.path();
+        hear(&request, &self.0.env, |work| self.0.state.wait_until(work));
         let body = body_of(&mut request).await?;
         let Some(request) = Request::decode(self.0.object, &route, &body) else {
             return Response::error(format!("there is no route {route}"), 404);
@@ -141,7 +143,12 @@ impl Shell {
     /// # Errors
     /// When the object belongs to no room.
     pub async fn ask(&self, input: impl FnOnce(u64) -> Input) -> Result<Reply> {
-        if let Err(error) = &self.0.home {
+        if self.0.machine.borrow().is_none() {
+            // The room may have been made since.
+            configuration::learn(self.0.env.clone(), String::new(), true).await;
+            self.0.start().await?;
+        }
+        if let Err(error) = &*self.0.home.borrow() {
             return Err(failure(error.clone()));
         }
         let from = self.0.asked.get() + 1;
@@ -178,7 +185,7 @@ impl Shell {
     /// When the platform refuses to build the response.
     pub async fn alarm(&self) -> Result<Response> {
         // A room that is no longer configured has no state to send.
-        if self.0.home.is_ok() {
+        if self.0.home.borrow().is_ok() {
             let (sender, done) = oneshot::channel();
             self.0.alarm.replace(Some(sender));
             self.0.tell(Input::Alarm);
@@ -189,9 +196,47 @@ impl Shell {
 }
 
 impl Inner {
+    /// Makes the machine, unless its room is not known.
+    async fn start(&self) -> Result<()> {
+        let settings = Settings::of(&self.env);
+        let mut home = Home::of(&self.state, &self.env);
+        if home.is_err() && !configuration::is_ready(&settings) {
+            configuration::learn(self.env.clone(), String::new(), false).await;
+            home = Home::of(&self.state, &self.env);
+        }
+        if let Ok(home) = &home {
+            let stored = load(&self.state.storage()).await?;
+            for problem in problems(&stored) {
+                log_error(&format!("{}: {problem}", self.state.id().name().unwrap_or_default()));
+            }
+            let machine = (self.restore)(&Start {
+                state: &self.state,
+                env: &self.env,
+                room: &home.room,
+                colo: &home.colo,
+                stored: &stored,
+                random: start_id()?,
+                now: now(),
+            })?;
+            // Two messages may have come at once.
+            let mut known = self.machine.borrow_mut();
+            if known.is_some() {
+                return Ok(());
+            }
+            *known = Some(machine);
+        }
+        *self.home.borrow_mut() = home;
+        Ok(())
+    }
+
     /// Gives the machine an input and carries out its effects.
     fn tell(self: &Rc<Self>, input: Input) {
-        let Ok(home) = &self.home else { return };
+        let home = {
+            let mut home = self.home.borrow_mut();
+            let Ok(home) = &mut *home else { return };
+            home.follow(&self.env);
+            home.clone()
+        };
         let mut effects = Vec::new();
         let now = now();
         let timer = {

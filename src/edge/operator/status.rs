@@ -38,6 +38,7 @@ pub async fn status(
 #[derive(Serialize)]
 struct Silent<'a> {
     name: &'a str,
+    label: &'a str,
     path: &'a str,
     host: Option<&'a str>,
     error: String,
@@ -48,16 +49,22 @@ async fn status_or_error(room: &Room, env: &Env, query: &str) -> String {
     match room_status(room, env, query).await {
         Ok(status) => status,
         Err(error) => {
-            let (name, path, host) = (&room.name, &room.path, room.host.as_deref());
-            serde_json::to_string(&Silent { name, path, host, error: error.to_string() }).unwrap_or_default()
+            let (name, label, path, host) = (&room.name, room.label(), &room.path, room.host.as_deref());
+            serde_json::to_string(&Silent { name, label, path, host, error: error.to_string() })
+                .unwrap_or_default()
         }
     }
 }
 
 /// A room's status, as JSON. `query`: as [`GlobalStatus`] says.
 pub async fn room_status(room: &Room, env: &Env, query: &str) -> Result<String> {
+    status_of(&room.name, env, query).await
+}
+
+/// The same by the name of the room's objects.
+pub async fn status_of(room: &str, env: &Env, query: &str) -> Result<String> {
     let sent = OperatorAsk { v: VERSION, query: query.to_owned(), ..OperatorAsk::default() };
-    let answer = ask::<GlobalStatus>(env, &room.name, &sent, DEADLINE_MS).await?;
+    let answer = ask::<GlobalStatus>(env, room, &sent, DEADLINE_MS).await?;
     if answer.status == 200 && answer.body.starts_with('{') {
         Ok(answer.body)
     } else {

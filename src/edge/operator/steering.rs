@@ -25,9 +25,9 @@ pub fn room<'a>(
         let only = rooms.next().filter(|_| rooms.next().is_none());
         return only.ok_or_else(|| Refusal::new(400, "Say which room. Fix: add ?room=NAME to the address"));
     };
-    let room = settings.rooms.get(&name.to_ascii_lowercase());
+    let room = settings.rooms.by_label(&name);
     room.ok_or_else(|| {
-        let names: Vec<&str> = settings.rooms.iter().map(|room| room.name.as_str()).collect();
+        let names: Vec<&str> = settings.rooms.iter().map(Room::label).collect();
         Refusal::new(404, format!("There is no room of this name. Fix: use one of {}", names.join(", ")))
     })
 }

@@ -62,6 +62,8 @@ import { words } from "./words.js";
  * @property {{ text: string | Record<string, string>, url: string }[]} links
  */
 
+/** So many pages that were made at run time an isolate keeps. */
+const MOST_MADE = 64;
 /** A longer address is left out of the `Refresh` header. */
 const LONGEST_REFRESH_URL = 2_000;
 /** In owners' templates: sends what the Turnstile widget gives. Our own page's script does it itself. */
@@ -97,7 +99,7 @@ export function createWaitingRoom(assets) {
    * @param {Request} request
    * @returns {Response}
    */
-  return (facts, request) => {
+  const answer = (facts, request) => {
     if (facts.say) return say(facts, request);
     if (facts.continues) return continueElsewhere(facts, request);
     const { headers: asked } = request;
@@ -125,7 +127,8 @@ export function createWaitingRoom(assets) {
     }
     headers.set("content-type", "text/html; charset=utf-8");
     if (facts.refreshSeconds > 0) headers.set("refresh", refresh(facts.refreshSeconds, request.url));
-    const name = Object.hasOwn(templates, facts.customPage) ? facts.customPage : "";
+    const isTemplate = Object.hasOwn(templates, facts.customPage) || parsed.has(facts.customPage);
+    const name = isTemplate ? facts.customPage : "";
     const brand = Object.hasOwn(brands, facts.customPage) ? brands[facts.customPage] : undefined;
     const { script, style } = hashes;
     const ours = () => policy(facts, { script, style: brand?.hash ?? style });
@@ -134,7 +137,18 @@ export function createWaitingRoom(assets) {
     const values = { ...variables(facts, said, tag, texts), ...more };
     return send(request, facts.status, headers, page(name)(values));
   };
+  /** Whether somebody is to see a page that was made at run time, and it is not here. */
+  answer.lacks = ({ customPage = "" }) => isMade(customPage) && !parsed.has(customPage);
+  /** Takes a page that was made at run time. @param {string} name @param {string} source */
+  answer.learn = (name, source) => {
+    const made = [...parsed.keys()].filter(isMade);
+    if (made.length >= MOST_MADE) parsed.delete(made[0]);
+    parsed.set(name, parseTemplate(source));
+  };
+  return answer;
 }
+
+const isMade = (name) => name.startsWith("made-");
 
 /** @param {Request} request */
 function send({ method }, status, headers, body) {

@@ -185,6 +185,11 @@ impl Worker {
         &self.deployed
     }
 
+    /// The room has become another one, at run time.
+    pub fn redeploy(&mut self, room: Rc<Room>) {
+        self.deployed = room;
+    }
+
     /// The room with its events, as operators have it as far as this worker knows.
     pub fn room(&mut self) -> Rc<Room> {
         self.rooms.with(&self.deployed, self.controller.overrides())

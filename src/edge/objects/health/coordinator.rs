@@ -11,7 +11,7 @@ use worker::{Env, Request, Response, Result, SqlStorageValue as Sql, State};
 
 use super::super::no_such_route;
 use super::super::sql::{Database, Row, number};
-use crate::edge::calls::{HEALTH, answer, ask, message, unreadable, wake};
+use crate::edge::calls::{HEALTH, answer, ask, hear, message, unreadable, wake};
 use crate::edge::clock::now;
 use crate::edge::platform::log_error;
 use crate::edge::settings::Settings;
@@ -102,6 +102,7 @@ impl Coordinator {
 
     pub async fn fetch(&self, mut request: Request) -> Result<Response> {
         self.make_tables()?;
+        hear(&request, &self.env, |work| self.state.wait_until(work));
         match request.path().as_str() {
             NOTIFY => {
                 let Notify { name, change, .. } = message(&mut request).await?;

@@ -1,0 +1,61 @@
+//! Rooms and events that were made at run time, as vars would describe them.
+
+use litemap::LiteMap;
+use serde_json::Value;
+
+use super::error::{ConfigError, Part};
+use super::rooms::Rooms;
+
+/// What the keeper of the configuration says: rooms and events by their ids, each with a table like that of a var.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Made {
+    /// Counts its changes; 0: nothing was ever made.
+    pub version: u64,
+    /// Whether search engines' crawlers go past all rooms; `None`: as the deployment says.
+    pub crawlers_bypass: Option<bool>,
+    /// The var that each would be, and its table.
+    tables: Vec<(String, Value)>,
+    /// The id of each room, and the name that people call it by.
+    names: LiteMap<String, String>,
+}
+
+impl Made {
+    /// Reads it: a JSON object with `version`, `crawlers`, and lists `rooms` and `events` of `[id, name, table]`. What is not
+    /// there is nothing, and what else is there is passed over: newer code may have written it.
+    ///
+    /// `None`: it is no such text.
+    pub fn read(text: &str) -> Option<Self> {
+        let mut value: Value = serde_json::from_str(text).ok()?;
+        let mut made = Self {
+            version: value.get("version")?.as_u64()?,
+            crawlers_bypass: value.get("crawlers").and_then(Value::as_bool),
+            ..Self::default()
+        };
+        for (list, part) in [("rooms", Part::Room), ("events", Part::Event)] {
+            let Some(Value::Array(entries)) = value.get_mut(list).map(Value::take) else { continue };
+            for entry in entries {
+                let [Value::String(id), Value::String(name), table] =
+                    <[Value; 3]>::try_from(list_of(entry)?).ok()?
+                else {
+                    return None;
+                };
+                made.tables.push((format!("{}{id}", part.var_prefix()), table));
+                if part == Part::Room {
+                    made.names.insert(id, name);
+                }
+            }
+        }
+        Some(made)
+    }
+
+    /// The rooms of a deployment's vars and these; and what is wrong with any of them.
+    pub fn with(&self, vars: impl Iterator<Item = (String, Value)>) -> (Rooms, Vec<ConfigError>) {
+        let (mut rooms, errors) = Rooms::with_made(vars, self.tables.iter().cloned());
+        rooms.call(&self.names);
+        (rooms, errors)
+    }
+}
+
+fn list_of(value: Value) -> Option<Vec<Value>> {
+    if let Value::Array(list) = value { Some(list) } else { None }
+}

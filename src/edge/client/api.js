@@ -1,0 +1,665 @@
+// The endpoints of the API that Cloudflare's own clients drive: what each asks of the book, and changes in it. Nothing here
+// reads a clock, draws a random number or stores anything: `config.js` does.
+import {
+  ACTION,
+  CODE,
+  EVENT,
+  given,
+  missing,
+  OWN,
+  pointerTo,
+  problem,
+  ROOM,
+  RULE,
+  shownDetails,
+  shownEvent,
+  shownRoom,
+  shownRules,
+  takeKnown,
+} from "./fields.js";
+import { documentOf, isThere, judge, liveRooms, pageOf, problemOf } from "./written.js";
+
+/**
+ * A room, or an event of one. `fields`: all that was sent but the name, as it was sent.
+ * @typedef {{ v: 1, id: string, room?: string, name: string, fields: Record<string, any>, order: number, revision: number,
+ *   created: number, modified: number, by: string, deleted?: number, variable?: string }} Entry
+ * @typedef {{ id: string, version: number, fields: Record<string, any>, modified: number }} Rule
+ * @typedef {{ v: 1, rules: Rule[], gone: string[] }} Rules in their order, and the ids of the last that were deleted
+ */
+
+/**
+ * All that was made at run time. `version` counts its changes; rooms and events are in the order in which they were made, and
+ * for a while those that were deleted are among them; `rules` by room; `crawlers`: whether search engines' crawlers go past
+ * all rooms, null: as deployed; `previews`: until when each page is kept that somebody wants to look at.
+ * @typedef {{ version: number, rooms: Entry[], events: Entry[], rules: Record<string, Rules>, crawlers: boolean | null,
+ *   previews: Record<string, number> }} Book
+ */
+
+/**
+ * What is asked.
+ * @typedef {object} Ask
+ * @property {string} by the name of the caller's token
+ * @property {"view" | "steer" | "configure"} role
+ * @property {string} method
+ * @property {string} path below `/client/v4/`, as it was sent
+ * @property {string} query without `?`
+ * @property {string} body may be empty
+ * @property {string} base scheme and host by which the API was called
+ * @property {number} now milliseconds since the epoch
+ * @property {() => string} newId 32 hex digits at random
+ */
+
+/**
+ * What comes of it. `look`: the room whose object says its status; `written`: what is to be stored before the answer leaves:
+ * rows by their keys (undefined: removed), what was before and is then, and new pages.
+ * @typedef {{ status: number, body: object, look?: string, written?: { book: Book, rows: Record<string, object | undefined>,
+ *   before: any, after: any, pages: { html: string, pointer: string }[] } }} Outcome
+ */
+
+/** Who repeats a request that was lost within so many milliseconds is answered as before. */
+const REPEATED = 600_000;
+/** How long a deleted room can be brought back, in milliseconds. */
+const DAY = 86_400_000;
+const KEPT = 30 * DAY;
+const PREVIEW_KEPT = 7 * DAY;
+const MOST_PREVIEWS = 50;
+const MOST_EVENTS = 100;
+/** How many ids of deleted rules are remembered. */
+const MOST_GONE = 20;
+/** Of all pages together, in characters: the book is as a whole in memory. */
+const MOST_PAGES = 16 << 20;
+/** What the storage takes as one value, in characters: each may be four bytes. */
+const LONGEST_ROW = 1_900_000;
+const CRAWLERS = "search_engine_crawler_bypass";
+/** What cannot change while a room's objects live. */
+const FIXED = "slot_strategy";
+const NAME = /^[A-Za-z0-9_-]{1,64}$/;
+const STEERED_ROOM = ["total_active_users", "new_users_per_minute", "queue_all", "suspended"];
+const STEERED_EVENT = ["event_start_time", "event_end_time"];
+
+/** @returns {Book} */
+export const newBook = () => ({ version: 0, rooms: [], events: [], rules: {}, crawlers: null, previews: {} });
+
+/** Reads the rows of a book. @param {[key: string, value: any][]} rows @returns {Book} */
+export function readBook(rows) {
+  const book = newBook();
+  for (const [key, value] of rows) {
+    const [kind, id] = key.split("/", 2);
+    if (kind === "meta") book.version = value.version;
+    else if (kind === "settings") book.crawlers = value[CRAWLERS] ?? null;
+    else if (kind === "room") book.rooms.push(value);
+    else if (kind === "event") book.events.push(value);
+    else if (kind === "rules") book.rules[id] = value;
+    else if (kind === "preview") book.previews[id] = value.until;
+  }
+  for (const entries of [book.rooms, book.events]) entries.sort((one, other) => one.order - other.order);
+  return book;
+}
+
+class Refused extends Error {
+  constructor(status, problems) {
+    super();
+    this.status = status;
+    this.problems = problems;
+  }
+}
+
+const refuse = (status, code, message, pointer) => {
+  throw new Refused(status, [problem(code, message, pointer)]);
+};
+const refuseAll = (problems) => {
+  if (problems.length > 0) throw new Refused(400, problems);
+};
+
+export const envelope = (result, info) => ({
+  success: true,
+  errors: [],
+  messages: [],
+  result,
+  ...(info && { result_info: info }),
+});
+/** @returns {Outcome} */
+export const refusal = (status, problems) => ({
+  status,
+  body: { success: false, errors: problems, messages: [], result: null },
+});
+const answered = (result) => ({ status: 200, body: envelope(result) });
+
+/** The same values, in whatever order. */
+function isSame(one, other) {
+  if (typeof one !== "object" || typeof other !== "object" || one === null || other === null)
+    return one === other;
+  const keys = Object.keys(one);
+  return (
+    Array.isArray(one) === Array.isArray(other) &&
+    keys.length === Object.keys(other).length &&
+    keys.every((key) => Object.hasOwn(other, key) && isSame(one[key], other[key]))
+  );
+}
+
+/**
+ * Answers a request.
+ * @param {Book} book
+ * @param {Awaited<ReturnType<typeof import("./written.js").readDeployed>>} deployed
+ * @param {(document: object) => object[]} check what the table of fields says of a document with what is deployed
+ * @param {Ask} ask
+ * @returns {Outcome}
+ */
+export function handle(book, deployed, check, ask) {
+  try {
+    return new Api(book, deployed, check, ask).route();
+  } catch (error) {
+    if (error instanceof Refused) return refusal(error.status, error.problems);
+    throw error;
+  }
+}
+
+class Api {
+  constructor(book, deployed, check, ask) {
+    Object.assign(this, { book, deployed, check, ask });
+    this.query = new URLSearchParams(ask.query);
+  }
+
+  route() {
+    const [kind, scope, rooms, ...rest] = this.ask.path.split("/");
+    const method = this.ask.method === "HEAD" ? "GET" : this.ask.method;
+    if (rooms !== "waiting_rooms" || !scope) return this.noRoute();
+    if (kind === "accounts" && rest.length === 0)
+      return method === "GET" ? this.listRooms() : this.noMethod();
+    if (kind !== "zones") return this.noRoute();
+    const [room, part, id, more] = rest;
+    const length = rest.length;
+    const methods =
+      length === 0
+        ? { GET: () => this.listRooms(), POST: () => this.createRoom() }
+        : length === 1 && room === "preview"
+          ? { POST: () => this.preview() }
+          : length === 1 && room === "settings"
+            ? {
+                GET: () => this.settings(),
+                PUT: () => this.changeSettings(false),
+                PATCH: () => this.changeSettings(true),
+              }
+            : length === 1
+              ? {
+                  GET: () => answered(this.shown(this.room(room))),
+                  PUT: () => this.changeRoom(room, false),
+                  PATCH: () => this.changeRoom(room, true),
+                  DELETE: () => this.deleteRoom(room),
+                }
+              : this.ofRoom(room, part, id, more, length);
+    if (!methods) return this.noRoute();
+    return (methods[method] ?? (() => this.noMethod()))();
+  }
+
+  ofRoom(room, part, id, more, length) {
+    if (part === "status" && length === 2)
+      return {
+        GET: () => {
+          const { variable, id, name } = this.room(room);
+          return { ...answered(null), look: variable ? name : id };
+        },
+      };
+    if (part === "restore" && length === 2) return { POST: () => this.restore(room) };
+    if (part === "events" && length === 2)
+      return {
+        GET: () => this.page(this.eventsOf(this.room(room)).map(shownEvent)),
+        POST: () => this.createEvent(this.ownRoom(room)),
+      };
+    if (part === "events" && length === 3)
+      return {
+        GET: () => answered(shownEvent(this.event(this.room(room), id))),
+        PUT: () => this.changeEvent(this.ownRoom(room), id, false),
+        PATCH: () => this.changeEvent(this.ownRoom(room), id, true),
+        DELETE: () => this.deleteEvent(this.ownRoom(room), id),
+      };
+    if (part === "events" && more === "details" && length === 4)
+      return { GET: () => answered(shownDetails(this.event(this.room(room), id), this.room(room))) };
+    if (part === "rules" && length === 2)
+      return {
+        GET: () => answered(shownRules(this.rulesOf(this.room(room)))),
+        POST: () => this.createRule(this.ownRoom(room)),
+        PUT: () => this.putRules(this.ownRoom(room)),
+      };
+    if (part === "rules" && length === 3)
+      return {
+        PATCH: () => this.changeRule(this.ownRoom(room), id),
+        DELETE: () => this.deleteRule(this.ownRoom(room), id),
+      };
+    return undefined;
+  }
+
+  noRoute() {
+    return refuse(404, CODE.route, "There is no such endpoint");
+  }
+
+  noMethod() {
+    return refuse(405, CODE.method, `${this.ask.method} is not answered here`);
+  }
+
+  /** Lets nobody change anything whose token is not for it. */
+  mayConfigure() {
+    const { by, role } = this.ask;
+    if (role !== "configure")
+      refuse(403, CODE.caller, `The token of ${by} has the role ${role}; this takes configure`);
+  }
+
+  /** @returns {Entry} */
+  room(id) {
+    const all = [...liveRooms(this.book), ...this.deployed.rooms];
+    return (
+      all.find((room) => room.id === id) ?? refuse(404, CODE.unknown, "There is no waiting room of this id")
+    );
+  }
+
+  /** A room that was made at run time. */
+  ownRoom(id) {
+    const room = this.room(id);
+    if (room.variable)
+      refuse(400, CODE.deployed, `The room is deployed as ${room.variable}: change it there, and deploy`);
+    return room;
+  }
+
+  eventsOf({ id }) {
+    return [...this.book.events.filter(isThere), ...this.deployed.events].filter(({ room }) => room === id);
+  }
+
+  event(room, id) {
+    const event = this.eventsOf(room).find((event) => event.id === id);
+    return event ?? refuse(404, CODE.unknown, "There is no event of this id");
+  }
+
+  /** @returns {Rules} */
+  rulesOf({ id }) {
+    return this.book.rules[id] ?? this.deployed.rules[id] ?? { v: 1, rules: [], gone: [] };
+  }
+
+  shown(room) {
+    const begin = ({ fields }) => Date.parse(fields.prequeue_start_time ?? fields.event_start_time);
+    const ahead = this.eventsOf(room)
+      .filter((event) => event.fields.suspended !== true && begin(event) > this.ask.now)
+      .sort((one, other) => begin(one) - begin(other));
+    return shownRoom(room, ahead[0]?.fields);
+  }
+
+  /** A page of a list. Clients ask for one after the other until one is empty. */
+  page(all) {
+    const number = (name, otherwise, most) => {
+      // Some clients write `2.0`.
+      const asked = Number(this.query.get(name) ?? otherwise);
+      return Number.isInteger(asked) && asked >= 1 ? Math.min(asked, most) : otherwise;
+    };
+    const [page, perPage] = [number("page", 1, Number.MAX_SAFE_INTEGER), number("per_page", 25, 1_000)];
+    const result = all.slice((page - 1) * perPage, page * perPage);
+    const info = {
+      page,
+      per_page: perPage,
+      count: result.length,
+      total_count: all.length,
+      total_pages: Math.ceil(all.length / perPage),
+    };
+    return { status: 200, body: envelope(result, info) };
+  }
+
+  listRooms() {
+    const isGone = this.query.get("deleted") === "true";
+    const rooms = isGone
+      ? this.book.rooms.filter((room) => !isThere(room))
+      : [...this.deployed.rooms, ...liveRooms(this.book)];
+    return this.page(rooms.map((room) => this.shown(room)));
+  }
+
+  /** The body, which must be an object, or a list. */
+  body(isList = false) {
+    let body;
+    try {
+      body = JSON.parse(this.ask.body);
+    } catch (error) {
+      refuse(400, CODE.body, `The body must be JSON: ${error.message}`);
+    }
+    if (typeof body !== "object" || body === null || Array.isArray(body) !== isList)
+      refuse(400, CODE.body, `The body must be a JSON ${isList ? "array" : "object"}`);
+    return body;
+  }
+
+  /** Begins the next version of the book. What was deleted long ago goes. */
+  begin() {
+    const { now } = this.ask;
+    const book = structuredClone(this.book);
+    const rows = {};
+    book.version += 1;
+    rows.meta = { v: 1, version: book.version };
+    const isOver = ({ deleted }) => deleted + KEPT < now;
+    const isRoomOver = (id) => book.rooms.some((room) => room.id === id && isOver(room));
+    for (const event of book.events.filter((event) => isOver(event) || isRoomOver(event.room)))
+      rows[`event/${event.id}`] = undefined;
+    for (const { id } of book.rooms.filter(isOver)) {
+      rows[`room/${id}`] = undefined;
+      rows[`rules/${id}`] = undefined;
+      delete book.rules[id];
+    }
+    book.events = book.events.filter(({ id }) => !(`event/${id}` in rows));
+    book.rooms = book.rooms.filter(({ id }) => !(`room/${id}` in rows));
+    for (const id of Object.keys(book.previews).filter((id) => book.previews[id] < now)) {
+      rows[`preview/${id}`] = undefined;
+      delete book.previews[id];
+    }
+    return { book, rows };
+  }
+
+  /** Puts a room or an event into a book, in the place of what has its id. */
+  set({ book, rows }, entry) {
+    const { now, by } = this.ask;
+    const set = { ...entry, revision: book.version, modified: now, by };
+    const [entries, kind] = entry.room ? [book.events, "event"] : [book.rooms, "room"];
+    const at = entries.findIndex(({ id }) => id === entry.id);
+    entries.splice(at < 0 ? entries.length : at, 1, set);
+    rows[`${kind}/${entry.id}`] = set;
+  }
+
+  /**
+   * Ends a change: checks all there is then by the table of fields.
+   * @param {(api: Api) => any} result what is answered, by the new book
+   * @param {any} before what there was
+   */
+  write({ book, rows }, result, before, inList = false) {
+    const known = this.check(documentOf(this.book)).map((error) => JSON.stringify(error));
+    const found = this.check(documentOf(book)).filter((error) => !known.includes(JSON.stringify(error)));
+    const named = (text) =>
+      [...book.rooms, ...book.events].reduce((text, { id, name }) => text.replaceAll(id, name), text);
+    refuseAll(found.map((error) => problemOf({ ...error, message: named(error.message) }, inList)));
+    const pages = [...book.rooms, ...book.events].map(pageOf).filter(Boolean);
+    const pointer = pointerTo("custom_page_html");
+    if (pages.reduce((sum, { html }) => sum + html.length, 0) > MOST_PAGES)
+      refuse(400, CODE.bound, `All pages together may have ${MOST_PAGES} characters`, pointer);
+    if (Object.values(rows).some((row) => row && JSON.stringify(row).length > LONGEST_ROW))
+      refuse(400, CODE.bound, `It may have ${LONGEST_ROW} characters in all`);
+    const old = [...this.book.rooms, ...this.book.events].map((entry) => pageOf(entry)?.name);
+    const after = result(new Api(book, this.deployed, this.check, this.ask));
+    if (this.query.get("dry_run") === "true") return answered(after);
+    const isNew = ({ name }) => !old.includes(name);
+    const written = {
+      book,
+      rows,
+      before,
+      after,
+      pages: pages.filter(isNew).map(({ html }) => ({ html, pointer })),
+    };
+    return { ...answered(after), written };
+  }
+
+  /** Puts a room or an event into the book, and answers with it. */
+  put(entry, room, before = null) {
+    const others = room ? this.eventsOf(room) : [...liveRooms(this.book), ...this.deployed.rooms];
+    const isTaken = others.some(
+      ({ id, name }) => id !== entry.id && name.toLowerCase() === entry.name.toLowerCase(),
+    );
+    const taken = `name "${entry.name}" is that of another ${room ? "event of this room" : "room"}`;
+    refuseAll([...judge(entry, room), ...(isTaken ? [problem(CODE.taken, taken, pointerTo("name"))] : [])]);
+    const draft = this.begin();
+    this.set(draft, entry);
+    const shown = (api) => (room ? shownEvent(api.event(room, entry.id)) : api.shown(api.room(entry.id)));
+    return this.write(draft, shown, before);
+  }
+
+  /** A room or an event of a body. */
+  created(theirs, room) {
+    const { name, ...fields } = this.body();
+    refuseAll([...takeKnown(fields, theirs, [OWN]), ...judgeName(name), ...missing(fields, theirs)]);
+    const { now, newId } = this.ask;
+    return {
+      v: 1,
+      id: newId(),
+      ...(room && { room }),
+      name,
+      fields,
+      order: this.book.version + 1,
+      created: now,
+    };
+  }
+
+  /** What was made of the same body a moment ago: its maker has not heard of it. */
+  madeLately({ name, fields }, all) {
+    return all.find(
+      (entry) =>
+        entry.name === name &&
+        entry.created === entry.modified &&
+        this.ask.now < entry.created + REPEATED &&
+        isSame(entry.fields, fields),
+    );
+  }
+
+  /** What an entry is after a PUT or a PATCH. */
+  changed(entry, theirs, isPart) {
+    const { name, ...sent } = this.body();
+    const problems = takeKnown(sent, theirs, [OWN]);
+    const steers = this.ask.role === "steer" && isPart && name === undefined && isSteered(sent, entry);
+    if (!steers) this.mayConfigure();
+    if (name !== undefined || !isPart) problems.push(...judgeName(name));
+    let fields = sent;
+    if (isPart) fields = laidOver(entry.fields, sent);
+    // Cloudflare's clients cannot send it, and do not mean to take it away.
+    else if (!(OWN in sent) && entry.fields[OWN]) fields = { ...sent, [OWN]: entry.fields[OWN] };
+    refuseAll([...problems, ...missing(fields, theirs)]);
+    return { ...entry, name: name ?? entry.name, fields };
+  }
+
+  createRoom() {
+    this.mayConfigure();
+    const room = this.created(ROOM);
+    const made = this.madeLately(room, liveRooms(this.book));
+    return made ? answered(this.shown(made)) : this.put(room);
+  }
+
+  changeRoom(id, isPart) {
+    const room = this.ownRoom(id);
+    const changed = this.changed(room, ROOM, isPart);
+    const strategy = ({ fields }) => fields[OWN]?.[FIXED] ?? "leases";
+    if (strategy(room) !== strategy(changed))
+      refuse(400, CODE.value, `${FIXED} stays as it is: make another room`, pointerTo(OWN, FIXED));
+    return this.put(changed, undefined, this.shown(room));
+  }
+
+  /** Deletes a room or an event. */
+  remove(entry, before) {
+    const draft = this.begin();
+    this.set(draft, { ...entry, deleted: this.ask.now });
+    return this.write(draft, () => ({ id: entry.id }), before);
+  }
+
+  deleteRoom(id) {
+    this.mayConfigure();
+    if (this.book.rooms.some((room) => room.id === id && !isThere(room))) return answered({ id });
+    const room = this.ownRoom(id);
+    return this.remove(room, this.shown(room));
+  }
+
+  /** Brings a deleted room back. */
+  restore(id) {
+    this.mayConfigure();
+    const room = this.book.rooms.find((room) => room.id === id && !isThere(room));
+    if (!room) refuse(404, CODE.unknown, "There is no deleted waiting room of this id");
+    const back = { ...room };
+    delete back.deleted;
+    return this.put(back);
+  }
+
+  createEvent(room) {
+    this.mayConfigure();
+    const event = this.created(EVENT, room.id);
+    const made = this.madeLately(event, this.eventsOf(room));
+    if (made) return answered(shownEvent(made));
+    if (this.eventsOf(room).length >= MOST_EVENTS)
+      refuse(400, CODE.bound, `A room has at most ${MOST_EVENTS} events`);
+    return this.put(event, room);
+  }
+
+  changeEvent(room, id, isPart) {
+    const event = this.event(room, id);
+    return this.put(this.changed(event, EVENT, isPart), room, shownEvent(event));
+  }
+
+  deleteEvent(room, id) {
+    this.mayConfigure();
+    const isGone = (event) => event.id === id && event.room === room.id && !isThere(event);
+    if (this.book.events.some(isGone)) return answered({ id });
+    const event = this.event(room, id);
+    return this.remove(event, shownEvent(event));
+  }
+
+  writeRules(room, rules, gone, inList = false) {
+    const before = shownRules(this.rulesOf(room));
+    const draft = this.begin();
+    draft.book.rules[room.id] = { v: 1, rules, gone };
+    draft.rows[`rules/${room.id}`] = draft.book.rules[room.id];
+    return this.write(draft, (api) => shownRules(api.rulesOf(room)), before, inList);
+  }
+
+  /** A rule with other fields. */
+  next(rule, fields) {
+    if (rule.version > 0 && isSame(rule.fields, fields)) return rule;
+    return { id: rule.id, version: rule.version + 1, fields, modified: this.ask.now };
+  }
+
+  createRule(room) {
+    this.mayConfigure();
+    const fields = this.body();
+    refuseAll(judgeRule(fields));
+    const { rules, gone } = this.rulesOf(room);
+    const isRepeated = (rule) =>
+      rule.version === 1 && this.ask.now < rule.modified + REPEATED && isSame(rule.fields, fields);
+    if (rules.some(isRepeated)) return answered(shownRules({ rules }));
+    return this.writeRules(room, [...rules, this.next({ id: this.ask.newId(), version: 0 }, fields)], gone);
+  }
+
+  putRules(room) {
+    this.mayConfigure();
+    const sent = this.body(true);
+    const { rules, gone } = this.rulesOf(room);
+    const left = [...rules];
+    const problems = [];
+    const put = sent.map((fields, place) => {
+      if (typeof fields !== "object" || fields === null || Array.isArray(fields)) {
+        problems.push(problem(CODE.value, "A rule must be an object", pointerTo(place)));
+        return undefined;
+      }
+      const { id } = fields;
+      problems.push(...judgeRule(fields, pointerTo(place)));
+      // A rule that stays keeps its id.
+      const at = left.findIndex((rule) => (id ? rule.id === id : isSame(rule.fields, fields)));
+      const [kept] = at < 0 ? [] : left.splice(at, 1);
+      return this.next(kept ?? { id: this.ask.newId(), version: 0 }, fields);
+    });
+    refuseAll(problems);
+    return this.writeRules(room, put, gone, true);
+  }
+
+  changeRule(room, id) {
+    this.mayConfigure();
+    const { rules, gone } = this.rulesOf(room);
+    const from = rules.findIndex((rule) => rule.id === id);
+    if (from < 0) refuse(404, CODE.unknown, "There is no rule of this id");
+    const { position, ...sent } = this.body();
+    const fields = laidOver(rules[from].fields, sent);
+    refuseAll(judgeRule(fields));
+    const others = rules.toSpliced(from, 1);
+    const to = position ? placeOf(position, others) : from;
+    if (!(to >= 0)) refuse(400, CODE.value, "position must be index, before or after", pointerTo("position"));
+    return this.writeRules(room, others.toSpliced(to, 0, this.next(rules[from], fields)), gone);
+  }
+
+  deleteRule(room, id) {
+    this.mayConfigure();
+    const { rules, gone } = this.rulesOf(room);
+    if (gone.includes(id)) return answered(shownRules({ rules }));
+    const left = rules.filter((rule) => rule.id !== id);
+    if (left.length === rules.length) refuse(404, CODE.unknown, "There is no rule of this id");
+    return this.writeRules(room, left, [...gone, id].slice(-MOST_GONE));
+  }
+
+  settings() {
+    return answered({ [CRAWLERS]: this.book.crawlers ?? this.deployed.crawlers });
+  }
+
+  changeSettings(isPart) {
+    this.mayConfigure();
+    const bypass = given(this.body(), CRAWLERS) ?? (isPart ? undefined : false);
+    if (bypass === undefined) return this.settings();
+    if (typeof bypass !== "boolean")
+      refuse(400, CODE.value, `${CRAWLERS} must be true or false`, pointerTo(CRAWLERS));
+    const draft = this.begin();
+    draft.book.crawlers = bypass;
+    draft.rows.settings = { v: 1, [CRAWLERS]: bypass };
+    return this.write(draft, (api) => api.settings().body.result, this.settings().body.result);
+  }
+
+  /** Keeps a page for whoever wants to look at it. */
+  preview() {
+    this.mayConfigure();
+    const { custom_html: html } = this.body();
+    const pointer = pointerTo("custom_html");
+    if (typeof html !== "string" || html === "")
+      refuse(400, CODE.value, "custom_html must be the text of a page", pointer);
+    const { now, newId, base } = this.ask;
+    const draft = this.begin();
+    const id = newId();
+    const { previews } = draft.book;
+    const oldest = Object.keys(previews).sort((one, other) => previews[one] - previews[other]);
+    for (const other of oldest.slice(0, Math.max(0, oldest.length + 1 - MOST_PREVIEWS))) {
+      delete previews[other];
+      draft.rows[`preview/${other}`] = undefined;
+    }
+    previews[id] = now + PREVIEW_KEPT;
+    draft.rows[`preview/${id}`] = { v: 1, until: previews[id], html };
+    const told = { preview_url: `${base}/__anteroom/client/v4/preview/${id}` };
+    const outcome = this.write(draft, () => told, null);
+    outcome.written?.pages.push({ html, pointer });
+    return outcome;
+  }
+}
+
+function judgeName(name) {
+  const message = "name must be 1 to 64 letters, digits, _ or -";
+  return typeof name === "string" && NAME.test(name) ? [] : [problem(CODE.value, message, pointerTo("name"))];
+}
+
+/** What is wrong with a rule's fields; those that nobody sets go. */
+function judgeRule(fields, at = "") {
+  delete fields.position;
+  const problems = [...takeKnown(fields, RULE, []), ...missing(fields, RULE)];
+  const { action, expression } = fields;
+  if ((action ?? undefined) !== undefined && `${action}`.toLowerCase() !== ACTION)
+    problems.push(problem(CODE.value, `action must be "${ACTION}"`, pointerTo("action")));
+  if ((expression ?? undefined) !== undefined && typeof expression !== "string")
+    problems.push(problem(CODE.value, "expression must be text", pointerTo("expression")));
+  return problems.map((one) => problem(one.code, one.message, `${at}${one.source.pointer}`));
+}
+
+/** Lays the fields of a PATCH over those that there are; null takes one away. */
+function laidOver(fields, sent) {
+  const all = { ...fields };
+  for (const [name, value] of Object.entries(sent)) {
+    if (value === null) delete all[name];
+    else if (name === OWN && typeof value === "object" && all[OWN]) all[OWN] = laidOver(all[OWN], value);
+    else all[name] = value;
+  }
+  return all;
+}
+
+/** Whether a change is one that operators may make who only steer. */
+function isSteered(sent, entry) {
+  const names = Object.keys(sent);
+  const may = entry.room ? STEERED_EVENT : STEERED_ROOM;
+  const isMessage = (name) =>
+    name === OWN && !entry.room && Object.keys(sent[OWN] ?? {}).join() === "message";
+  return names.length > 0 && names.every((name) => may.includes(name) || isMessage(name));
+}
+
+/** Where a rule is put among the others; below zero: nowhere. */
+function placeOf({ index, before, after }, others) {
+  if (Number.isInteger(index) && index >= 1) return index - 1;
+  const of = (id) => others.findIndex((rule) => rule.id === id);
+  if (before !== undefined) return before === "" ? 0 : of(before);
+  if (after === "") return others.length;
+  return after === undefined || of(after) < 0 ? -1 : of(after) + 1;
+}

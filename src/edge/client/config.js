@@ -1,0 +1,145 @@
+// The object `CONFIG`: it keeps the rooms that are made at run time, and is the only one that changes them. All of it is in
+// SQLite, a row for each room, event and list of rules; what a request changes is stored as a whole, with its entry of the
+// log, before the answer leaves.
+import { checked } from "../../../build/rust/index.js";
+import { mistakeIn } from "../made-pages.js";
+import { envelope, handle, readBook, refusal } from "./api.js";
+import { CODE, problem } from "./fields.js";
+import { MOST, Rates } from "./rates.js";
+import { documentOf, pageOf, readDeployed } from "./written.js";
+
+/** Of the tables: whoever changes what older code relies on, makes it another one. */
+const SCHEMA = 1;
+const TABLES = [
+  "CREATE TABLE IF NOT EXISTS anteroom_schema (name TEXT PRIMARY KEY, version INTEGER NOT NULL, needs INTEGER NOT NULL) WITHOUT ROWID",
+  "CREATE TABLE IF NOT EXISTS book (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+  "CREATE TABLE IF NOT EXISTS log (id INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, by TEXT NOT NULL, method TEXT NOT NULL, path TEXT NOT NULL, before TEXT NOT NULL, after TEXT NOT NULL)",
+];
+/** How many entries of the log are kept, and how many one answer has. */
+const LOGGED = 10_000;
+const SHOWN = 100;
+/** A longer text is told by its length in the log. */
+const LONGEST_LOGGED = 1_000;
+
+export class Config {
+  #ctx;
+  #env;
+  #sql;
+  /** @type {import("./api.js").Book | undefined} */
+  #book;
+  #deployed;
+  #rates = new Rates();
+
+  constructor(ctx, env) {
+    this.#ctx = ctx;
+    this.#env = env;
+    this.#sql = ctx.storage.sql;
+  }
+
+  async fetch(request) {
+    const { pathname, searchParams } = new URL(request.url);
+    const [, route, name] = pathname.split("/");
+    if (route === "document") {
+      const book = this.#read();
+      if (Number(searchParams.get("known")) === book.version) return new Response(null, { status: 204 });
+      return Response.json(documentOf(book));
+    }
+    if (route === "client") return Response.json(await this.#client(await request.json()));
+    const html = route === "page" ? this.#page(name) : route === "preview" ? this.#preview(name) : undefined;
+    return html === undefined ? new Response("there is no such thing", { status: 404 }) : new Response(html);
+  }
+
+  /** The book, of storage where it is not in memory. */
+  #read() {
+    if (this.#book) return this.#book;
+    for (const statement of TABLES) this.#sql.exec(statement);
+    const [noted] = this.#sql.exec("SELECT needs FROM anteroom_schema WHERE name = 'config'");
+    if (noted?.needs > SCHEMA) throw new Error("newer code has written the configuration");
+    if (!noted) this.#sql.exec("INSERT INTO anteroom_schema (name, version, needs) VALUES ('config', 1, 1)");
+    const rows = [...this.#sql.exec("SELECT key, value FROM book")];
+    this.#book = readBook(rows.map(({ key, value }) => [key, JSON.parse(value)]));
+    return this.#book;
+  }
+
+  /** What the deploy describes: it does not change while this object lives. */
+  #readDeployed() {
+    const broken = () => this.#check({ version: 0 }).map(({ name }) => name);
+    this.#deployed ??= readDeployed(this.#env, broken());
+    return this.#deployed;
+  }
+
+  #check(document) {
+    return JSON.parse(checked(this.#env, JSON.stringify(document)));
+  }
+
+  #page(name) {
+    const { rooms, events } = this.#read();
+    return [...rooms, ...events].map(pageOf).find((page) => page?.name === name)?.html;
+  }
+
+  #preview(id) {
+    this.#read();
+    const [row] = this.#sql.exec("SELECT value FROM book WHERE key = ?", `preview/${id}`);
+    return row && JSON.parse(row.value).html;
+  }
+
+  /** Answers a request of the API. @param {import("./api.js").Ask} asked all but the time and new ids */
+  async #client(asked) {
+    const deployed = await this.#readDeployed();
+    const now = Date.now();
+    const againSeconds = this.#rates.count(asked.by, now);
+    if (againSeconds > 0) {
+      const message = `A token may send ${MOST} requests in five minutes`;
+      return { ...refusal(429, [problem(CODE.rate, message)]), againSeconds };
+    }
+    const book = this.#read();
+    if (asked.method === "GET" && /^zones\/[^/]+\/waiting_rooms\/log$/.test(asked.path))
+      return this.#log(asked.query);
+    const newId = () => crypto.randomUUID().replaceAll("-", "");
+    const check = (document) => this.#check(document);
+    const { written, ...outcome } = handle(book, deployed, check, { ...asked, now, newId });
+    if (!written) return outcome;
+    const mistakes = written.pages
+      .map(({ html, pointer }) => [mistakeIn(html), pointer])
+      .filter(([mistake]) => mistake)
+      .map(([mistake, pointer]) => problem(CODE.value, `The page ${mistake}`, pointer));
+    if (mistakes.length > 0) return refusal(400, mistakes);
+    this.#ctx.storage.transactionSync(() => {
+      for (const [key, row] of Object.entries(written.rows)) {
+        if (row === undefined) this.#sql.exec("DELETE FROM book WHERE key = ?", key);
+        else
+          this.#sql.exec("INSERT OR REPLACE INTO book (key, value) VALUES (?, ?)", key, JSON.stringify(row));
+      }
+      const [before, after] = [written.before, written.after].map((value) =>
+        JSON.stringify(value, shortened),
+      );
+      this.#sql.exec(
+        "INSERT INTO log (at, by, method, path, before, after) VALUES (?, ?, ?, ?, ?, ?)",
+        ...[now, asked.by, asked.method, asked.path, before, after],
+      );
+      this.#sql.exec("DELETE FROM log WHERE id <= (SELECT max(id) FROM log) - ?", LOGGED);
+    });
+    this.#book = written.book;
+    return outcome;
+  }
+
+  /** The log, the latest first; `before=ID`: what stands before an entry. */
+  #log(query) {
+    const before = Number(new URLSearchParams(query).get("before") ?? Number.MAX_SAFE_INTEGER);
+    const rows = this.#sql.exec(
+      "SELECT * FROM log WHERE id < ? ORDER BY id DESC LIMIT ?",
+      before || 0,
+      SHOWN,
+    );
+    const entries = [...rows].map(({ at, before, after, ...row }) => ({
+      ...row,
+      at: new Date(at).toISOString(),
+      before: JSON.parse(before),
+      after: JSON.parse(after),
+    }));
+    return { status: 200, body: envelope(entries) };
+  }
+}
+
+const shortened = (_, value) =>
+  typeof value === "string" && value.length > LONGEST_LOGGED ? `(${value.length} characters)` : value;
