@@ -9,8 +9,7 @@ use super::super::{Hint, NumberAsk, Outcome, minute_of};
 use super::holders::Holders;
 use super::rate::Rate;
 use super::{
-    Group, LeaseAnswer, LeaseAsk, Level, MOST_OF_FEW, RATE_MS, REACHES_MS, REACHES_WORKER_MS, Returned,
-    RoundTrip,
+    FEW, Group, LeaseAnswer, LeaseAsk, Level, RATE_MS, REACHES_MS, REACHES_WORKER_MS, Returned, RoundTrip,
     minute_of_entry,
 };
 use crate::room::RateWindow;
@@ -416,7 +415,7 @@ impl LeaseCounter {
         let wanted = match self.level {
             _ if gives_back => 0,
             Some(Level::Queueing) => 0,
-            _ => (rate * self.usable_ms / RATE_MS).max(MOST_OF_FEW as u64),
+            _ => (rate * self.usable_ms / RATE_MS).max(FEW as u64),
         };
         let (sequence, is_recalled) = (self.sequence, false);
         self.flight =

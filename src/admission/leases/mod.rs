@@ -17,7 +17,7 @@ mod rate;
 mod round_trip;
 
 pub use counter::{DueRecord, LeaseCounter, SavedPermits};
-use pool::MOST_OF_FEW;
+use pool::FEW;
 pub use pool::{Pool, RECALL_WAITS_MS, SavedPool};
 pub use round_trip::RoundTrip;
 

@@ -43,18 +43,14 @@ const LONG_MS: u64 = 300_000;
 /// The lease of few permits, in milliseconds: so long a colo with few visitors goes without a call.
 const LONGEST_MS: u64 = 3_600_000;
 /// So few permits are no loss if their Counter never comes back, and no colo needs less than that in [`LONG_MS`].
-const FEW: i64 = 8;
+pub const FEW: i64 = 8;
 /// A stock may be this part of a colo's share, so that a crowd finds something there.
 const SHARE_PART: i64 = 4;
 /// The same with `rate_window = "sliding"`: what is used of a stock counts later than it should, by the time until the next call.
 const SLIDING_SHARE_PART: i64 = 5;
-/// However small its share, a colo may hold its part of this part of what is left, if all are alike: so one that has few
-/// visitors does not ask for each, and a crowd finds something there.
-const LEAST_PART: i64 = 3;
-/// In a room that fewer colos know others may still come.
-const FEWEST_COLOS: i64 = 30;
-/// A colo that has few visitors holds no more than this.
-pub const MOST_OF_FEW: i64 = 24;
+/// However small its share, a colo may hold this part of what is left: so a colo that has few visitors does not ask for each,
+/// and 300 of them hold less than half.
+const LEAST_PART: i64 = 700;
 /// How long the pool counts a lease after its end, in milliseconds: the answer was on the way, and the use is told with
 /// the next call.
 const LEASE_GRACE_MS: u64 = 2_000;
@@ -67,16 +63,12 @@ struct Stocks {
     eighths: (i64, i64),
     /// How long nothing is laid in stock after a recall, and no Counter is called again, in milliseconds.
     after_recall_ms: u64,
-    /// The most that a colo holds that has few visitors.
-    most_of_few: i64,
 }
 /// Where each slot counts ([`EXACT_UP_TO`]), less lies in stocks: a crowd that fills such a room at once is over before what
 /// lies there can be called back twice.
-const SMALL_ROOMS: Stocks =
-    Stocks { soon_ms: 15_000, eighths: (4, 4), after_recall_ms: 2_000, most_of_few: 1 };
+const SMALL_ROOMS: Stocks = Stocks { soon_ms: 15_000, eighths: (4, 4), after_recall_ms: 2_000 };
 /// In larger rooms a crowd finds stocks. What is laid there soon after a recall can be called back at once.
-const LARGER_ROOMS: Stocks =
-    Stocks { soon_ms: 5_000, eighths: (7, 6), after_recall_ms: RECALL_WAITS_MS, most_of_few: MOST_OF_FEW };
+const LARGER_ROOMS: Stocks = Stocks { soon_ms: 5_000, eighths: (7, 6), after_recall_ms: RECALL_WAITS_MS };
 /// How long the stock of a Counter that has started anew counts as held, in milliseconds: the instance before it may go on
 /// for a moment. Then it counts as used.
 const OVERTAKEN_MS: u64 = 5_000;
@@ -750,7 +742,7 @@ impl Pool {
         let until_change = self.changes_at.map_or(u64::MAX, |time| time.saturating_sub(now).max(1));
         let most = fair.min(left * stocks.eighths.0 / 8 + held);
         // Shares go by recent traffic, and others may have been given more: all together hold no more.
-        let eighths = if most <= self.least_stock(all) { stocks.eighths.0 } else { stocks.eighths.1 };
+        let eighths = if most <= Self::least_stock(all) { stocks.eighths.0 } else { stocks.eighths.1 };
         let extra = (most - held).min(all * eighths / 8 - self.out).clamp(0, i64::from(ask.want));
         let is_recalled = now < self.recalled_at + stocks.after_recall_ms;
         (if is_recalled { 0 } else { extra as u32 }, most.max(0) as u32, usable_ms.min(until_change))
@@ -761,29 +753,27 @@ impl Pool {
     }
 
     /// What a colo may hold however few its visitors are, where `all` is left or lies in stocks.
-    fn least_stock(&self, all: i64) -> i64 {
-        let colos = (self.lessees.len() as i64).max(FEWEST_COLOS);
-        (all / (LEAST_PART * colos)).clamp(1, self.stocks().most_of_few)
+    fn least_stock(all: i64) -> i64 {
+        (all / LEAST_PART).clamp(1, FEW)
     }
 
     /// What a colo may hold that uses `rate` of all `rates` permits per ten minutes, and for how long: its part of what may
     /// lie in stocks.
     fn fair_stock(&self, all: i64, rate: i64, rates: i64) -> (i64, u64) {
         let Stocks { soon_ms, eighths, .. } = *self.stocks();
-        let least = self.least_stock(all);
         let stocks = all * eighths.1 / 8;
         let used_in = |milliseconds: i64| rate * milliseconds / RATE_MS as i64;
         // What nobody uses can be called back.
         let share = stocks * rate / rates;
         let part = if self.booked.is_some() { SLIDING_SHARE_PART } else { SHARE_PART };
         let (most, usable_ms) = if used_in(LONG_MS as i64) <= FEW {
-            (least.max(FEW), LONGEST_MS)
+            (FEW, LONGEST_MS)
         } else {
             // What is left may be gone within that time at the current rate: then it must have come back.
             let lasts = stocks * RATE_MS as i64 / rates;
-            ((share / part).max(used_in(soon_ms)).max(least), (lasts as u64).clamp(SHORTEST_MS, LONG_MS))
+            ((share / part).max(used_in(soon_ms)), (lasts as u64).clamp(SHORTEST_MS, LONG_MS))
         };
-        (most.min(share.max(least)), usable_ms)
+        (most.min(share.max(Self::least_stock(all))), usable_ms)
     }
 
     /// How long it takes until `missing` more permits are free, by the expiries of the next refresh and the rate.
