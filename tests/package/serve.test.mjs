@@ -194,16 +194,23 @@ test("killed with SIGKILL while crowds come, again and again: the site never see
     }
     assert.ok(seen() <= MOST, `${seen()} visitors`);
   }
-  // Whatever the room has forgotten it would give away again until it takes itself for full.
-  await eventually("the room is full", async () => {
-    if (told.every(({ isIn }) => isIn)) await comes();
-    for (const visitor of told.filter(({ isIn }) => !isIn))
-      Object.assign(visitor, await server.get(visitor.path, { cookie: visitor.cookie }));
-    const { estimated_total_active_users: active } = await server.room();
-    return active >= MOST;
-  });
+  // Whatever the room has forgotten it would give away again, until it takes itself for full. It may take slots for used whose
+  // visitors it has not seen, for as long as they could be there: then it gives nothing away, however often somebody asks.
+  let looks = 0;
+  await eventually(
+    "the room is full, or gives nothing away",
+    async () => {
+      if (told.every(({ isIn }) => isIn)) await comes();
+      for (const visitor of told.filter(({ isIn }) => !isIn))
+        Object.assign(visitor, await server.get(visitor.path, { cookie: visitor.cookie }));
+      if (told.some(({ isIn }) => !isIn)) looks += 1;
+      const { estimated_total_active_users: active } = await server.room();
+      return active >= MOST || looks >= 100;
+    },
+    { within: 300_000 },
+  );
   assert.ok(seen() <= MOST, `${seen()} visitors`);
-  assert.ok(told.some(({ isIn }) => isIn) && told.some(({ isIn }) => !isIn));
+  assert.ok(told.some(({ isIn }) => isIn));
   await server.end("SIGTERM");
 });
 

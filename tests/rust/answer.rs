@@ -89,6 +89,7 @@ fn everything_known_of_a_waiting_visitor_is_told() {
             "event": null,
             "draw": null,
             "keptSeconds": 50,
+            "confirmSeconds": 0,
             "refreshSeconds": 19,
             "now": 1_782_914_602_000_u64,
             "cookieless": false,
@@ -214,8 +215,13 @@ fn a_message_says_when_to_try_again_and_a_page_does_so_by_itself() {
             "again": "tryAgain",
             "retryAfter": 3,
             "refreshes": true,
+            "asksForStatus": false,
         })
     );
+    let turn = told(Message::Turn { seconds: 60, asks_for_status: true }, Some(&room), "GET");
+    let says = ["say", "again", "turnSeconds", "retryAfter", "asksForStatus"].map(|name| &turn[name]);
+    assert_eq!(json!(says), json!(["turn", "enter", 60, 61, true]), "asking sooner is going in");
+    assert_eq!(told(Message::TurnOver, Some(&room), "GET")["again"], "joinLine");
     assert_eq!(told(Message::Late, None, "POST")["refreshes"], false, "the visitor sends it again");
     let languages = [told(Message::NotFound, None, "GET"), told(Message::BadPath, None, "GET")];
     for (message, (say, status)) in languages.iter().zip([("notFound", 404), ("badPath", 400)]) {
