@@ -46,7 +46,7 @@ function renderPicker() {
   if (rooms.length > MOST_TABS) {
     const old = picker.querySelector("select");
     const select = old ?? h("select", { "aria-label": "Room", onchange: () => go(select.value) });
-    const texts = rooms.map((room) => `${room.label} – ${brief(room)}`);
+    const texts = rooms.map((room) => `${room.label ?? room.name} – ${brief(room)}`);
     if (select.options.length !== rooms.length)
       select.replaceChildren(...rooms.map((room) => h("option", { value: room.name })));
     for (const [index, text] of texts.entries()) write(select.options[index], text);
@@ -61,7 +61,7 @@ function renderPicker() {
         href: writePlace({ room: room.name, range: chosen.range }),
         "aria-current": room.name === chosen.room ? "page" : false,
       },
-      h("b", {}, room.label),
+      h("b", {}, room.label ?? room.name),
       " ",
       h("small", {}, brief(room)),
     ),
@@ -199,7 +199,7 @@ function goTo(heading) {
 function titleOf(room) {
   const { word } = situation(room, Date.now());
   const waiting = room.error ? 0 : room.estimated_queued_users;
-  return `${waiting > 0 ? `${number(waiting)} waiting` : word} · ${room.label} · Anteroom`;
+  return `${waiting > 0 ? `${number(waiting)} waiting` : word} · ${room.label ?? room.name} · Anteroom`;
 }
 
 /** How old what is shown is, and whether more will come. Once a second; nothing of it is read out but that it is lost. */

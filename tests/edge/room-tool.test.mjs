@@ -23,9 +23,9 @@ const STEER = "the-token-of-anna-who-steers";
 const VIEW = "the-token-of-a-wall-that-views";
 
 /** Runs the command. @returns {Promise<{ code: number, out: string, err: string }>} */
-function run(args, { token = STEER } = {}) {
+function run(args, { token = STEER, env: more = {} } = {}) {
   return new Promise((resolve) => {
-    const env = { ...process.env, ANTEROOM_TOKEN: token };
+    const env = { ...process.env, ANTEROOM_TOKEN: token, ...more };
     execFile(process.execPath, [PROGRAM, ...args], { env }, (error, out, err) =>
       resolve({ code: error ? error.code : 0, out, err }),
     );
@@ -391,6 +391,21 @@ new_users_per_minute = 1
       [shop.path, shop.total_active_users, shop.anteroom.message, shop.rules[0].expression],
       ["/shop", 1000, "Welcome", "ip.src eq 192.0.2.1"],
     );
+  });
+
+  test("read rooms as Cloudflare's own API answers them", async () => {
+    const env = { CLOUDFLARE_API_TOKEN: ADMIN_TOKEN, CLOUDFLARE_BASE_URL: `${url}/__anteroom/client/v4/` };
+    const zone = "023e105f4ecef8ad9ca31a8372d0c353";
+    const read = await run(["export", "--cloudflare", zone], { env });
+    assert.equal(read.out, (await call(["export"])).out);
+    assert.match(read.out, /^\[Sale\]/);
+    const refused = await run(["export", "--cloudflare", zone], {
+      env: { ...env, CLOUDFLARE_API_TOKEN: "wrong" },
+    });
+    assert.equal(refused.code, 1);
+    assert.match(refused.err, /Cloudflare answers 401: Send a token/);
+    const none = await run(["export", "--cloudflare", zone], { env: { CLOUDFLARE_API_TOKEN: "" } });
+    assert.match(none.err, /^error: set CLOUDFLARE_API_TOKEN/);
   });
 
   test("say what is wrong, and change nothing then", async () => {

@@ -251,6 +251,20 @@ test("a part changes that part, and a PUT leaves Anteroom's own fields alone", (
   );
 });
 
+test("of two people who change a room at once, one is told what the other has done", () => {
+  const api = newApi();
+  const { id } = api.did("POST", ZONE, ROOM);
+  const seen = api.did("GET", `${ZONE}/${id}`);
+  api.now += 1_000;
+  api.did("PUT", `${ZONE}/${id}`, { ...seen, queue_all: true });
+  const [error] = api.refused(400, "PUT", `${ZONE}/${id}`, { ...seen, description: "mine" });
+  assert.deepEqual([error.source.pointer, error.code], ["/modified_on", 1003]);
+  assert.match(error.message, /^anna has changed it at 2026-11-27T08:00:01.000Z; .*queue_all = true/);
+  assert.equal(api.did("GET", `${ZONE}/${id}`).description, "");
+  // Who does not say what was seen, as Terraform, is not asked.
+  api.did("PUT", `${ZONE}/${id}`, { ...ROOM, description: "mine" });
+});
+
 test("lists come page by page until one is empty, in one order", () => {
   const api = newApi();
   for (let number = 0; number < 31; number += 1)

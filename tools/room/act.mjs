@@ -2,7 +2,7 @@
 import { openApi } from "./api.mjs";
 import { agree, clearAll } from "./clear.mjs";
 import { auditTable, historyTable, line, newsLine, roomText, statusTable, steeringTable } from "./print.mjs";
-import { applyRooms, exportRooms } from "./rooms.mjs";
+import { applyRooms, exportRooms, openCloudflare } from "./rooms.mjs";
 
 /**
  * @param {import("./options.mjs").Call} call
@@ -11,6 +11,10 @@ import { applyRooms, exportRooms } from "./rooms.mjs";
  */
 export async function act(call, { out }) {
   const { name, url, json, room, ifVersion } = call;
+  if (name === "export" && call.cloudflare) {
+    out(await exportRooms(openCloudflare(process.env), false, call.cloudflare));
+    return 0;
+  }
   const api = openApi(url);
   /** Prints an answer: as it is, or in words. */
   const show = (answer, words) => out(json ? JSON.stringify(answer, null, 2) : words(answer));

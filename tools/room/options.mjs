@@ -106,11 +106,12 @@ function addCommands(add) {
     .addArgument(new Argument("<what>", "what to do").choices(["start", "end", "clear"]))
     .addOption(reason())
     .addOption(seen());
-  add("export", "the rooms made at run time, as TOML").option(
-    "--deployed",
-    "also those of vars, to move them over",
-    false,
-  );
+  add("export", "the rooms made at run time, as TOML")
+    .option("--deployed", "also those of vars, to move them over", false)
+    .option(
+      "--cloudflare <zone>",
+      "those of this zone at Cloudflare, with the token in CLOUDFLARE_API_TOKEN",
+    );
   add("apply", "makes rooms as they are in a file; says first what that changes")
     .requiredOption("-f, --file <file>", "what export writes")
     .option("--prune", "delete rooms that are not in it", false)

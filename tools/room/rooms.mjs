@@ -1,9 +1,11 @@
 // Rooms that are made at run time, as a file: what `export` writes, and what `apply` makes of it.
 import { readFileSync } from "node:fs";
 import { parse, stringify } from "smol-toml";
+import { request } from "undici";
 
 import { Refused } from "./api.mjs";
 import { agree } from "./clear.mjs";
+import { UsageError } from "./options.mjs";
 import { shown } from "./print.mjs";
 
 const ROOMS = "client/v4/zones/main/waiting_rooms";
@@ -20,6 +22,7 @@ const READ_ONLY = [
   "last_updated",
 ];
 const PER_PAGE = 100;
+const CLOUDFLARE = "https://api.cloudflare.com/client/v4";
 
 const isEmpty = (value) => value === null || value === "" || value === false || value?.length === 0;
 const settable = (answer) =>
@@ -36,24 +39,53 @@ async function listAll(api, path) {
 }
 
 /** Every room with its events and rules. */
-async function readAll(api) {
-  const rooms = await listAll(api, ROOMS);
+async function readAll(api, path = ROOMS) {
+  const rooms = await listAll(api, path);
+  // Cloudflare answers some plans without events and rules.
+  const orNone = (error) => {
+    if (path === ROOMS) throw error;
+    process.stderr.write(`${error.message} They are left out.\n`);
+    return [];
+  };
   return Promise.all(
     rooms.map(async (room) => ({
       ...room,
-      events: await listAll(api, `${ROOMS}/${room.id}/events`),
-      rules: (await api.json(`${ROOMS}/${room.id}/rules`, {})).result,
+      events: await listAll(api, `${path}/${room.id}/events`).catch(orNone),
+      rules: await api.json(`${path}/${room.id}/rules`, {}).then(({ result }) => result, orNone),
     })),
   );
 }
 
+/** Cloudflare's own API, for its waiting rooms. @param {NodeJS.ProcessEnv} env as Cloudflare's clients read it */
+export function openCloudflare({ CLOUDFLARE_API_TOKEN: token, CLOUDFLARE_BASE_URL: base = CLOUDFLARE }) {
+  if (!token)
+    throw new UsageError(
+      "error: set CLOUDFLARE_API_TOKEN to a token that may read the zone's waiting rooms.",
+    );
+  return {
+    json: async (path, query) => {
+      const address = `${base.replace(/\/+$/, "")}/${path}?${new URLSearchParams(query)}`;
+      const headers = { authorization: `Bearer ${token}`, accept: "application/json" };
+      const { statusCode, body } = await request(address, { headers }).catch((error) => {
+        throw new Refused(`${base} cannot be reached (${error.code ?? error.message}).`, 2);
+      });
+      const answer = await body.json().catch(() => undefined);
+      if (answer?.success) return answer;
+      const says = answer?.errors?.map(({ message }) => message).join("; ") ?? "something else";
+      throw new Refused(`${path}: Cloudflare answers ${statusCode}: ${says}.`);
+    },
+  };
+}
+
 /**
  * What there is, as TOML. What is as by default is left out.
- * @param {ReturnType<typeof import("./api.mjs").openApi>} api
+ * @param {Pick<ReturnType<typeof import("./api.mjs").openApi>, "json">} api
  * @param {boolean} deployed also the rooms of vars, to move them over
+ * @param {string} [zone] of Cloudflare's API
  */
-export async function exportRooms(api, deployed) {
-  const rooms = (await readAll(api)).filter((room) => deployed || !room.deployed_as);
+export async function exportRooms(api, deployed, zone) {
+  const path = zone && `zones/${encodeURIComponent(zone)}/waiting_rooms`;
+  const rooms = (await readAll(api, path)).filter((room) => deployed || !room.deployed_as);
   const written = (answer) =>
     Object.fromEntries(Object.entries(settable(answer)).filter(([, value]) => !isEmpty(value)));
   return stringify(

@@ -431,10 +431,18 @@ class Api {
 
   /** What an entry is after a PUT or a PATCH. */
   changed(entry, theirs, isPart) {
-    const { name, ...sent } = this.body();
+    const { name, modified_on: seen, ...sent } = this.body();
     const problems = takeKnown(sent, theirs, [OWN]);
     const steers = this.ask.role === "steer" && isPart && name === undefined && isSteered(sent, entry);
     if (!steers) this.mayConfigure();
+    // Who sends back what was read says what was seen.
+    const shown = entry.room ? shownEvent(entry) : this.shown(entry);
+    if (seen !== undefined && seen !== shown.modified_on) {
+      const others = Object.keys(sent).filter((field) => !isSame(sent[field], shown[field]));
+      const now = others.map((field) => `${field} = ${JSON.stringify(shown[field])}`).join(", ");
+      const message = `${entry.by} has changed it at ${shown.modified_on}; what differs is now ${now || "as you want it"}`;
+      refuse(400, CODE.taken, message, pointerTo("modified_on"));
+    }
     if (name !== undefined || !isPart) problems.push(...judgeName(name));
     let fields = sent;
     if (isPart) fields = laidOver(entry.fields, sent);
