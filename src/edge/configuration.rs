@@ -28,7 +28,7 @@ const LOOK_MS: u64 = 1_000;
 /// Time between two calls for a version that others know, in milliseconds.
 const LEAST_MS: u64 = 100;
 /// The same as [`LOOK_MS`] where nothing was ever made.
-const LOOK_IF_EMPTY_MS: u64 = 10_000;
+const LOOK_IF_EMPTY_MS: u64 = 30_000;
 
 thread_local! {
     /// Whether this isolate has tried to learn what there is.

@@ -7,7 +7,7 @@ const KEPT_AT = "anteroom-kept-at";
 const VERSION = "anteroom-version";
 /** For so long a copy is as good as asking, in milliseconds; and one that says that nothing was ever made. */
 const FRESH = 1_500;
-const FRESH_IF_EMPTY = 10_000;
+const FRESH_IF_EMPTY = 30_000;
 /** How long the cache has to answer, in milliseconds. */
 const CACHE_PATIENCE = 50;
 /** Seconds for which a copy stays: it is what is known where the object cannot be reached. */
