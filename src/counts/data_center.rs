@@ -352,7 +352,9 @@ impl DataCenter {
             // their sessions would be taken for ended though they go on.
             let slow_ms = room.session_ms() / SLOW_PUSHES;
             let silent_ms = slow_ms.max(SILENT_PUSH_MS.min(room.session_ms() / SILENT_PUSHES));
-            let interval = if self.dirty { slow_ms } else { silent_ms };
+            // As soon as no worker reports late any more, Global is to know.
+            let told_ms = Some(self.calm_until.saturating_sub(self.pushed_at)).filter(|told| *told > 0);
+            let interval = if self.dirty { slow_ms } else { told_ms.unwrap_or(silent_ms).min(silent_ms) };
             (recent || self.has_users(room, now)).then_some(interval)
         };
         let by = self.push_by.filter(|_| interval.is_some()).map(|by| by.max(self.pushed_at + URGENT_MS));
