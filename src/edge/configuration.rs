@@ -44,12 +44,12 @@ pub fn known() -> Option<Rc<Made>> {
 
 /// Whether nothing has to be learned before a request is decided.
 pub fn is_ready(settings: &Settings) -> bool {
-    TRIED.get() || !settings.has_configuration
+    TRIED.get() || settings.while_unknown.is_none()
 }
 
 /// Whether nobody knows which rooms were made at run time, though there may be some.
 pub fn is_missing(settings: &Settings) -> bool {
-    settings.has_configuration && KNOWN.with_borrow(Option::is_none)
+    settings.while_unknown.is_some() && KNOWN.with_borrow(Option::is_none)
 }
 
 /// The version that is known; 0: nothing is, or nothing was ever made.
@@ -69,7 +69,7 @@ pub fn heard(env: &Env, query: &str, wait_until: impl FnOnce(LocalBoxFuture<()>)
 /// Looks for a newer version in the background, if it is time to. `host`: under which the cache is asked, empty: not at all;
 /// `wait_until`: lets a work go on after the answer.
 pub fn keep_up(env: &Env, settings: &Settings, host: &str, wait_until: impl FnOnce(LocalBoxFuture<()>)) {
-    if !settings.has_configuration {
+    if settings.while_unknown.is_none() {
         return;
     }
     let is_empty = KNOWN.with_borrow(|known| known.as_ref().is_some_and(|known| known.version == 0));

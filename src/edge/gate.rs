@@ -13,7 +13,7 @@ use super::forward::{Carrier, HeaderLine, Passport, Revocable, TICKET_HEADER, un
 use super::in_flight::{self, Way};
 use super::platform::{colo, likely_colo};
 use super::room_worker::{Place, has_moved, is_ended, is_refresh_due, note_bypassed, steered, time_in};
-use super::settings::Settings;
+use super::settings::{Settings, WhileUnknown};
 use super::{another_device, bypass, health, operator, push, rehearsal, response, turnstile};
 use crate::admission::queue_bucket;
 use crate::answer::{self, DrawFacts, Estimate, EventView, Message, SHOWN_HEADER, WaitingView};
@@ -238,7 +238,7 @@ fn client(request: &web_sys::Request, settings: &Settings) -> String {
 
 /// No room is known that has a say in it: to the origin, unless there may be one and the owner rather waits until that is known.
 fn uncovered(request: &Request, settings: &Settings) -> Result<JsValue> {
-    if settings.holds_unknown && configuration::is_missing(settings) {
+    if settings.while_unknown == Some(WhileUnknown::Hold) && configuration::is_missing(settings) {
         let (seconds, _) = TRY_AGAIN_SECONDS;
         return Ok(Message::Busy { seconds }.facts(None, &request.inner.method(), &[]).into());
     }

@@ -72,6 +72,15 @@ pub struct Push {
     pub services: Services,
 }
 
+/// What happens to requests that may be a room's of which nobody knows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum WhileUnknown {
+    /// They go to the origin.
+    Pass,
+    /// They are held up.
+    Hold,
+}
+
 /// What the owner deployed.
 pub struct Settings {
     /// The rooms that are valid, and those that are not.
@@ -112,11 +121,9 @@ pub struct Settings {
     pub object_deadline_ms: u64,
     /// Whether verified crawlers of search engines go past all rooms (`SEARCH_ENGINE_CRAWLER_BYPASS`).
     pub crawlers_bypass: bool,
-    /// Whether there is an object that keeps rooms which are made at run time (the binding `CONFIG`).
-    pub has_configuration: bool,
-    /// Whether visitors are held up, where no room is known, as long as nobody knows which rooms were made at run time
-    /// (`CONFIG_ON_ERROR`).
-    pub holds_unknown: bool,
+    /// Whether there is an object that keeps rooms which are made at run time (the binding `CONFIG`), and what happens where
+    /// no room is known as long as nobody knows which there are (`CONFIG_ON_ERROR`); `None`: there is no such object.
+    pub while_unknown: Option<WhileUnknown>,
     /// The version of the rooms that were made at run time; 0: there are none.
     pub version: u64,
     /// What is wrong with the deployment, one sentence each.
@@ -196,13 +203,13 @@ impl Settings {
              Fix: HEALTH_PAGE = \"token\"",
             &mut problems,
         );
-        let holds_unknown = setting(
+        let while_unknown = setting(
             env,
             "CONFIG_ON_ERROR",
-            false,
+            WhileUnknown::Pass,
             |text| match text {
-                "origin" => Some(false),
-                "hold" => Some(true),
+                "origin" => Some(WhileUnknown::Pass),
+                "hold" => Some(WhileUnknown::Hold),
                 _ => None,
             },
             "must be \"origin\" or \"hold\"; it is \"origin\" until then. Fix: remove it",
@@ -244,8 +251,7 @@ impl Settings {
             operators,
             object_deadline_ms,
             crawlers_bypass: made.as_ref().and_then(|made| made.crawlers_bypass).unwrap_or(crawlers_bypass),
-            has_configuration: is_bound(env, configuration::BINDING),
-            holds_unknown,
+            while_unknown: is_bound(env, configuration::BINDING).then_some(while_unknown),
             version: made.map_or(0, |made| made.version),
             problems,
         }
