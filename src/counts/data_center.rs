@@ -352,8 +352,9 @@ impl DataCenter {
             // their sessions would be taken for ended though they go on.
             let slow_ms = room.session_ms() / SLOW_PUSHES;
             let silent_ms = slow_ms.max(SILENT_PUSH_MS.min(room.session_ms() / SILENT_PUSHES));
-            // As soon as no worker reports late any more, Global is to know.
-            let told_ms = Some(self.calm_until.saturating_sub(self.pushed_at)).filter(|told| *told > 0);
+            // When the calm is over, Global is to know as soon as no worker reports late any more, as in a calm room.
+            let told_ms = Some(self.calm_until.saturating_sub(self.pushed_at))
+                .filter(|told| *told > 0 && self.level() != Level::Calm);
             let interval = if self.dirty { slow_ms } else { told_ms.unwrap_or(silent_ms).min(silent_ms) };
             (recent || self.has_users(room, now)).then_some(interval)
         };

@@ -576,7 +576,10 @@ fn a_colo_that_has_become_quiet_reports_once_more_as_announced() {
     data_center.pushed(&room, None, answered);
     assert_eq!(data_center.next_push(&room, answered), Some(1_800), "else it would be taken for cut off");
     let saved = data_center.save(&room, NOW + 13_900);
-    assert_eq!(data_center.push(&room, &saved, None, NOW + 13_900).next_in, 20_000, "slowly from then on");
+    let next_in = data_center.push(&room, &saved, None, NOW + 13_900).next_in;
+    assert_eq!(next_in, 13_100, "when what was told before its start is not in force any more");
+    let saved = data_center.save(&room, NOW + 27_000);
+    assert_eq!(data_center.push(&room, &saved, None, NOW + 27_000).next_in, 20_000, "slowly from then on");
 }
 
 #[test]
@@ -607,7 +610,7 @@ fn a_quiet_colo_says_slowly_that_it_is_there_and_sleeps_when_nobody_is_active() 
     let room = room(100, 100, 1);
     let mut data_center = DataCenter::restore(&room, "AMS", 7, None, NOW);
     data_center.receive(&room, &report(1, 0, 1, vec![enter(1, NOW)]), NOW);
-    let quiet = NOW + 12_000;
+    let quiet = NOW + 27_000;
     let saved = data_center.save(&room, quiet);
     let told = data_center.push(&room, &saved, None, quiet).next_in;
     assert_eq!(told, 2_000, "once more: Global may restart before it has stored this");
