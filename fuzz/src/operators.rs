@@ -160,7 +160,7 @@ pub mod queries {
             Err(bad) => return assert!(bad.0.contains("Fix: "), "{query}: {}", bad.0),
         };
         assert!(query.from < query.to && query.to - query.from <= MOST_ROWS, "{query:?}");
-        assert!(!query.fields.is_empty() && query.fields.len() <= 22 && query.colo.len() <= 8, "{query:?}");
+        assert!(!query.fields.is_empty() && query.fields.len() <= 23 && query.colo.len() <= 8, "{query:?}");
         let (first, last) = query.minutes();
         assert!(first < last && u64::from(last) * 60_000 <= NOW + 3_600_000, "{query:?}");
         if query.to - query.from > 20 {
