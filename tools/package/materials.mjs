@@ -67,7 +67,7 @@ async function bundled() {
     absWorkingDir: ROOT,
     entryPoints: BUNDLES,
     ...{ bundle: true, write: false, metafile: true, outdir: "out", format: "esm" },
-    external: ["../../build/*", "cloudflare:*"],
+    external: ["../../build/*", "../../../build/*", "cloudflare:*"],
     loader: { ".txt": "text", ".css": "text" },
   });
   const names = Object.keys(metafile.inputs).map(
