@@ -106,6 +106,16 @@ enum Haste {
     Urgent,
 }
 
+/// Whether a restart would forget something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Storage {
+    /// No: all is stored.
+    #[default]
+    Current,
+    /// It would.
+    Behind,
+}
+
 /// What Global may not know yet of what this start has counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum News {
@@ -154,8 +164,7 @@ pub struct DataCenter {
     /// What operators have changed, as Global could read it last.
     last_known: Overrides,
     ended: Ended,
-    /// How many changes a restart would forget.
-    unsaved: u64,
+    storage: Storage,
     news: News,
 }
 
@@ -189,7 +198,7 @@ impl DataCenter {
             origin: OriginCounts::default(),
             last_known: Overrides::default(),
             ended: Ended::restore(Vec::new(), Vec::new(), now),
-            unsaved: 0,
+            storage: Storage::Current,
             news: News::None,
         };
         if let Some(saved) = saved {
@@ -248,7 +257,7 @@ impl DataCenter {
             if more > 0 {
                 worker.counts.add(code, more);
                 self.tallies.add_code(minute_of(now), code, more as u64);
-                self.unsaved += 1;
+                self.storage = Storage::Behind;
                 // All else comes with check-ins.
                 self.dirty |= code == Count::Bypassed.code();
             }
@@ -273,7 +282,7 @@ impl DataCenter {
             if sequence > worker.applied {
                 worker.applied = sequence;
                 self.dirty = true;
-                self.unsaved += 1;
+                self.storage = Storage::Behind;
                 self.news = News::Untold;
                 let is_own = is_made_in(check_in.id(), &self.colo);
                 // What does not count has counted already, or counts elsewhere.
@@ -448,7 +457,7 @@ impl DataCenter {
 
     /// Whether storage lacks something.
     pub fn is_unsaved(&self) -> bool {
-        self.unsaved > 0
+        self.storage == Storage::Behind
     }
 
     /// Whether a report is stored before it is answered. Else it is stored with the next push, and whoever reported
@@ -459,7 +468,7 @@ impl DataCenter {
 
     /// What was saved is in storage: workers need not keep it any longer.
     pub fn saved(&mut self, saved: &SavedDataCenter) {
-        self.unsaved = 0;
+        self.storage = Storage::Current;
         for (id, applied) in &saved.workers {
             if let Some(worker) = self.workers.get_mut(id) {
                 worker.durable = worker.durable.max(*applied);
@@ -528,7 +537,7 @@ impl DataCenter {
     pub fn pushed(&mut self, room: &Room, mut state: Option<StateKey>, now: u64) {
         let news = state.as_mut().map(|key| std::mem::take(&mut key.ended)).unwrap_or_default();
         for leave in &news.sessions {
-            self.unsaved += 1;
+            self.storage = Storage::Behind;
             if self.ended.note(leave, false, now) && is_made_in(leave.id(), &self.colo) {
                 let change = self.counts.apply(leave, &mut self.dedups);
                 self.tallies.note(room, change);
@@ -573,7 +582,9 @@ impl DataCenter {
                 self.last_known.clone_from(&key.steering);
             }
             // An operator's order must outlive this start: whoever asks the next one is told what it knows.
-            self.unsaved += u64::from(key.steering != *self.overrides());
+            if key.steering != *self.overrides() {
+                self.storage = Storage::Behind;
+            }
             self.state = Some(Clocked { key, received_at: now });
         }
     }
