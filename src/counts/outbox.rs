@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::WorkerAnswer;
 use super::WorkerReport;
-use super::{CALM_REPORT_MS, CheckIn, LATE_RENEWAL_MS, SlotCounts, UNHURRIED_PUSH_MS};
+use super::{CALM_REPORT_MS, CheckIn, LATE_RENEWAL_MS, SlotCounts};
 use crate::admission::Level;
 use crate::history::Count;
 use crate::room::Room;
@@ -30,8 +30,6 @@ const EARLY_MS: u64 = 500;
 /// What a busy data center has counted and not stored this long after the report, in milliseconds, is asked for once
 /// more: it may have restarted since, and a worker without visitors would never notice.
 const CONFIRM_MS: u64 = 3_000;
-/// The same where a data center pushes, and stores with that, less often, in milliseconds.
-const CONFIRM_UNHURRIED_MS: u64 = UNHURRIED_PUSH_MS + REPORT_MS;
 /// The most check-ins that a worker keeps until they are in storage; about 1 MB. Beyond it the oldest are dropped: by
 /// then the data center has not answered for minutes, and what is lost heals within a session duration.
 const CAPACITY: usize = 20_000;
@@ -49,8 +47,6 @@ pub struct Outbox {
     /// The last check-in that must be known everywhere at once.
     urgent: u64,
     reported_at: u64,
-    /// How full the room was when something was noted last.
-    level: Level,
     /// When the next report must leave, for what has been noted.
     due: Option<u64>,
     announced: Option<u64>,
@@ -76,7 +72,6 @@ impl Outbox {
             applied: 0,
             urgent: 0,
             reported_at: 0,
-            level: Level::Busy,
             due: None,
             announced: None,
             announcer: 0,
@@ -99,7 +94,6 @@ impl Outbox {
             self.first += 1;
             self.dropped += 1;
         }
-        self.level = level;
         let (due, urgent) = match check_in {
             // A session must not seem to end before its renewal is known.
             CheckIn::Move { from, .. } if now + LATE_RENEWAL_MS >= from + room.session_ms() => {
@@ -173,8 +167,7 @@ impl Outbox {
         } else if self.is_empty() {
             return None;
         } else {
-            let confirm_ms = if self.level == Level::Queueing { CONFIRM_MS } else { CONFIRM_UNHURRIED_MS };
-            (self.reported_at + confirm_ms).max(now)
+            (self.reported_at + CONFIRM_MS).max(now)
         };
         let is_seen_to =
             self.announced.is_some_and(|announced| announced <= due && now < announced + OVERDUE_MS);

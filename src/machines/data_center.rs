@@ -74,12 +74,14 @@ impl DataCenter {
         let whole = self.rooms.with(context.room, self.counts.overrides());
         let room = whole.at(now).0;
         let mut answer = self.counts.receive(room, report, now);
+        answer.durable = self.counts.durable(report.worker);
         if self.push.is_none() && self.counts.is_due(room, now) {
+            // The worker asks once more whether it is stored, and hears then what is new.
             self.push(context, effects);
         } else if self.counts.stores_at_once(room, now) {
             self.store(room, now, effects);
+            answer.durable = self.counts.durable(report.worker);
         }
-        answer.durable = self.counts.durable(report.worker);
         self.plan_push(context, effects);
         effects.push(Effect::Reply { to: from, answer: Answer::DataCenterReport(Box::new(answer)) });
     }
