@@ -23,7 +23,7 @@ use crate::wire::VERSION;
 const PUSH_MS: u64 = 2_000;
 /// So many pushes are a session at least where nobody waits and a pool judges: it knows whom it let in, and goes by reports only
 /// to see who is still there.
-const UNHURRIED_PUSHES: u64 = 20;
+const UNHURRIED_PUSHES: u64 = 30;
 /// The shortest time between urgent pushes, in milliseconds.
 const URGENT_MS: u64 = 250;
 /// The shortest time between pushes that report free slots while people wait, in milliseconds per worker of all colos:
