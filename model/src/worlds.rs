@@ -78,7 +78,7 @@ pub fn renewals(faults: u8) -> World {
         requests: 2,
         moments: moments(&[10_000, 66_500, 69_900, 70_500]),
         is_held: push,
-        holds_ms: 1_500,
+        holds_ms: 800,
         is_late: false,
         forgetful: vec![Actor::Global, Actor::DataCenter(0), Actor::DataCenter(1)],
         ..giving(1, faults)
@@ -102,9 +102,9 @@ pub fn uncounted(faults: u8) -> World {
 /// forgets what it has given in it. Data centers and Global lose their memory.
 pub fn reports(faults: u8) -> World {
     World {
-        moments: moments(&[58_000, 61_000, 63_500]),
+        moments: moments(&[58_000, 60_500, 63_500]),
         is_held: report,
-        holds_ms: 1_500,
+        holds_ms: 800,
         forgetful: vec![Actor::Global, Actor::DataCenter(0), Actor::DataCenter(1)],
         ..giving(1, faults)
     }
@@ -119,7 +119,7 @@ pub fn late_reports(faults: u8) -> World {
         visitors: 3,
         moments: moments(&[10_000, 50_000, 55_500, 58_500, 68_000]),
         is_held: push,
-        holds_ms: 3_000,
+        holds_ms: 4_000,
         holds_from: 2,
         forgetful: vec![Actor::Global, Actor::DataCenter(0)],
         ..reports(faults)

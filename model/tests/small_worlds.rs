@@ -51,7 +51,7 @@ fn a_session_that_is_renewed_at_its_end_keeps_its_slot() {
 
 #[test]
 fn a_session_that_the_origin_ends_frees_its_slot_once() {
-    holds(worlds::revocations(0), 4_500);
+    holds(worlds::revocations(0), 5_000);
 }
 
 #[test]
