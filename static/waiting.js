@@ -1,6 +1,8 @@
 // The waiting page's script: asks for the visitor's turn again and again, and shows what comes of it. The build embeds it
 // in the page as one function, so nothing here but `anteroomTurnstile` is global.
 
+/* global MAY_CONFIRM, MAY_PUSH: constants of the build, which leaves out what a room has no use for. */
+
 const LONGEST_PAUSE_SECONDS = 60;
 const LONGEST_CHECK_SECONDS = 10;
 const SIGNAL_MS = 1200;
@@ -189,7 +191,7 @@ async function tellMe() {
   wantsSignal = true;
   const { Notification } = globalThis;
   if (Notification?.permission === "default") await Notification.requestPermission();
-  if (first.push && Notification?.permission === "granted") subscribe().catch(() => {});
+  if (MAY_PUSH && first.push && Notification?.permission === "granted") subscribe().catch(() => {});
 }
 
 // Push messages, for whoever closes the page
@@ -284,7 +286,7 @@ function offer({ seconds, note }) {
 }
 
 function showTurn(note) {
-  subscription?.unsubscribe();
+  if (MAY_PUSH) subscription?.unsubscribe();
   clearInterval(countdown);
   room.dataset.state = "open";
   const [initial = "", ...rest] = words.turn;
@@ -338,13 +340,13 @@ async function checkIn() {
   if (checking || entering) return;
   checking = true;
   going = false;
-  await bringSubscription();
+  if (MAY_PUSH) await bringSubscription();
   const brought = token;
   const { answer, fails } = await ask(brought);
   checking = false;
   if (fails) return failed();
   if (answer?.admitted === true) return enter();
-  if (answer?.admitted === "turn") return offer(answer);
+  if (MAY_CONFIRM && answer?.admitted === "turn") return offer(answer);
   // Not the room's answer: the room is gone, or something before it asks for a look. A real visit finds out.
   if (answer?.admitted !== false) {
     checkInAfter(refreshSeconds);

@@ -43,14 +43,20 @@ async function readOwn() {
   const esbuild = await import("esbuild");
   const style = embed(esbuild, "waiting.css", { loader: "css" });
   const ofLink = style + embed(esbuild, "continue.css", { loader: "css" });
-  const script = embed(esbuild, "waiting.js", { loader: "js", format: "iife" });
+  const scriptFor = (...may) => {
+    const define = Object.fromEntries(
+      ["CONFIRM", "PUSH"].map((what) => [`MAY_${what}`, `${may.includes(what)}`]),
+    );
+    return embed(esbuild, "waiting.js", { loader: "js", format: "iife", treeShaking: true, define });
+  };
+  const [script, fullScript] = [scriptFor(), scriptFor("CONFIRM", "PUSH")];
   return {
     languages: readAll(join(STATIC, "languages"), ".json"),
     template: read("waiting.mustache"),
     message: read("message.mustache"),
     continuation: { template: read("continue.mustache"), style: ofLink, hash: hashOf(ofLink) },
-    parts: { style, script, picture: read("door.svg").trim() },
-    hashes: { style: hashOf(style), script: hashOf(script) },
+    parts: { style, script, fullScript, picture: read("door.svg").trim() },
+    hashes: { style: hashOf(style), script: hashOf(script), fullScript: hashOf(fullScript) },
     pushWorker: embed(esbuild, "push.js", { loader: "js" }),
   };
 }

@@ -64,7 +64,7 @@ describe("waiting", { concurrency: true }, () => {
     assert.match(page.body, /^\s*<!doctype html>/i);
     assert.match(page.body, /<html lang="en-US"/);
     assert.match(page.body, /aria-live/);
-    assert.ok(page.bytes.length < 15_200, `${page.bytes.length} bytes`);
+    assert.ok(page.bytes.length < 15_000, `${page.bytes.length} bytes`);
     assert.deepEqual(world.origin.below("/page/x"), []);
     const ticket = openTicket("page", visitor.ticket());
     assert.equal(ticket.acceptedAt, undefined);

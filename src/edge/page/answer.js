@@ -79,8 +79,9 @@ const SENDS_TOKEN =
  * @param {string} assets.template the page of our own
  * @param {string} assets.message the page that says one thing
  * @param {{ template: string, style: string, hash: string }} assets.continuation the page that takes a place to another device
- * @param {Record<string, string>} assets.parts what stands in it
- * @param {{ style: string, script: string }} assets.hashes as the policy names them
+ * @param {Record<string, string>} assets.parts what stands in it; `fullScript`: where visitors confirm their turn, or get
+ *   push messages
+ * @param {{ style: string, script: string, fullScript: string }} assets.hashes as the policy names them
  */
 export function createWaitingRoom(assets) {
   const { languages: files, templates, brands, template, parts, hashes } = assets;
@@ -130,10 +131,12 @@ export function createWaitingRoom(assets) {
     const isTemplate = Object.hasOwn(templates, facts.customPage) || parsed.has(facts.customPage);
     const name = isTemplate ? facts.customPage : "";
     const brand = Object.hasOwn(brands, facts.customPage) ? brands[facts.customPage] : undefined;
-    const { script, style } = hashes;
-    const ours = () => policy(facts, { script, style: brand?.hash ?? style });
+    const script = facts.push || facts.confirmSeconds > 0 ? "fullScript" : "script";
+    const ours = () => policy(facts, { script: hashes[script], style: brand?.hash ?? hashes.style });
     headers.set("content-security-policy", name ? ownersPolicy(facts) : ours());
-    const more = name ? withSender(facts) : { ...parts, ...(brand && branded(brand, parts, tag)) };
+    const more = name
+      ? withSender(facts)
+      : { ...parts, script: parts[script], ...(brand && branded(brand, parts, tag)) };
     const values = { ...variables(facts, said, tag, texts), ...more };
     return send(request, facts.status, headers, page(name)(values));
   };
