@@ -17,7 +17,7 @@ fn run(name: &str, attackers: f64) -> Measured {
 
 #[test]
 fn limits_hold_and_attackers_get_no_more_than_their_part_of_the_places() {
-    for name in ["small", "random_rush", "parallel_roaming", "revoke"] {
+    for name in ["small", "random_rush", "parallel_roaming", "revoke", "forgetful"] {
         let (quiet, run) = (run(name, 0.0), run(name, ATTACKERS));
         let [active, minute, _] = run.users_over;
         assert_eq!([active, minute], [0, 0], "{name}: too many");

@@ -36,27 +36,43 @@ pub struct DrawKey([u8; 32]);
 #[derive(Clone, PartialEq, Eq)]
 pub struct Seed([u8; 32]);
 
-/// Who has had this round's chance, as far as one worker or object knows: a cookie may be older than the last check-in.
+/// When a ticket may ask for a slot again, as far as one worker or object knows: a cookie may be older than the last
+/// check-in. Times are in milliseconds since the epoch.
 #[derive(Debug)]
 pub struct Chances {
-    rounds: Remembered<u64>,
+    next: Remembered<u64>,
 }
 
 impl Default for Chances {
     fn default() -> Self {
-        Self { rounds: Remembered::new(REMEMBERED_MS, REMEMBERED_TICKETS) }
+        Self { next: Remembered::new(REMEMBERED_MS, REMEMBERED_TICKETS) }
     }
 }
 
 impl Chances {
-    /// Takes a ticket's chance of its round at `now`, in milliseconds since the epoch; false: it has been taken.
-    pub fn take(&mut self, room: &Room, id: u64, now: u64) -> bool {
-        let round = round_of(room, id, now);
-        let is_new = self.rounds.get(id).is_none_or(|last| last < round);
-        if is_new {
-            self.rounds.put(id, round, now);
+    /// When a ticket has its next chance; 0: at once.
+    pub fn next(&self, id: u64) -> u64 {
+        self.next.get(id).unwrap_or_default()
+    }
+
+    /// A ticket has its next chance at `next`.
+    pub fn put_off(&mut self, id: u64, next: u64, now: u64) {
+        self.next.put(id, next, now);
+    }
+
+    /// Takes a ticket's chance, and the next one is at `next`; false: it has been taken.
+    pub fn take_until(&mut self, id: u64, next: u64, now: u64) -> bool {
+        let is_due = self.next(id) <= now;
+        if is_due {
+            self.put_off(id, next, now);
         }
-        is_new
+        is_due
+    }
+
+    /// Takes a ticket's chance of its round; false: it has been taken.
+    pub fn take(&mut self, room: &Room, id: u64, now: u64) -> bool {
+        let into = (now + offset(room, id)) % room.refresh_ms().max(1);
+        self.take_until(id, (now + room.refresh_ms()).saturating_sub(into), now)
     }
 }
 

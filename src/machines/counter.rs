@@ -113,14 +113,16 @@ impl Counter {
         self.permits.follow(room.rate_window);
         let first = self.next_place;
         let mut outcomes = Vec::with_capacity(asked.asks.len());
-        let by_lot =
-            room.queueing_method == QueueingMethod::Random && self.permits.level() == Some(Level::Queueing);
-        for (ask, may) in asks {
+        let others_wait = self.permits.level() == Some(Level::Queueing);
+        for ((ask, may), next_ms) in asks.zip(asked.next_ms.iter().chain(repeat(&0))) {
             // Whoever asks once more because the answer was lost may have a permit already.
-            let has_chance = !(by_lot && ask.waits)
-                || self.permits.has_given(ask.id, now)
-                || self.chances.take(room, ask.id, now);
-            let may = may && has_chance;
+            let may = may
+                && (!(others_wait && ask.waits)
+                    || self.permits.has_given(ask.id, now)
+                    || match room.queueing_method {
+                        QueueingMethod::Random => self.chances.take(room, ask.id, now),
+                        _ => self.chances.take_until(ask.id, now + u64::from(*next_ms), now),
+                    });
             if may {
                 self.permits.ask(self.next_place, *ask, now);
             }

@@ -73,6 +73,10 @@ pub struct Take {
     /// What operators have changed, as far as the asker knows.
     #[serde(default, with = "travelling")]
     pub steering: Overrides,
+    /// In order of arrival, while others wait, of a Counter: how long each has no other chance if there is no slot now, in
+    /// milliseconds; 0: it does not matter. Empty: for nobody.
+    #[serde(default)]
+    pub next_ms: Vec<u32>,
 }
 
 /// What a worker of 0.1.0 says of permits that it was lent. Nobody lends any more, and nobody asks.

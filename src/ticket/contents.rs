@@ -46,7 +46,8 @@ pub struct Ticket {
     pub accepted_at: Option<u64>,
     /// The visitor's last counted request, in milliseconds since the epoch, by the clock of the worker that had it.
     pub last_check_in: u64,
-    /// In how many seconds after the last check-in the visitor was told to come back; 0: not told.
+    /// In how many seconds after the last check-in the visitor was told to come back; less for whoever has come earlier than
+    /// told; 0: not told.
     pub refresh_seconds: u16,
     /// How many people were ahead when the visitor was first told; `None`: not told yet. One less than [`u32::MAX`] at
     /// most.

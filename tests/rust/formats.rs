@@ -141,8 +141,9 @@ fn asking_for_numbers() {
             loan: Some(LoanAsk { worker: 9, loan: 3, used: 2, want: 4 }),
             addresses: vec![5],
             steering: Overrides::default(),
+            next_ms: vec![19_500],
         },
-        "0101ffffffffffffffffff01fffdac0d0180feac0d280a0109030204010500",
+        "0101ffffffffffffffffff01fffdac0d0180feac0d280a010903020401050001ac9801",
     );
     pinned(
         &Taken {

@@ -537,7 +537,7 @@ fn nobody_asks_the_pool_for_visitors_who_have_been_sent_away() {
         let ask =
             NumberAsk { id, bucket: 28_000_000, waits: false, minute: 28_000_000, limit: 50, owned: 50 };
         let (addresses, steering) = (Vec::new(), Overrides::default());
-        let take = Take { v: VERSION, asks: vec![ask], loan: None, addresses, steering };
+        let take = Take { v: VERSION, asks: vec![ask], loan: None, addresses, steering, next_ms: Vec::new() };
         let asked = Input::Asked { from: id, request: Request::CounterTake(Box::new(take)) };
         carry_out(tell(&mut counter, asked, now), &mut calls);
     }

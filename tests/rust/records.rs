@@ -192,6 +192,7 @@ fn what_newer_code_has_stored_is_never_overwritten_and_no_limit_is_broken_by_it(
         loan: None,
         addresses: Vec::new(),
         steering: anteroom::steering::Overrides::default(),
+        next_ms: Vec::new(),
     };
     let asked = || Input::Asked { from: 1, request: Request::CounterTake(Box::new(take())) };
     let mut counter =

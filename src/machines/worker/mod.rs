@@ -104,8 +104,17 @@ const REMEMBERED_TICKETS: usize = 10_000;
 /// The most tickets of one call that reserves slots.
 const MOST_RESERVATIONS: usize = 1_000;
 
-/// Who asks, and from which address; 0: it does not matter.
-type NumberBatcher = Batcher<(NumberAsk, u64), Judgement>;
+/// What a visitor asks, together with others.
+#[derive(Debug, Clone, Copy)]
+struct Asking {
+    ask: NumberAsk,
+    /// From which address; 0: it does not matter.
+    address: u64,
+    /// How long it is until the next chance, if there is no slot, in milliseconds; 0: it does not matter.
+    next_ms: u32,
+}
+
+type NumberBatcher = Batcher<Asking, Judgement>;
 
 /// The first step of somebody who is not in, by what a worker knows; see [`AdmissionController::judge`].
 pub type Judge = fn(&mut AdmissionController, &Room, &Standing, u64, u64) -> Step;
@@ -383,11 +392,18 @@ impl Worker {
     }
 
     /// A call to Counter or Anywhere for visitors.
-    fn take_call(&mut self, number: u64, whom: Whom, asks: Vec<(NumberAsk, u64)>, now: u64) -> WorkerEffect {
-        let (asks, addresses) = asks.into_iter().unzip();
-        let addresses = if self.deployed.one_place_per_address { addresses } else { Vec::new() };
+    fn take_call(&mut self, number: u64, whom: Whom, asked: &[Asking], now: u64) -> WorkerEffect {
+        let asks = asked.iter().map(|asking| asking.ask).collect();
+        let mut addresses = Vec::new();
+        if self.deployed.one_place_per_address {
+            addresses.extend(asked.iter().map(|asking| asking.address));
+        }
+        let mut next_ms = Vec::new();
+        if asked.iter().any(|asking| asking.next_ms > 0) {
+            next_ms.extend(asked.iter().map(|asking| asking.next_ms));
+        }
         let steering = self.controller.overrides().clone();
-        let take = Box::new(Take { v: VERSION, asks, loan: None, addresses, steering });
+        let take = Box::new(Take { v: VERSION, asks, loan: None, addresses, steering, next_ms });
         let (count, name, request) = match whom {
             Whom::Counter => (
                 Count::CounterCalls,

@@ -88,7 +88,7 @@ impl Task {
             }
             (Work::Reserve { .. }, _) => self.send_reservations(worker, now, effects),
             (Work::GiveBack, WorkerInput::Begin) => {
-                effects.push(worker.take_call(0, Whom::Counter, Vec::new(), now));
+                effects.push(worker.take_call(0, Whom::Counter, &[], now));
             }
             // What it says of its level it said before it gave back.
             (Work::GiveBack, _) => effects.push(WorkerEffect::End),

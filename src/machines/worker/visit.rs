@@ -6,9 +6,9 @@
 
 use std::rc::Rc;
 
-use super::{Task, Worker, WorkerContext, WorkerEffect, WorkerInput};
+use super::{Asking, Task, Worker, WorkerContext, WorkerEffect, WorkerInput};
 use crate::admission::{
-    Draw, NumberAsk, Outcome as Judgement, Progress, Step, Whom, estimated_wait_seconds, likely_ahead,
+    Draw, Level, NumberAsk, Outcome as Judgement, Progress, Step, Whom, estimated_wait_seconds, likely_ahead,
     next_check_in_seconds, next_draw_seconds, queue_bucket, random_wait_seconds,
 };
 use crate::answer::{self, Estimate};
@@ -24,6 +24,9 @@ const REFRESH_CALL: u64 = 0;
 
 /// How often a visitor asks again whose call failed.
 const ASKS_AGAIN: u32 = 1;
+
+/// So much earlier than told is not early, in milliseconds: clocks differ.
+const EARLY_MS: u64 = 500;
 
 /// Who comes, and what the request brings.
 #[derive(Debug, Clone, Default)]
@@ -167,6 +170,8 @@ pub struct Visit {
     /// Has asked for a place, and for the turn of the address.
     claims: bool,
     calls: u64,
+    /// When it asked for a slot: in how many seconds the visitor is to check in again, if there is none.
+    told_seconds: Option<u32>,
     /// This visit calls for a batch: the batch's number, its addresses, and since when.
     lead: Option<(u64, Vec<u64>, u64)>,
     /// How often it has asked again, because a call failed.
@@ -192,6 +197,7 @@ impl Visit {
             again: false,
             claims: false,
             calls: REFRESH_CALL,
+            told_seconds: None,
             lead: None,
             asked_again: 0,
             unjudged,
@@ -408,9 +414,11 @@ impl Visit {
             Step::Refuse
         } else if judged.known && !is_counted(room, self.visitor.verification, &judged.ticket)
             || judged.draw.is_some_and(|draw| !draw.wins)
+            || self.comes_early(worker, time) > 0
             || !has_room()
         {
-            // Not for robots; or it was no winning number; or the origin has enough to do with those who are in.
+            // Not for robots; or it was no winning number; or the visitor was told to ask later; or the origin has enough
+            // to do with those who are in.
             Step::Wait
         } else {
             self.claims = true;
@@ -426,6 +434,36 @@ impl Visit {
             }
         };
         self.step(worker, context, step, effects);
+    }
+
+    /// The ticket of a visitor who has a chance at each check-in only, because others wait as well: whoever asks more often
+    /// would be there more often when a slot is free. Where the order is random, a draw says so.
+    fn has_chances(&self, worker: &Worker) -> Option<Ticket> {
+        let Judged { ticket, known, draw, .. } = self.judged?;
+        let others_wait = worker.controller.level() == Level::Queueing;
+        (known && draw.is_none() && others_wait).then_some(ticket)
+    }
+
+    /// How much sooner than told such a visitor checks in, in milliseconds.
+    fn comes_early(&self, worker: &Worker, time: u64) -> u64 {
+        let Some(ticket) = self.has_chances(worker) else { return 0 };
+        let told = ticket.last_check_in + chance_ms(ticket.refresh_seconds.into());
+        told.max(worker.chances.next(ticket.id)).saturating_sub(time)
+    }
+
+    /// How long such a visitor, who asks now, has no other chance if there is no slot, in milliseconds; else 0.
+    fn next_chance_ms(&mut self, worker: &Worker, context: &WorkerContext<'_>) -> u32 {
+        let whole = Rc::clone(&self.room);
+        let time = worker.time(context.now);
+        let room = whole.at(time).0;
+        let Some(ticket) = self.has_chances(worker) else { return 0 };
+        let state = worker.controller.state_to_tell(context.now);
+        let global_time = state.map_or(time, |state| state.global_time(context.now));
+        let key = state.map(|state| &state.key);
+        let bucket = self.bucket(context, &ticket);
+        let seconds = next_check_in_seconds(room, key, bucket, true, global_time, self.visitor.random);
+        self.told_seconds = Some(seconds);
+        chance_ms(seconds) as u32
     }
 
     /// The standing, with the bucket in which the visitor stands in the queue.
@@ -457,7 +495,9 @@ impl Visit {
             let now = context.now;
             let room = Rc::clone(&self.room);
             let address = self.address(room.at(worker.time(now)).0);
-            let Some(place) = worker.batch(whom).join((ask, address)) else {
+            let next_ms = self.next_chance_ms(worker, context);
+            let asking = Asking { ask, address, next_ms };
+            let Some(place) = worker.batch(whom).join(asking) else {
                 return self.answered(worker, context, (whom, ask), None, effects);
             };
             let give_up_at = now + 2 * worker.take_deadline_ms(whom, now);
@@ -490,10 +530,10 @@ impl Visit {
         match worker.batch(whom).poll(place, now) {
             Progress::Done(outcome) => self.answered(worker, context, (whom, ask), outcome, effects),
             Progress::Lead(batch, asks) => {
-                let asks: Vec<(NumberAsk, u64)> = asks.into_iter().map(|(_, ask)| ask).collect();
-                self.lead = Some((batch, asks.iter().map(|(_, address)| *address).collect(), now));
+                let asks: Vec<Asking> = asks.into_iter().map(|(_, asking)| asking).collect();
+                self.lead = Some((batch, asks.iter().map(|asking| asking.address).collect(), now));
                 self.calls += 1;
-                effects.push(worker.take_call(self.calls, whom, asks, now));
+                effects.push(worker.take_call(self.calls, whom, &asks, now));
                 self.stage = Stage::Batch { whom, ask, place, give_up_at, call: Some(self.calls) };
             }
             Progress::Later if now >= give_up_at => {
@@ -641,11 +681,23 @@ impl Visit {
         let key = state.map(|state| &state.key);
         let random_order = room.queueing_method == QueueingMethod::Random;
         let random = self.visitor.random;
-        let refresh_seconds = if random_order {
+        let usual_seconds = if random_order {
             next_draw_seconds(room, ticket.id, time, random)
+        } else if let Some(told) = self.told_seconds {
+            told
         } else {
             next_check_in_seconds(room, key, bucket, judged.known, global_time, random)
         };
+        let early_ms = self.comes_early(worker, time);
+        // Whoever comes early is told the rest, and has no chance before that: in whole seconds, and not later than it was.
+        let (refresh_seconds, chance_seconds) = if early_ms > 0 {
+            (usual_seconds.min(early_ms.div_ceil(1_000) as u32), ((early_ms + EARLY_MS) / 1_000) as u32)
+        } else {
+            (usual_seconds, usual_seconds)
+        };
+        if judged.known && early_ms == 0 && !random_order {
+            worker.chances.put_off(ticket.id, time + chance_ms(chance_seconds), time);
+        }
         // Nobody is ahead of anybody where the order is random, and nobody is told a lot before the lottery is over.
         let is_secret = random_order || matches!(phase, Phase::Prequeue { event, .. } if event.shuffle);
         let people_ahead = key.filter(|_| !is_secret).map(|key| likely_ahead(key, bucket).max(0) as u64);
@@ -660,7 +712,7 @@ impl Visit {
         // Whoever brings the ticket back is counted, whatever the address.
         let counts =
             is_counted(room, self.visitor.verification, &ticket) && (judged.known || !ticket.uncounted);
-        let told = Ticket { refresh_seconds: refresh_seconds as u16, uncounted: !counts, ..ticket };
+        let told = Ticket { refresh_seconds: chance_seconds as u16, uncounted: !counts, ..ticket };
         let waiting = moved_on(told.checked_in(time), people_ahead);
         if counts {
             let from = judged.counted.then(|| Seen::of(&ticket, room));
@@ -680,6 +732,11 @@ impl Visit {
         };
         self.done(Outcome::Waiting(told), effects);
     }
+}
+
+/// For how long a visitor who was told to check in again after `seconds` has no other chance, in milliseconds.
+fn chance_ms(seconds: u32) -> u64 {
+    (u64::from(seconds) * 1_000).saturating_sub(EARLY_MS)
 }
 
 /// Whether somebody who waits is counted, and may enter in turn: Turnstile may have to say so first.
