@@ -94,10 +94,10 @@ impl Learner {
     /// A look is over. Returns whether there is another version to go by.
     pub fn looked(&mut self, look: &Look) -> bool {
         self.has_tried = true;
-        self.failures = if look.has_failed { self.failures.saturating_add(1) } else { 0 };
+        self.failures = if look.answered == Some(false) { self.failures.saturating_add(1) } else { 0 };
         self.another_asks = look.another_asks;
         // The object knows best: what was heard before it was asked is true no more.
-        if look.has_answered && self.heard <= look.heard {
+        if look.answered == Some(true) && self.heard <= look.heard {
             self.heard = 0;
         }
         look.newest.is_some_and(|newest| self.known != Some(newest))
@@ -115,8 +115,8 @@ pub struct Look {
     anew: bool,
     heard: u64,
     newest: Option<u64>,
-    has_answered: bool,
-    has_failed: bool,
+    /// Whether the object has answered; `None`: it was not asked.
+    answered: Option<bool>,
     another_asks: bool,
 }
 
@@ -162,7 +162,7 @@ impl Look {
 
     /// The version that the object has; `None`: it has not answered.
     pub fn told(&mut self, version: Option<u64>) -> Step {
-        (self.has_answered, self.has_failed) = (version.is_some(), version.is_none());
+        self.answered = Some(version.is_some());
         match version {
             Some(version) => {
                 self.newest = Some(version);
