@@ -78,12 +78,13 @@ export class Load {
   }
 
   /**
-   * @param {{ path: string, cookie?: string, headers?: Record<string, string> }} request
+   * @param {{ path: string, cookie?: string, headers?: Record<string, string>, method?: string, body?: string }} request
    * @returns {Promise<Answer>}
    */
-  send({ path, cookie, headers }) {
+  send({ path, cookie, headers, method = "GET", body }) {
     const options = {
-      method: "GET",
+      method,
+      body,
       path,
       headers: { ...HEADERS, cookie: cookie ? `${COOKIES}; ${cookie}` : COOKIES, ...headers },
     };

@@ -291,6 +291,20 @@ function arriving(isToldSoon) {
   };
 }
 
+/** So many rooms are made at run time, each on a host of its own. */
+const MADE = 100;
+const CLIENT = "/__anteroom/client/v4/zones/main/waiting_rooms";
+
+/** Makes them; then the Worker knows them. */
+async function makeRooms(load) {
+  for (let number = 0; number < MADE; number += 1) {
+    const body = { name: `room-${number}`, host: `shop-${number}.test`, path: `/sale/${number}`, ...OPEN };
+    const headers = { authorization: `Bearer ${ADMIN_TOKEN}`, "content-type": "application/json" };
+    const answer = await load.send({ method: "POST", path: CLIENT, headers, body: JSON.stringify(body) });
+    if (answer.status !== 200) fail("this should make a room", answer);
+  }
+}
+
 const anterooms = [
   variant({
     name: "uncovered",
@@ -300,6 +314,14 @@ const anterooms = [
     begin: expectRoom,
     ...untouched,
     next: () => ({ path: "/other/shoes/42?colour=red" }),
+  }),
+  variant({
+    name: "no-room",
+    title: `on a host without a room, of ${MADE} made at run time`,
+    goal: 1.25,
+    worker: anteroom({ ...OPEN, host: "sale.test" }),
+    ...untouched,
+    begin: makeRooms,
   }),
   variant({
     name: "admitted",

@@ -34,6 +34,7 @@ pub mod config;
 pub mod counts;
 #[cfg(worker)]
 mod edge;
+mod hash;
 pub mod health;
 pub mod history;
 pub mod machines;

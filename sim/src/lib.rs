@@ -16,9 +16,11 @@
 //! - [`v0_1_0`]: what the version before says and stores.
 //! - [`plan`]: what a day will be like for an owner's room, and what would make it better; [`plan_command`]: as a command.
 //! - [`price`]: what the platform bills for a run.
+//! - [`configured`]: rooms that are made at run time, on their way to the data centers.
 
 pub mod campaign;
 pub mod clockwork;
+pub mod configured;
 pub mod guarded;
 pub mod guarded_report;
 pub mod history;

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use anteroom::origin::GuardStrategy;
 use anteroom::room::SlotStrategy;
 use anteroom_sim::campaign::{self, Tally};
+use anteroom_sim::configured;
 use anteroom_sim::guarded::{self, Guarded, Limiter, Line, Terms};
 use anteroom_sim::guarded_report;
 use anteroom_sim::origin::Setup;
@@ -61,6 +62,8 @@ enum Command {
     Price(PriceArguments),
     /// Floods an origin with clients, with each strategy of `origin_guard` and with none, and tells what came of it
     Guard(GuardArguments),
+    /// Tells how soon a change of rooms made at run time is in force, and what that costs: quietly, and with faults
+    Rooms(RoomsArguments),
     /// Draws worlds at random and looks for one in which the room breaks a promise; exit status 1 when there is one
     Campaign(CampaignArguments),
     /// Puts a history that the tests recorded in the real runtime through the core again; exit status 1 when any answer
@@ -136,6 +139,25 @@ struct PriceArguments {
     /// `<!-- table ends -->`, between them
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct RoomsArguments {
+    /// How many rooms there are
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    rooms: u16,
+
+    /// How many data centers have visitors
+    #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    colos: u16,
+
+    /// Time between two changes, in seconds
+    #[arg(long, value_name = "S", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    change_every: u64,
+
+    /// The seed of all chance
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
 }
 
 #[derive(Debug, Args)]
@@ -350,6 +372,7 @@ fn main() -> ExitCode {
         Command::Plan(arguments) => plan(&arguments),
         Command::Price(arguments) => price(&arguments),
         Command::Guard(arguments) => guard(&arguments),
+        Command::Rooms(arguments) => Ok(rooms(&arguments)),
         Command::Campaign(arguments) => campaign(&arguments),
         Command::Replay { history } => replay(&history),
     };
@@ -378,6 +401,54 @@ fn show(name: &str) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     Err(shipped(name).err().map_or_else(|| Failure(name.to_owned()), Failure::from))
+}
+
+/// An hour each.
+fn rooms(arguments: &RoomsArguments) -> ExitCode {
+    let calm = configured::Setup {
+        rooms: arguments.rooms.into(),
+        colos: arguments.colos.into(),
+        change_every: arguments.change_every,
+        seed: arguments.seed,
+        ..configured::Setup::default()
+    };
+    let away: Vec<(u64, u64)> = (0..6).map(|turn| (300 + turn * 600, 420 + turn * 600)).collect();
+    let cases = [
+        ("calm", calm.clone()),
+        ("nothing changes", configured::Setup { change_every: 0, ..calm.clone() }),
+        ("1 % of messages lost", configured::Setup { loss: 0.01, ..calm.clone() }),
+        ("isolates end each minute", configured::Setup { evictions: 60.0, ..calm.clone() }),
+        ("`Config` away for 2 of 10 minutes", configured::Setup { down: away.clone(), ..calm.clone() }),
+        ("all of these", configured::Setup { loss: 0.01, evictions: 60.0, down: away, ..calm.clone() }),
+        ("nothing was ever made", configured::Setup { rooms: 0, change_every: 0, ..calm }),
+    ];
+    print(
+        "| an hour | calls of `Config` | answered with all rooms | MB | late: half | 99 % | all | nothing known | went back |\n",
+    );
+    print("| --- | --: | --: | --: | --: | --: | --: | --: | --: |\n");
+    let rows: Vec<String> = cases
+        .par_iter()
+        .map(|(name, setup)| {
+            let figures = configured::run(setup);
+            let late = [0.5, 0.99, 1.0].map(|part| format!("{:.1} s", figures.late(part) as f64 / 1e3));
+            let [half, most, all] =
+                if figures.late_ms.is_empty() { ["", "", ""].map(str::to_owned) } else { late };
+            let share = |count: u64| {
+                let part = 100.0 * count as f64 / figures.decided as f64;
+                if count == 0 { "0".to_owned() } else { format!("{part:.3} %") }
+            };
+            format!(
+                "| {name} | {} | {} | {:.0} | {half} | {most} | {all} | {} | {} |\n",
+                figures.calls,
+                figures.documents,
+                figures.bytes as f64 / 1e6,
+                share(figures.unknown),
+                share(figures.back),
+            )
+        })
+        .collect();
+    print(rows.concat());
+    ExitCode::SUCCESS
 }
 
 fn replay(history: &Path) -> Result<ExitCode, Failure> {

@@ -1,29 +1,9 @@
 //! What was done for which ticket, remembered for a while and within a bound.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use crate::hash::ByHash;
 
 /// A ticket's id is random, and sealed: nobody can choose ids that collide. So it is its own hash.
-#[derive(Debug, Clone, Default)]
-struct IdHasher(u64);
-
-impl Hasher for IdHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
-        }
-    }
-
-    fn write_u64(&mut self, id: u64) {
-        self.0 = id;
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
-
-type ById<T> = HashMap<u64, T, BuildHasherDefault<IdHasher>>;
+type ById<T> = ByHash<T>;
 
 /// A bounded memory by ticket id, in two generations: when the young one is full or old enough, it becomes the old
 /// one, and what the old one held is forgotten. So an entry lives at least `lifetime_ms` unless more than `capacity`

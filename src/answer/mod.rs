@@ -91,6 +91,8 @@ pub enum Message {
     },
     /// The visitor has not gone in within that time.
     TurnOver,
+    /// The room in which the visitor waited is deleted (`when_deleted`): nobody has to wait any more.
+    LineOver,
 }
 
 impl Message {
@@ -106,13 +108,19 @@ impl Message {
             Self::LinkOver => ("linkOver", 410),
             Self::Turn { .. } => ("turn", 200),
             Self::TurnOver => ("turnOver", 410),
+            Self::LineOver => ("lineOver", 410),
         }
     }
 
     /// Seconds until the visitor is to try again; `None`: that does not help.
     fn retry_after(self) -> Option<u32> {
         match self {
-            Self::NotFound | Self::BadPath | Self::Moved | Self::LinkOver | Self::TurnOver => None,
+            Self::NotFound
+            | Self::BadPath
+            | Self::Moved
+            | Self::LinkOver
+            | Self::TurnOver
+            | Self::LineOver => None,
             Self::Unreachable | Self::Late => Some(UNREACHABLE_SECONDS),
             Self::Busy { seconds } => Some(seconds),
             // Asking is going in, until it is too late.
@@ -134,7 +142,7 @@ impl Message {
             visitor_languages: room.is_none_or(|room| room.page.visitor_languages),
             again: match self {
                 Self::Moved | Self::TurnOver => "joinLine",
-                Self::Turn { .. } => "enter",
+                Self::Turn { .. } | Self::LineOver => "enter",
                 _ if retry_after.is_some() => "tryAgain",
                 _ => "",
             },

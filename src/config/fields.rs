@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::table::Table;
 use crate::room::{
     AdaptiveRange, BindTicket, Count, Location, Mode, OnError, OnUnhealthy, QueueingMethod, RateWindow, Room,
-    SameSite, Secure, Share, SlotStrategy,
+    SameSite, Secure, Share, SlotStrategy, WhenDeleted,
 };
 
 /// The largest limit, as in Cloudflare's own schema.
@@ -498,6 +498,12 @@ pub static FIELDS: &[Field] = &[
         .help("who has waited has to go in within this time once it is their turn; else it is the next one's. 0: nobody has to")
         .see("places.md#confirm-or-the-next-one")
         .example("2"),
+    Field::new("when_deleted", choice!(WhenDeleted, when_deleted))
+        .help(
+            "what those who wait see once a room that was made at run time is deleted: what they came for, or first a page \
+             that says that the line has ended",
+        )
+        .see("rooms-api.md#when-a-room-moves-or-goes"),
     Field::own("custom_page_html", |table, room| room.page.template = table.template())
         .in_events(FromPrequeue)
         .help(

@@ -17,11 +17,13 @@ pub struct Made {
     tables: Vec<(String, Value)>,
     /// The id of each room, and the name that people call it by.
     names: LiteMap<String, String>,
+    /// Where rooms were that have moved or are deleted, in the same way.
+    gone: Vec<(String, Value)>,
 }
 
 impl Made {
-    /// Reads it: a JSON object with `version`, `crawlers`, and lists `rooms` and `events` of `[id, name, table]`. What is not
-    /// there is nothing, and what else is there is passed over: newer code may have written it.
+    /// Reads it: a JSON object with `version`, `crawlers`, and lists `rooms`, `events` and `gone` of `[id, name, table]`. What is
+    /// not there is nothing, and what else is there is passed over: newer code may have written it.
     ///
     /// `None`: it is no such text.
     pub fn read(text: &str) -> Option<Self> {
@@ -31,7 +33,7 @@ impl Made {
             crawlers_bypass: value.get("crawlers").and_then(Value::as_bool),
             ..Self::default()
         };
-        for (list, part) in [("rooms", Part::Room), ("events", Part::Event)] {
+        for (list, part) in [("rooms", Part::Room), ("events", Part::Event), ("gone", Part::Room)] {
             let Some(Value::Array(entries)) = value.get_mut(list).map(Value::take) else { continue };
             for entry in entries {
                 let [Value::String(id), Value::String(name), table] =
@@ -39,8 +41,9 @@ impl Made {
                 else {
                     return None;
                 };
-                made.tables.push((format!("{}{id}", part.var_prefix()), table));
-                if part == Part::Room {
+                let tables = if list == "gone" { &mut made.gone } else { &mut made.tables };
+                tables.push((format!("{}{id}", part.var_prefix()), table));
+                if list == "rooms" {
                     made.names.insert(id, name);
                 }
             }
@@ -53,6 +56,12 @@ impl Made {
         let (mut rooms, errors) = Rooms::with_made(vars, self.tables.iter().cloned());
         rooms.call(&self.names);
         (rooms, errors)
+    }
+
+    /// Rooms as they were before they moved to another path, by the ids that they still have; and deleted ones whose owner wants
+    /// those who wait to be told. One that cannot be read is left out.
+    pub fn gone(&self) -> Rooms {
+        Rooms::with_made(std::iter::empty(), self.gone.iter().cloned()).0
     }
 }
 

@@ -9,6 +9,7 @@
 
 mod address;
 mod cookie;
+mod covering;
 mod defaults;
 mod error;
 mod event;

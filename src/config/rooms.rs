@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use litemap::LiteMap;
 use serde_json::Value;
 
+use super::covering::Index;
 use super::defaults::{DEFAULTS, Defaults};
 use super::error::{ConfigError, Part};
 use super::event::give_events;
@@ -40,6 +41,10 @@ pub struct Rooms {
     by_host: LiteMap<String, Vec<usize>>,
     /// The places of the routes that hold on every host.
     anywhere: Vec<usize>,
+    /// The places of all routes.
+    index: Index,
+    /// Whether case does not matter to any of them.
+    in_any_case: bool,
     /// Paths behind which an origin may find another path: `/index.php/sale` is `/sale`.
     front_controllers: Vec<String>,
     broken: Vec<BrokenRoom>,
@@ -61,6 +66,10 @@ impl Covered {
     /// What decides which of two routes is looked at first: the larger one is.
     fn rank(&self) -> (usize, bool) {
         (self.path.len(), self.host.is_some())
+    }
+
+    fn is_on(&self, host: &str) -> bool {
+        self.host.as_ref().is_none_or(|own| own.eq_ignore_ascii_case(host))
     }
 
     /// `last`: where the path's [last segment](path::last_segment) begins, if that has slashes.
@@ -172,12 +181,16 @@ impl Rooms {
             let any_case = room.path_case_insensitive;
             for (host, path) in room.routes() {
                 let path = if any_case { path::folded(path) } else { path.to_owned() };
+                all.in_any_case |= any_case;
                 let route = Covered { host: host.map(str::to_owned), path, any_case, room: index };
                 let at = all.routes.partition_point(|other| other.rank() >= route.rank());
                 all.routes.insert(at, route);
             }
         }
         all.sort_by_host();
+        for (place, route) in all.routes.iter().enumerate() {
+            all.index.add(route.host.as_deref().unwrap_or_default(), route.path.as_bytes(), place);
+        }
         let of_events = give_events(&events, &written, &mut all.working);
         let mut errors: Vec<ConfigError> = Vec::new();
         for error in all.broken.iter().flat_map(|room| &room.errors).chain(&of_events) {
@@ -221,7 +234,11 @@ impl Rooms {
     ///
     /// A suspended room covers its path like any other, and so takes it out of a wider room.
     pub fn find(&self, host: &str, path: &str) -> Coverage<'_> {
-        let mut on_host = self.on(host).iter().filter_map(|place| self.routes.get(*place));
+        let host = bare_host(host);
+        let is_here = |place: &usize| self.routes.get(*place).is_some_and(|route| route.is_on(host));
+        if self.anywhere.is_empty() && !self.index.of_host(host).iter().any(is_here) {
+            return Coverage::Uncovered;
+        }
         let covered = |route: &Covered| self.working.get(route.room);
         let tangle = match path::read(path.as_bytes()) {
             Reading::Plain(read) => {
@@ -230,15 +247,15 @@ impl Rooms {
                 let last = if is_plain { usize::MAX } else { path::last_segment(path.as_bytes()) };
                 let behind = self.front_controllers.iter().find_map(|front| path::behind(&read, front));
                 let behind = behind.map(|path| (last.saturating_sub(read.len() - path.len()), path));
-                let route = on_host.find(|route| {
-                    route.has_path(&read, last)
-                        || behind.as_ref().is_some_and(|(last, path)| route.has_path(path, *last))
-                });
+                let first = self.first(host, &read, last);
+                let behind = behind.and_then(|(last, path)| self.first(host, &path, last));
+                let route = first.into_iter().chain(behind).min().and_then(|place| self.routes.get(place));
                 return route.and_then(covered).map_or(Coverage::Uncovered, Coverage::Covered);
             }
             Reading::Tangled(tangle) => tangle,
         };
         let words = tangle.words();
+        let on_host = self.on(host).iter().filter_map(|place| self.routes.get(*place));
         let mut possible =
             on_host.filter(|route| path::can_spell(&words, route.path.as_bytes(), route.any_case));
         let Some((first, room)) = possible.next().and_then(|first| Some((first, covered(first)?))) else {
@@ -250,6 +267,18 @@ impl Rooms {
         } else {
             Coverage::Contradictory(room)
         }
+    }
+
+    /// The place of the first route that covers a plain path on a host. `last`: as for [`Covered::has_path`].
+    fn first(&self, host: &str, path: &[u8], last: usize) -> Option<usize> {
+        let covers = |place: &usize| self.routes.get(*place).is_some_and(|route| route.has_path(path, last));
+        if self.in_any_case && !path.is_ascii() {
+            // The index knows capitals of ASCII alone.
+            return self.on(host).iter().copied().find(covers);
+        }
+        let is_here = |place: &usize| self.routes.get(*place).is_some_and(|route| route.is_on(host));
+        let found = self.index.above([host, ""], path);
+        found.filter(|place| is_here(place) && covers(place)).min()
     }
 
     /// The room that covers a request, as [`Rooms::find`] says, or the most specific one that may.

@@ -21,6 +21,9 @@ pub const GLOBAL: &str = "GLOBAL";
 /// See [`GLOBAL`].
 pub const HEALTH: &str = "HEALTH";
 
+/// Header of an object's answer: the version of the rooms made at run time that it has heard of.
+const VERSION_HEADER: &str = "anteroom-configuration";
+
 /// Sends a message to an object and reads its answer. An object that throws, is overloaded or does not answer in time
 /// is an error; the caller falls back and does not retry: the object may have too much to do already.
 pub async fn call<A: Serialize, R: DeserializeOwned>(
@@ -95,6 +98,9 @@ pub fn post(
         let stub = stub(&env, binding, &name, hint)?;
         let answered = within(deadline_ms, async {
             let mut response = stub.fetch_with_request(request).await?;
+            if let Ok(Some(version)) = response.headers().get(VERSION_HEADER) {
+                configuration::hear(&version);
+            }
             let status = response.status_code();
             if status == 200 {
                 response.bytes().await
@@ -154,10 +160,18 @@ pub async fn body_of(request: &mut Request) -> Result<Vec<u8>> {
 }
 
 /// Hears what the caller of an object knows of the rooms that are made at run time.
-pub fn hear(request: &Request, env: &Env, wait_until: impl FnOnce(LocalBoxFuture<()>)) {
+pub fn hear(request: &Request) {
     let url = request.inner().url();
-    let query = url.split_once('?').map_or("", |(_, query)| query);
-    configuration::heard(env, query, wait_until);
+    configuration::hear(url.split_once('?').map_or("", |(_, query)| query));
+}
+
+/// An object's answer, with what the object knows of them.
+pub fn with_version(response: Response) -> Result<Response> {
+    let version = configuration::version();
+    if version > 0 {
+        response.headers().set(VERSION_HEADER, &version.to_string())?;
+    }
+    Ok(response)
 }
 
 /// Reads the message that an object was sent.

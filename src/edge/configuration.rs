@@ -1,11 +1,12 @@
 //! Rooms made at run time, as an isolate knows them.
 //!
 //! The object `CONFIG` keeps them (`client/config.js`); a copy lies in the cache of each data center. An isolate looks for it
-//! before it serves its first request, and once a second while it serves any; `client/document.js` does the looking. No
-//! request waits for that but an isolate's first ones. Objects do not look: every call tells them the caller's version, and
-//! who hears of a newer one asks.
+//! before it serves its first request, and once a second while it serves any. `machines/configuration.rs` says when, and whom
+//! it asks; `client/document.js` does the asking. No request waits for that but an isolate's first ones. Objects do not look.
+//! Every call tells the newest version that its caller has heard of, and every answer that of the object; who hears of a newer
+//! one than it knows asks.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use js_sys::futures::JsFuture;
@@ -19,21 +20,13 @@ use super::platform::log_error;
 use super::room_worker;
 use super::settings::Settings;
 use crate::config::Made;
+use crate::machines::configuration::{Copy, Learner, Look, Step};
 
 /// The object's binding.
 pub const BINDING: &str = "CONFIG";
-/// Time between two looks of an isolate, in milliseconds. With the time for which a copy is as good as asking and a call it is
-/// less than three seconds until a change is in force.
-const LOOK_MS: u64 = 1_000;
-/// Time between two calls for a version that others know, in milliseconds.
-const LEAST_MS: u64 = 100;
-/// The same as [`LOOK_MS`] where nothing was ever made.
-const LOOK_IF_EMPTY_MS: u64 = 30_000;
 
 thread_local! {
-    /// Whether this isolate has tried to learn what there is.
-    static TRIED: Cell<bool> = const { Cell::new(false) };
-    static LOOKED_AT: Cell<u64> = const { Cell::new(0) };
+    static LEARNER: RefCell<Learner> = RefCell::new(Learner::default());
     static KNOWN: RefCell<Option<Rc<Made>>> = const { RefCell::new(None) };
 }
 
@@ -44,7 +37,7 @@ pub fn known() -> Option<Rc<Made>> {
 
 /// Whether nothing has to be learned before a request is decided.
 pub fn is_ready(settings: &Settings) -> bool {
-    TRIED.get() || settings.while_unknown.is_none()
+    LEARNER.with_borrow(Learner::has_tried) || settings.while_unknown.is_none()
 }
 
 /// Whether nobody knows which rooms were made at run time, though there may be some.
@@ -52,70 +45,120 @@ pub fn is_missing(settings: &Settings) -> bool {
     settings.while_unknown.is_some() && KNOWN.with_borrow(Option::is_none)
 }
 
-/// The version that is known; 0: nothing is, or nothing was ever made.
+/// The version to tell whomever this isolate talks to; 0: nothing was ever made, as far as it has heard.
 pub fn version() -> u64 {
-    KNOWN.with_borrow(|known| known.as_ref().map_or(0, |known| known.version))
+    LEARNER.with_borrow(Learner::tells)
 }
 
-/// A caller knows this version: learns in the background what it is, if it is newer. `query`: of the call's address, as
-/// `calls.rs` writes it.
-pub fn heard(env: &Env, query: &str, wait_until: impl FnOnce(LocalBoxFuture<()>)) {
-    if query.parse().is_ok_and(|heard: u64| heard > version()) && now() >= LOOKED_AT.get() + LEAST_MS {
-        LOOKED_AT.set(now());
-        wait_until(learn(env.clone(), String::new(), true));
+/// Somebody knows this version, who has called this isolate or answered it.
+pub fn hear(version: &str) {
+    if let Ok(version) = version.parse() {
+        LEARNER.with_borrow_mut(|learner| learner.hears(version));
     }
 }
 
-/// Looks for a newer version in the background, if it is time to. `host`: under which the cache is asked, empty: not at all;
-/// `wait_until`: lets a work go on after the answer.
+/// Whether somebody knows of a newer version.
+pub fn is_behind() -> bool {
+    LEARNER.with_borrow(Learner::is_behind)
+}
+
+/// Learns in the background what others have told an object of, if that is newer than what it knows.
+pub fn follow(env: &Env, wait_until: impl FnOnce(LocalBoxFuture<()>)) {
+    let look =
+        LEARNER.with_borrow_mut(|learner| if learner.is_behind() { learner.due(true, now()) } else { None });
+    if let Some(look) = look {
+        wait_until(carry_out(env.clone(), String::new(), look));
+    }
+}
+
+/// Looks for a newer version in the background, if it is time to. `host`: under which the cache is asked; `wait_until`: lets a
+/// work go on after the answer.
 pub fn keep_up(env: &Env, settings: &Settings, host: &str, wait_until: impl FnOnce(LocalBoxFuture<()>)) {
     if settings.while_unknown.is_none() {
         return;
     }
-    let is_empty = KNOWN.with_borrow(|known| known.as_ref().is_some_and(|known| known.version == 0));
-    let (time, wait) = (now(), if is_empty { LOOK_IF_EMPTY_MS } else { LOOK_MS });
-    // Where nothing was made, and nobody can, there is nothing to learn.
-    if time < LOOKED_AT.get() + wait || is_empty && !settings.operators.configures() {
-        return;
+    let look = LEARNER.with_borrow_mut(|learner| learner.due(settings.operators.configures(), now()));
+    if let Some(look) = look {
+        wait_until(carry_out(env.clone(), host.to_owned(), look));
     }
-    LOOKED_AT.set(time);
-    wait_until(learn(env.clone(), host.to_owned(), false));
 }
 
-/// Learns what there is. `anew`: the object itself is asked. What cannot be reached leaves what is known as it is.
+/// Learns what there is. `host`: under which the cache is asked, empty: not at all; `anew`: the object itself is asked. What
+/// cannot be reached leaves what is known as it is.
 pub fn learn(env: Env, host: String, anew: bool) -> LocalBoxFuture<()> {
+    let look = LEARNER.with_borrow_mut(|learner| learner.look(anew, now()));
+    carry_out(env, host, look)
+}
+
+fn carry_out(env: Env, host: String, mut look: Look) -> LocalBoxFuture<()> {
     Box::pin(async move {
-        LOOKED_AT.set(now());
         let patience = Settings::of(&env).object_deadline_ms;
-        match read(&env, &host, anew, patience).await {
-            Ok(text) if text.is_empty() => {}
-            Ok(text) => match Made::read(&text) {
+        let mut step = look.begin();
+        while step != Step::End {
+            let name = match step {
+                Step::Read => "read",
+                Step::ReadClaim => "readClaim",
+                Step::Claim => "claim",
+                Step::Ask => "ask",
+                Step::Keep => "keep",
+                Step::End => break,
+            };
+            let answer = document(name, &env, &host, patience).await;
+            step = match step {
+                Step::Read => {
+                    let copy = answer.ok().and_then(|answer| copy_of(&answer));
+                    LEARNER.with_borrow(|learner| look.found(learner, copy, now()))
+                }
+                Step::ReadClaim => {
+                    let at = answer.ok().as_ref().and_then(whole);
+                    LEARNER.with_borrow(|learner| look.claimed(learner, at, now()))
+                }
+                Step::Claim => Step::Ask,
+                Step::Ask => {
+                    if let Err(error) = &answer {
+                        log_error(&format!("the object CONFIG does not answer: {error:?}"));
+                    }
+                    look.told(answer.ok().as_ref().and_then(whole))
+                }
+                Step::Keep | Step::End => Step::End,
+            };
+        }
+        if LEARNER.with_borrow_mut(|learner| learner.looked(&look)) {
+            let text = document("text", &env, &host, patience).await.ok().and_then(|text| text.as_string());
+            match text.as_deref().and_then(Made::read) {
                 Some(made) => {
+                    LEARNER.with_borrow_mut(|learner| learner.learned(made.version));
                     KNOWN.set(Some(Rc::new(made)));
                     room_worker::redeploy(&Settings::renew(&env));
                 }
                 None => log_error("the configuration of rooms made at run time cannot be read"),
-            },
-            Err(error) => log_error(&format!("the object CONFIG does not answer: {error:?}")),
+            }
         }
-        TRIED.set(true);
     })
 }
 
-/// What is newer than what is known; empty: nothing is. `entry.js` puts the function where this finds it.
-async fn read(env: &Env, host: &str, anew: bool, patience: u64) -> Result<String, JsValue> {
-    let read = Reflect::get(&js_sys::global(), &JsString::from("anteroomDocument"))?;
-    let read: Function = read.dyn_into()?;
+fn whole(value: &JsValue) -> Option<u64> {
+    value.as_f64().map(|number| number as u64)
+}
+
+/// Of a copy that was read: its version, and when it was put there.
+fn copy_of(read: &JsValue) -> Option<Copy> {
+    let read: &Array = read.dyn_ref()?;
+    Some(Copy { version: whole(&read.get(0))?, kept_at: whole(&read.get(1))? })
+}
+
+/// What a step brings. `entry.js` puts the function where this finds it.
+async fn document(step: &str, env: &Env, host: &str, patience: u64) -> Result<JsValue, JsValue> {
+    let document = Reflect::get(&js_sys::global(), &JsString::from("anteroomDocument"))?;
+    let document: Function = document.dyn_into()?;
     let arguments: Array = [
+        JsValue::from_str(step),
         AsRef::<JsValue>::as_ref(env).clone(),
         JsValue::from_str(host),
-        JsValue::from_bool(anew),
         JsValue::from_f64(patience as f64),
-        JsValue::from_f64(known().map_or(-1.0, |known| known.version as f64)),
     ]
     .into_iter()
     .collect();
-    let promise: Promise = read.apply(&JsValue::UNDEFINED, &arguments)?.dyn_into()?;
-    let text: JsValue = JsFuture::from(promise).await?;
-    Ok(text.as_string().unwrap_or_default())
+    let promise: Promise = document.apply(&JsValue::UNDEFINED, &arguments)?.dyn_into()?;
+    JsFuture::from(promise).await
 }

@@ -6,7 +6,7 @@ import dashboard from "../../build/dashboard.js";
 import healthScript from "../../build/health.txt";
 import pages from "../../build/pages.js";
 import { decide, origin, patience, returned, revoked, tend, unreachable } from "../../build/rust/index.js";
-import { readDocument } from "./client/document.js";
+import { takeStep } from "./client/document.js";
 import { reach } from "./client/reach.js";
 import { createDashboard } from "./dashboard.js";
 import { createMadePages } from "./made-pages.js";
@@ -32,7 +32,7 @@ const wait = createWaitingRoom(pages);
 const learnPage = createMadePages(wait);
 
 /** Rooms that were made at run time; `configuration.rs` asks for it. */
-globalThis.anteroomDocument = readDocument;
+globalThis.anteroomDocument = takeStep;
 
 /** What operators see; `dashboard.rs` asks for it. */
 globalThis.anteroomDashboard = createDashboard(dashboard, wait, createLanguages(pages.languages));

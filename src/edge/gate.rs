@@ -28,6 +28,7 @@ use crate::ticket::{
     Human, KeyRing, Scope, Standing, Ticket, address_key, binding, find_cookie, set_cookie, ticket_id,
 };
 use crate::turnstile::TOKEN_HEADER;
+use crate::url::{bare_host, path};
 
 /// The API that Cloudflare's clients drive is below, on every host.
 const CLIENT: &str = "/__anteroom/client/v4/";
@@ -82,7 +83,13 @@ fn decide_by(settings: Rc<Settings>, request: Request, env: Env, context: Contex
         let path = path.to_owned();
         return Ok(later(async move { operator::handle(&request.inner, &path, &env, &settings).await }));
     }
-    let room = match settings.rooms.find(host, path) {
+    let covering = settings.rooms.find(host, path);
+    if !settings.gone.is_empty()
+        && let Some(answer) = left_behind(&request, &settings, covering, &env)
+    {
+        return answer;
+    }
+    let room = match covering {
         Coverage::Uncovered => return uncovered(&request, &settings),
         Coverage::Covered(room) => room,
         // Which room it means depends on who reads it; no honest client writes such a path.
@@ -243,6 +250,75 @@ fn uncovered(request: &Request, settings: &Settings) -> Result<JsValue> {
         return Ok(Message::Busy { seconds }.facts(None, &request.inner.method(), &[]).into());
     }
     past(request, None, None)
+}
+
+/// Somebody brings a ticket to where its room is no more. Where the room has moved, the visitor follows with the place; where it is
+/// deleted, whoever waits is told so, if its owner wants that. `None`: the request is none of these.
+fn left_behind(
+    request: &Request,
+    settings: &Rc<Settings>,
+    covering: Coverage<'_>,
+    env: &Env,
+) -> Option<Result<JsValue>> {
+    let (https, host, path) = parts(&request.url);
+    let Coverage::Covered(gone) = settings.gone.find(host, path) else { return None };
+    if request.subscribes
+        || request.closed.is_some()
+        || matches!(covering, Coverage::Covered(room) if room.name == gone.name)
+    {
+        return None;
+    }
+    let keys = settings.keys.as_ref()?;
+    let live = settings.rooms.get(&gone.name);
+    let room = live.unwrap_or(gone);
+    let bound_to = bound_to(room, &request.inner);
+    let (tickets, carrier) = tickets(keys, gone, &bound_to, request);
+    let standing = best(&tickets, room, time_in(&room.name));
+    let Some(room) = live else {
+        let is_told = matches!(standing, Standing::Waiting(ticket) if !gone.observes(ticket.id));
+        return is_told.then(|| Ok(told_over(Message::LineOver, request, gone, carrier)));
+    };
+    let is_page = request.inner.method() == "GET" && bypass::is_seen(request);
+    let (Standing::Waiting(ticket) | Standing::Active(ticket)) = standing else { return None };
+    let keeps_cookie = room.cookie_path() == gone.cookie_path();
+    let follows = match standing {
+        Standing::Active(_) => is_page && !keeps_cookie,
+        // Whoever passes has no need to go elsewhere.
+        _ => (is_page || request.asks_for_status) && !room.observes(ticket.id),
+    };
+    // Only where the same host has the room now can it be given the ticket.
+    if !follows || !room.routes().any(|(at, to)| to == room.path && at.is_none_or(|at| at == bare_host(host)))
+    {
+        return None;
+    }
+    let below = path.strip_prefix(gone.path.as_str()).filter(|below| below.starts_with('/')).unwrap_or("");
+    let query = request.url.split_once('?').map_or("", |(_, query)| query).split('#').next().unwrap_or("");
+    let mark = if query.is_empty() { "" } else { "?" };
+    let to = format!(
+        "{}{}{mark}{query}",
+        path::as_browsers_write(room.path.as_bytes()).trim_end_matches('/'),
+        below
+    );
+    let to = if to.starts_with('/') { to } else { format!("/{to}") };
+    let mut headers = vec![("location", to), ("cache-control", "private, no-store".to_owned())];
+    // The page's script only asks, and then loads the page.
+    if !request.asks_for_status && !keeps_cookie {
+        let place = Place::new(room, likely_colo(&request.inner), host, env, settings);
+        let scope = Scope { room: &room.name, binding: &bound_to };
+        let value = match random() {
+            Ok(random) => keys.seal(scope, &ticket, random),
+            Err(error) => return Some(Err(error)),
+        };
+        let left_ms = room.terms().end(&ticket).saturating_sub(place.time());
+        headers.push(taken_away(gone, path, https, carrier));
+        headers.push(match carrier {
+            Carrier::Cookie => {
+                ("set-cookie", set_cookie(room, &room.path, &value, left_ms.div_ceil(1_000), https))
+            }
+            Carrier::Header => (TICKET_HEADER, value),
+        });
+    }
+    Some(response::response(302, &headers, None))
 }
 
 /// No room has a say in it: to the origin, but for what a page of ours says, from a room that is gone.

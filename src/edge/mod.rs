@@ -37,6 +37,9 @@ use wasm_bindgen::{JsCast, JsValue};
 use worker::Env;
 use worker::worker_sys::Context;
 
+/// The version of the rooms made at run time after the first change.
+const FIRST_CHANGE: u64 = 1;
+
 /// Decides a request. `url`, `cookies` and `status` are its URL and its headers `Cookie` and `Anteroom-Status`,
 /// empty where there are none. In place of `status` stands the type of the body with which the waiting page says that it
 /// is being closed, or brings a subscription to push messages.
@@ -101,11 +104,15 @@ pub fn checked(env: &Env, document: &str) -> String {
     serde_json::Value::Array(texts.collect()).to_string()
 }
 
-/// Learns what has been changed of the rooms made at run time. Returns a `Promise`.
+/// Learns what has been changed of the rooms made at run time. The first change of all is told to the deployed rooms, and by them
+/// to every data center that has visitors in one: nobody looks often while nothing was ever made. Returns a `Promise`.
 #[wasm_bindgen]
 pub fn learned(env: Env, host: String) -> JsValue {
     gate::later(async move {
-        configuration::learn(env, host, true).await;
+        configuration::learn(env.clone(), host, true).await;
+        if configuration::version() == FIRST_CHANGE {
+            operator::announce(&env).await;
+        }
         Ok(JsValue::UNDEFINED)
     })
 }

@@ -126,6 +126,8 @@ pub struct Settings {
     pub while_unknown: Option<WhileUnknown>,
     /// The version of the rooms that were made at run time; 0: there are none.
     pub version: u64,
+    /// Where such rooms were before they moved or were deleted: see [`Made::gone`].
+    pub gone: Rooms,
     /// What is wrong with the deployment, one sentence each.
     pub problems: Vec<String>,
 }
@@ -252,6 +254,7 @@ impl Settings {
             object_deadline_ms,
             crawlers_bypass: made.as_ref().and_then(|made| made.crawlers_bypass).unwrap_or(crawlers_bypass),
             while_unknown: is_bound(env, configuration::BINDING).then_some(while_unknown),
+            gone: made.as_ref().map(|made| made.gone()).unwrap_or_default(),
             version: made.map_or(0, |made| made.version),
             problems,
         }

@@ -11,6 +11,7 @@
 //! machine stores, then replies, and needs no acknowledgement. A write that fails ends the object.
 
 mod anywhere;
+pub mod configuration;
 mod counter;
 mod current_room;
 mod data_center;

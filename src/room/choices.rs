@@ -64,6 +64,16 @@ choices! {
 }
 
 choices! {
+    /// What those who wait see once a room that was made at run time is deleted (`when_deleted`).
+    WhenDeleted {
+        /// What they came for, as everybody does.
+        Origin = "origin",
+        /// Once, a page that says that the line has ended.
+        Page = "page",
+    }
+}
+
+choices! {
     /// Which minutes `new_users_per_minute` holds for.
     RateWindow {
         /// Each calendar minute.

@@ -11,7 +11,7 @@ mod webhook;
 
 pub use choices::{
     AdaptiveRange, BindTicket, Count, Location, Mode, OnError, OnUnhealthy, QueueingMethod, RateWindow,
-    SlotStrategy, Turnstile, TurnstileAction, TurnstileMode,
+    SlotStrategy, Turnstile, TurnstileAction, TurnstileMode, WhenDeleted,
 };
 pub use cookie::{CookieAttributes, SameSite, Secure};
 pub use event::{Event, Phase};
@@ -136,6 +136,8 @@ pub struct Room {
     pub bind_ticket: BindTicket,
     /// Whether a visitor who waits may go on with the place on another device, by a link.
     pub continue_on_another_device: bool,
+    /// What those who wait see once it is deleted.
+    pub when_deleted: WhenDeleted,
     /// What a waiting visitor is shown.
     pub page: PageSettings,
     /// An event is about to start, and nobody new enters before. See [`Room::at`].

@@ -2,7 +2,7 @@
 // codes.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -406,6 +406,115 @@ new_users_per_minute = 1
     assert.match(refused.err, /Cloudflare answers 401: Send a token/);
     const none = await run(["export", "--cloudflare", zone], { env: { CLOUDFLARE_API_TOKEN: "" } });
     assert.match(none.err, /^error: set CLOUDFLARE_API_TOKEN/);
+  });
+
+  test("makes a room of fields, and knows one that there is", async () => {
+    const fields = ["host=made.example.com", "path=/made", "total_active_users=5", "new_users_per_minute=5"];
+    const create = (...more) => call(["create", "Made", ...fields, ...more]);
+    const own = ["anteroom.message=Hello there", "anteroom.show_wait=false", 'description="of fields"'];
+    const asked = await create(...own);
+    assert.deepEqual([asked.code, asked.out], [2, "room Made is made\n"]);
+    const made = await create(...own, "--yes");
+    assert.match(made.out, /^room Made is made\nDone: 1 change,/, made.err);
+    const { Made } = JSON.parse(JSON.stringify(parse((await call(["export"])).out)));
+    assert.deepEqual(Made.anteroom, { message: "Hello there", show_wait: false });
+    assert.deepEqual([Made.total_active_users, Made.description], [5, "of fields"]);
+    assert.match((await create("--yes")).err, /^There is a room Made: `edit Made` changes it/);
+    const wrong = await call(["create", "Wrong", ...fields.slice(1), "--yes"]);
+    assert.match(wrong.err, /host is required/);
+    assert.match((await create("path=/twice")).err, /path is there twice/);
+  });
+
+  test("opens a room in an editor, says what was changed, and does it", async () => {
+    const edit = (editor, ...more) =>
+      run(["edit", "made", "--url", url, ...more], {
+        token: ADMIN_TOKEN,
+        env: { EDITOR: editor, VISUAL: "" },
+      });
+    const sed = (script) => `sed -i '${script}'`;
+    assert.equal((await edit("true")).out, "Nothing was changed.\n");
+    const asked = await edit(sed("s/= 5$/= 7/"));
+    assert.deepEqual([asked.code, asked.err], [2, "Nothing was changed. Say --yes to put this in force.\n"]);
+    const changed = await edit(sed("s/= 5$/= 7/; s/Hello there/Bye/"), "--yes");
+    assert.match(changed.out, /^room Made changes\n {2}total_active_users: 5 → 7\n/, changed.err);
+    assert.match(changed.out, /anteroom: .*Hello there.* → .*Bye/);
+    const called = await edit(sed("s/Made/Other/"), "--yes");
+    assert.match(called.out, /^room Other changes\n {2}name: Made → Other\n/, called.err);
+    assert.equal((await run(["edit", "shop", "--url", url], { token: ADMIN_TOKEN })).code, 1, "deployed");
+    const other = (editor) =>
+      run(["edit", "other", "--url", url, "--yes"], {
+        token: ADMIN_TOKEN,
+        env: { EDITOR: editor, VISUAL: "" },
+      });
+    assert.match((await other(sed("s/= 7$/= 0/"))).err, /must be a whole number from 1/);
+    assert.match((await other("false")).err, /^false ended with status 1: nothing was changed/);
+    // Somebody else is faster.
+    const meanwhile = `curl -s -o /dev/null -X PATCH -H 'authorization: Bearer ${ADMIN_TOKEN}' -d '{"description":"theirs"}' ${url}/__anteroom/client/v4/zones/main/waiting_rooms/$(curl -s -H 'authorization: Bearer ${ADMIN_TOKEN}' ${url}/__anteroom/client/v4/zones/main/waiting_rooms?per_page=100 | node -pe 'JSON.parse(require("fs").readFileSync(0)).result.find(({name}) => name === "Other").id') ; sed -i 's/= 7$/= 9/'`;
+    assert.match((await other(meanwhile)).err, /admin has changed it at .* what differs is now .*theirs/);
+    assert.match((await call(["apply", "-f", "/dev/null", "--prune", "--yes"])).out, /room Other is deleted/);
+  });
+
+  test("makes here what Cloudflare's own client reads there", async (t) => {
+    const recorded = JSON.parse(
+      await readFile(new URL("../fixtures/cloudflare.json", import.meta.url), "utf8"),
+    );
+    const asked = [];
+    const server = createServer((request, response) => {
+      const { pathname, searchParams } = new URL(request.url, "http://localhost");
+      asked.push([request.method, request.headers.authorization, request.headers["user-agent"]]);
+      const isIt = ({ path, query }) =>
+        path === pathname && JSON.stringify(query) === JSON.stringify(Object.fromEntries(searchParams));
+      const found = recorded.find(isIt);
+      const no = {
+        success: false,
+        errors: [{ code: 10_000, message: "Not in your plan" }],
+        messages: [],
+        result: null,
+      };
+      response.writeHead(found ? 200 : 403, { "content-type": "application/json" });
+      response.end(JSON.stringify(found?.answer ?? no));
+    });
+    await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
+    t.after(() => server.close());
+    const zone = "023e105f4ecef8ad9ca31a8372d0c353";
+    const env = {
+      CLOUDFLARE_API_TOKEN: "their-token",
+      CLOUDFLARE_BASE_URL: `http://127.0.0.1:${server.address().port}`,
+      CLOUDFLARE_API_KEY: "a-key-for-something-else",
+    };
+    const imported = (...more) =>
+      run(["import", "--from", "cloudflare", "--zone", zone, "--url", url, ...more], {
+        token: ADMIN_TOKEN,
+        env,
+      });
+    const first = await imported("--yes");
+    assert.equal(
+      first.out.replace(/Done.*/s, ""),
+      [
+        "room Shop_Room-1 is made",
+        "event drop of Shop_Room-1 is made",
+        "event later of Shop_Room-1 is made",
+        "the rules of Shop_Room-1 are others",
+        "room minimal is made\n",
+      ].join("\n"),
+      first.err,
+    );
+    // The second room's events and rules are not in the record: its plan does not have them.
+    assert.match(first.err, /Cloudflare answers 403: Not in your plan\. They are left out\./);
+    assert.ok(asked.every(([method, by]) => method === "GET" && by === "Bearer their-token"));
+    assert.match(asked[0][2], /^Cloudflare\/JS/);
+    const here = JSON.parse(JSON.stringify(parse((await call(["export"])).out)));
+    const [theirs] = recorded[0].answer.result;
+    for (const [field, value] of Object.entries(here["Shop_Room-1"]))
+      if (!["events", "rules"].includes(field)) assert.deepEqual(value, theirs[field], field);
+    assert.equal(here["Shop_Room-1"].queue_all, true);
+    const [drop] = here["Shop_Room-1"].events;
+    assert.deepEqual([drop.event_start_time, drop.suspended], ["2026-11-27T09:00:00+01:00", true]);
+    assert.deepEqual(
+      here["Shop_Room-1"].rules.map(({ enabled }) => enabled),
+      [true, false],
+    );
+    assert.equal((await imported("--yes")).out, "All is here as it is there.\n");
   });
 
   test("say what is wrong, and change nothing then", async () => {

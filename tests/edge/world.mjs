@@ -96,11 +96,22 @@ async function suffer(kind, name, work) {
   return mode === "lost" ? hang(kind, name) : done;
 }
 
+// Storage that fails while the test says so.
+function failing(storage, kind) {
+  const { sql } = storage;
+  const exec = (...query) => {
+    if (fault("Storage", kind)) throw new Error("the test makes storage fail");
+    return sql.exec(...query);
+  };
+  Object.defineProperty(storage, "sql", { value: { exec } });
+}
+
 function around(kind) {
   const Real = built[kind];
   return class {
     constructor(ctx, env) {
       this.ctx = ctx;
+      if (kind === "Config") failing(ctx.storage, kind);
       this.clock = alarmByTheClock(ctx.storage, kind + " " + ctx.id.name);
       this.real = new Real(ctx, env);
     }
@@ -623,8 +634,9 @@ class World {
   }
 
   /**
-   * Makes all calls to the objects of a kind whose name begins with `name` fail as `mode` says, or work again.
-   * @param {"Counter" | "Anywhere" | "DataCenter" | "Global" | "Health" | "Config"} kind @param {string} name
+   * Makes all calls to the objects of a kind whose name begins with `name` fail as `mode` says, or work again; or the storage
+   * of the object `Config`, where the kind is `Storage`.
+   * @param {"Counter" | "Anywhere" | "DataCenter" | "Global" | "Health" | "Config" | "Storage"} kind @param {string} name
    * @param {"throw" | "hang" | "late" | "lost" | undefined} [mode] `late` arrives after `ms`, `lost` arrives and is
    * never answered.
    * @param {number} [ms]

@@ -34,6 +34,7 @@ for (const [tag, file] of Object.entries(pages.languages)) {
       "moved",
       "linkOver",
       "turnOver",
+      "lineOver",
     ]) {
       const { body, headers } = await told({ ...BUSY, say }, { "accept-language": tag });
       assert.equal(headers.get("content-language"), tag);

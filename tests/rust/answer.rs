@@ -222,6 +222,8 @@ fn a_message_says_when_to_try_again_and_a_page_does_so_by_itself() {
     let says = ["say", "again", "turnSeconds", "retryAfter", "asksForStatus"].map(|name| &turn[name]);
     assert_eq!(json!(says), json!(["turn", "enter", 60, 61, true]), "asking sooner is going in");
     assert_eq!(told(Message::TurnOver, Some(&room), "GET")["again"], "joinLine");
+    let over = told(Message::LineOver, Some(&room), "GET");
+    assert_eq!((&over["again"], &over["refreshes"]), (&json!("enter"), &json!(false)), "nobody loops");
     assert_eq!(told(Message::Late, None, "POST")["refreshes"], false, "the visitor sends it again");
     let languages = [told(Message::NotFound, None, "GET"), told(Message::BadPath, None, "GET")];
     for (message, (say, status)) in languages.iter().zip([("notFound", 404), ("badPath", 400)]) {

@@ -4,8 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// From the ground up.
-const LAYERS: [&str; 26] = [
+const LAYERS: [&str; 27] = [
     "time",
+    "hash",
     "text",
     "url",
     "wire",

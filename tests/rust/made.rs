@@ -90,6 +90,75 @@ fn there_are_a_thousand_at_most_and_each_is_found() {
 }
 
 #[test]
+fn the_longest_path_of_a_thousand_covers_a_request() {
+    let words = ["a", "b", "c.d", "e"];
+    let spelled = |number: usize, length: usize| -> String {
+        (0..length).map(|place| format!("/{}", words[number / 4_usize.pow(place as u32) % 4])).collect()
+    };
+    // Every path of up to three segments, on two hosts and on all.
+    let places: Vec<(String, String)> = ["x.test", "y.test", ""]
+        .iter()
+        .flat_map(|host| (1..=3).map(move |length| (host, length)))
+        .flat_map(|(host, length)| (0..4_usize.pow(length)).map(move |number| (host, length, number)))
+        // Some are left out, so that others cover what is below.
+        .filter(|(host, length, number)| !(number + *length as usize + host.len()).is_multiple_of(3))
+        .map(|(host, length, number)| ((*host).to_owned(), spelled(number, length as usize)))
+        .collect();
+    let all: Vec<Value> = places
+        .iter()
+        .enumerate()
+        .map(|(number, (host, path))| {
+            let mut table = table(host, path);
+            if host.is_empty() {
+                table.as_object_mut().unwrap().remove("host");
+            }
+            json!([format!("{number:032x}"), format!("{host}{path}"), table])
+        })
+        .collect();
+    let (rooms, errors) = made(&all.into(), &json!([])).with(std::iter::empty());
+    assert_eq!(errors, []);
+    for host in ["x.test", "Y.test", "z.test"] {
+        for number in 0..256 {
+            for end in ["", "/", ".json", "/deep/er", "x"] {
+                let whole = spelled(number, 4);
+                let path = format!("{whole}{end}");
+                let expected = places
+                    .iter()
+                    .filter(|(own, room)| {
+                        (own.is_empty() || own.eq_ignore_ascii_case(host))
+                            && (path == *room
+                                || path.starts_with(&format!("{room}/"))
+                                || path
+                                    .strip_prefix(room.as_str())
+                                    .is_some_and(|rest| rest.starts_with('.') && !rest.contains('/')))
+                    })
+                    .max_by_key(|(own, room)| (room.len(), !own.is_empty()));
+                let expected = expected.map(|(own, room)| format!("{own}{room}"));
+                assert_eq!(found(&rooms, host, &path), expected.as_deref(), "{host}{path}");
+            }
+        }
+    }
+}
+
+#[test]
+fn where_rooms_were_is_known_beside_where_they_are() {
+    let text = json!({
+        "version": 7, "rooms": [[SALE, "Sale", table("a.example.com", "/new")]],
+        "gone": [[SALE, "Sale", table("a.example.com", "/old")], [NIGHT, "night", { "path": 7 }]],
+    });
+    let made = Made::read(&text.to_string()).unwrap();
+    let (rooms, errors) = made.with(vars());
+    assert_eq!(errors, [], "what is wrong with what is gone is nobody's mistake");
+    assert_eq!(
+        (found(&rooms, "a.example.com", "/new"), found(&rooms, "a.example.com", "/old")),
+        (Some("Sale"), None)
+    );
+    let gone = made.gone();
+    assert_eq!(gone.cover("a.example.com", "/old/x").map(|room| room.name.as_str()), Some(SALE));
+    assert_eq!(gone.cover("a.example.com", "/new"), None);
+}
+
+#[test]
 fn what_is_no_such_text_is_none() {
     for text in [
         "",

@@ -2,7 +2,7 @@
 import { openApi } from "./api.mjs";
 import { agree, clearAll } from "./clear.mjs";
 import { auditTable, historyTable, line, newsLine, roomText, statusTable, steeringTable } from "./print.mjs";
-import { applyRooms, exportRooms, openCloudflare } from "./rooms.mjs";
+import { applyRooms, createRoom, editRoom, exportRooms, importRooms } from "./rooms.mjs";
 
 /**
  * @param {import("./options.mjs").Call} call
@@ -11,8 +11,8 @@ import { applyRooms, exportRooms, openCloudflare } from "./rooms.mjs";
  */
 export async function act(call, { out }) {
   const { name, url, json, room, ifVersion } = call;
-  if (name === "export" && call.cloudflare) {
-    out(await exportRooms(openCloudflare(process.env), false, call.cloudflare));
+  if (name === "export") {
+    out(await exportRooms(() => openApi(url), call.deployed, call.cloudflare));
     return 0;
   }
   const api = openApi(url);
@@ -50,8 +50,14 @@ export async function act(call, { out }) {
       if (!call.yes) await agree();
       return steer(order);
     }
-    case "export":
-      out(await exportRooms(api, call.deployed));
+    case "create":
+      await createRoom(api, call, out);
+      return 0;
+    case "edit":
+      await editRoom(api, call, out);
+      return 0;
+    case "import":
+      await importRooms(api, call, out);
       return 0;
     case "apply":
       await applyRooms(api, call, out);

@@ -39,14 +39,19 @@ export async function clearAll(api, room, resumed) {
   return { order: order(events), changes, isEmpty: fields.length + events.length === 0 };
 }
 
+/** Asks whoever sits at the terminal. @param {string} question */
+export async function isAgreed(question) {
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const said = await terminal.question(`${question} [y/N] `);
+  terminal.close();
+  return /^y(es)?$/i.test(said.trim());
+}
+
 /**
- * Asks whoever sits at the terminal.
+ * Goes on if whoever sits at the terminal wants that.
  * @throws {Refused} where nobody does, or says no
  */
 export async function agree() {
   if (!process.stdin.isTTY) throw new Refused("Nothing was changed. Say --yes to put this in force.", 2);
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  const said = await terminal.question("Put this in force? [y/N] ");
-  terminal.close();
-  if (!/^y(es)?$/i.test(said.trim())) throw new Refused("Nothing was changed.");
+  if (!(await isAgreed("Put this in force?"))) throw new Refused("Nothing was changed.");
 }

@@ -1,5 +1,6 @@
 // The command line: every command, its options, and what is said when it is wrong.
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { parse } from "smol-toml";
 
 /** A mistake of whoever called us, told in one line. */
 export class UsageError extends Error {}
@@ -17,6 +18,9 @@ Examples:
   npm run room -- event shop sale start
   npm run room -- export > rooms.toml
   npm run room -- apply -f rooms.toml
+  npm run room -- create sale host=shop.example.com path=/sale total_active_users=500 new_users_per_minute=100
+  npm run room -- edit sale
+  npm run import -- --from cloudflare --zone 023e105f4ecef8ad9ca31a8372d0c353
   npm run room -- history shop --from 2026-11-20T18:00:00Z --format csv > history.csv
 
 The token is that in ANTEROOM_TOKEN; for a room on this machine the one that npm start made.
@@ -37,6 +41,38 @@ function readField(text, others = {}) {
   if (equals < 1) throw new InvalidArgumentError("Write each as field=value, such as queue_all=true.");
   if (Object.hasOwn(others, field)) throw new InvalidArgumentError(`${field} is there twice.`);
   return { ...others, [field]: value(field, text.slice(equals + 1)) };
+}
+
+/**
+ * A field of a room that is made, as TOML or text; behind dots the fields of a table: `anteroom.message=Hello`.
+ * @param {string} text @param {Record<string, any>} [others]
+ */
+function readTableField(text, others = {}) {
+  const equals = text.indexOf("=");
+  const names = text.slice(0, equals).split(".");
+  if (equals < 1 || names.includes(""))
+    throw new InvalidArgumentError("Write each as field=value, such as path=/sale.");
+  const fields = structuredClone(others);
+  let table = fields;
+  for (const name of names.slice(0, -1)) {
+    if (!Object.hasOwn(table, name)) table[name] = {};
+    table = table[name];
+  }
+  const last = names.at(-1);
+  if (typeof table !== "object" || Object.hasOwn(table, last))
+    throw new InvalidArgumentError(`${names.join(".")} is there twice.`);
+  table[last] = tomlValue(text.slice(equals + 1));
+  return fields;
+}
+
+/** @param {string} text */
+function tomlValue(text) {
+  try {
+    const { value, ...more } = parse(`value = ${text}`);
+    // A time is sent as it was written.
+    if (Object.keys(more).length === 0 && !(value instanceof Date)) return JSON.parse(JSON.stringify(value));
+  } catch {}
+  return text;
 }
 
 /** @param {string} text */
@@ -106,6 +142,17 @@ function addCommands(add) {
     .addArgument(new Argument("<what>", "what to do").choices(["start", "end", "clear"]))
     .addOption(reason())
     .addOption(seen());
+  add("create", "makes a room")
+    .argument("<room>", "what to call it")
+    .argument("<field=value...>", "its fields, as the API has them; TOML or text", readTableField)
+    .option("--yes", "do it without a question", false);
+  add("edit", "opens a room that was made at run time in $EDITOR; then says what changes, asks, and does it")
+    .argument("<room>", room)
+    .option("--yes", "do it without a question", false);
+  add("import", "makes rooms of a zone at Cloudflare here; says first what that changes")
+    .addOption(new Option("--from <product>", "where they are").choices(["cloudflare"]).makeOptionMandatory())
+    .requiredOption("--zone <id>", "its id there; the token is that in CLOUDFLARE_API_TOKEN")
+    .option("--yes", "do it without a question", false);
   add("export", "the rooms made at run time, as TOML")
     .option("--deployed", "also those of vars, to move them over", false)
     .option(

@@ -1,10 +1,12 @@
 // Rooms that are made at run time, as a file: what `export` writes, and what `apply` makes of it.
-import { readFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { parse, stringify } from "smol-toml";
-import { request } from "undici";
 
 import { Refused } from "./api.mjs";
-import { agree } from "./clear.mjs";
+import { agree, isAgreed } from "./clear.mjs";
 import { UsageError } from "./options.mjs";
 import { shown } from "./print.mjs";
 
@@ -22,8 +24,9 @@ const READ_ONLY = [
   "last_updated",
 ];
 const PER_PAGE = 100;
-const CLOUDFLARE = "https://api.cloudflare.com/client/v4";
 
+/** Of an event it is another than the room's, whatever it is. */
+const SAYS = "disable_session_renewal";
 const isEmpty = (value) => value === null || value === "" || value === false || value?.length === 0;
 const settable = (answer) =>
   Object.fromEntries(Object.entries(answer).filter(([name]) => !READ_ONLY.includes(name)));
@@ -38,82 +41,97 @@ async function listAll(api, path) {
   }
 }
 
-/** Every room with its events and rules. */
-async function readAll(api, path = ROOMS) {
-  const rooms = await listAll(api, path);
-  // Cloudflare answers some plans without events and rules.
-  const orNone = (error) => {
-    if (path === ROOMS) throw error;
-    process.stderr.write(`${error.message} They are left out.\n`);
-    return [];
-  };
+/** Every room with its events and rules. @param {ReturnType<typeof import("./api.mjs").openApi>} api */
+async function readAll(api) {
+  const rooms = await listAll(api, ROOMS);
   return Promise.all(
     rooms.map(async (room) => ({
       ...room,
-      events: await listAll(api, `${path}/${room.id}/events`).catch(orNone),
-      rules: await api.json(`${path}/${room.id}/rules`, {}).then(({ result }) => result, orNone),
+      events: await listAll(api, `${ROOMS}/${room.id}/events`),
+      rules: (await api.json(`${ROOMS}/${room.id}/rules`, {})).result,
     })),
   );
 }
 
-/** Cloudflare's own API, for its waiting rooms. @param {NodeJS.ProcessEnv} env as Cloudflare's clients read it */
-export function openCloudflare({ CLOUDFLARE_API_TOKEN: token, CLOUDFLARE_BASE_URL: base = CLOUDFLARE }) {
-  if (!token)
+/**
+ * The same of a zone at Cloudflare, by its official client, and with what that reads of the environment.
+ * @param {string} zone
+ * @param {NodeJS.ProcessEnv} env
+ */
+async function readCloudflare(zone, env) {
+  if (!env.CLOUDFLARE_API_TOKEN)
     throw new UsageError(
       "error: set CLOUDFLARE_API_TOKEN to a token that may read the zone's waiting rooms.",
     );
-  return {
-    json: async (path, query) => {
-      const address = `${base.replace(/\/+$/, "")}/${path}?${new URLSearchParams(query)}`;
-      const headers = { authorization: `Bearer ${token}`, accept: "application/json" };
-      const { statusCode, body } = await request(address, { headers }).catch((error) => {
-        throw new Refused(`${base} cannot be reached (${error.code ?? error.message}).`, 2);
-      });
-      const answer = await body.json().catch(() => undefined);
-      if (answer?.success) return answer;
-      const says = answer?.errors?.map(({ message }) => message).join("; ") ?? "something else";
-      throw new Refused(`${path}: Cloudflare answers ${statusCode}: ${says}.`);
-    },
+  const { default: Cloudflare } = await import("cloudflare").catch(() => {
+    throw new Refused("Cloudflare's client is missing: npm install --no-save cloudflare", 2);
+  });
+  // A token is given to this API alone: other credentials of the environment stay where they are.
+  const client = new Cloudflare({ apiToken: env.CLOUDFLARE_API_TOKEN, apiKey: null, apiEmail: null });
+  const of = { zone_id: zone };
+  const says = (error) => {
+    const told = error.errors?.map(({ message }) => message).join("; ") || error.message;
+    return error.status
+      ? new Refused(`Cloudflare answers ${error.status}: ${told}.`)
+      : new Refused(`${client.baseURL} cannot be reached (${error.cause?.code ?? told}).`, 2);
   };
+  // It answers some plans without events and rules.
+  const orNone = (error) => {
+    process.stderr.write(`${says(error).message} They are left out.\n`);
+    return [];
+  };
+  const { waitingRooms } = client;
+  try {
+    const rooms = await Array.fromAsync(waitingRooms.list(of));
+    return await Promise.all(
+      rooms.map(async (room) => ({
+        ...room,
+        events: await Array.fromAsync(waitingRooms.events.list(room.id, of)).catch(orNone),
+        rules: await Array.fromAsync(waitingRooms.rules.get(room.id, of)).catch(orNone),
+      })),
+    );
+  } catch (error) {
+    throw says(error);
+  }
 }
 
-/**
- * What there is, as TOML. What is as by default is left out.
- * @param {Pick<ReturnType<typeof import("./api.mjs").openApi>, "json">} api
- * @param {boolean} deployed also the rooms of vars, to move them over
- * @param {string} [zone] of Cloudflare's API
- */
-export async function exportRooms(api, deployed, zone) {
-  const path = zone && `zones/${encodeURIComponent(zone)}/waiting_rooms`;
-  const rooms = (await readAll(api, path)).filter((room) => deployed || !room.deployed_as);
+/** Rooms as a file has them, by their names. What is as by default is left out. */
+function tablesOf(rooms) {
   const written = (answer) =>
     Object.fromEntries(Object.entries(settable(answer)).filter(([, value]) => !isEmpty(value)));
-  return stringify(
-    Object.fromEntries(
-      rooms.map(({ events, rules, ...room }) => [
-        room.name,
-        {
-          ...written(room),
-          ...(events.length > 0 && {
-            events: events.map((event) => ({ name: event.name, ...written(event) })),
-          }),
-          ...(rules.length > 0 && {
-            rules: rules.map(({ enabled, ...rule }) => ({ ...written(rule), enabled })),
-          }),
-        },
-      ]),
-    ),
+  return Object.fromEntries(
+    rooms.map(({ events, rules, ...room }) => [
+      room.name,
+      {
+        ...written(room),
+        ...(events.length > 0 && {
+          events: events.map((event) => ({
+            name: event.name,
+            ...written(event),
+            ...(event[SAYS] !== null && { [SAYS]: event[SAYS] }),
+          })),
+        }),
+        ...(rules.length > 0 && {
+          rules: rules.map(({ enabled, ...rule }) => ({ ...written(rule), enabled })),
+        }),
+      },
+    ]),
   );
 }
 
-/** A file of rooms. @param {string} path */
-function readFile(path) {
-  let text;
-  try {
-    text = readFileSync(path, "utf8");
-  } catch (error) {
-    throw new Refused(`error: ${path} cannot be read: ${error.code}`, 2);
-  }
+/**
+ * What there is, as TOML.
+ * @param {() => ReturnType<typeof import("./api.mjs").openApi>} api
+ * @param {boolean} deployed also the rooms of vars, to move them over
+ * @param {string} [zone] instead, those of this zone at Cloudflare
+ */
+export async function exportRooms(api, deployed, zone) {
+  const rooms = zone ? await readCloudflare(zone, process.env) : await readAll(api());
+  return stringify(tablesOf(rooms.filter((room) => deployed || !room.deployed_as)));
+}
+
+/** The rooms of a text. @param {string} text @param {string} path where it stands, for errors */
+function readTables(text, path) {
   try {
     // Times may stand there as such: the API takes texts.
     const value = JSON.parse(JSON.stringify(parse(text)));
@@ -127,37 +145,55 @@ function readFile(path) {
   }
 }
 
+/** A file of rooms. @param {string} path */
+function readFile(path) {
+  let text;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    throw new Refused(`error: ${path} cannot be read: ${error.code}`, 2);
+  }
+  return readTables(text, path);
+}
+
 /** In which fields two answers differ. */
 function differences(before, after) {
   const [one, other] = [settable(before), settable(after)];
   const names = [...new Set([...Object.keys(one), ...Object.keys(other)])];
   const isSame = (name) => JSON.stringify(one[name] ?? null) === JSON.stringify(other[name] ?? null);
+  const told = (value) => (typeof value === "object" && value ? JSON.stringify(value) : shown(value));
   return names
     .filter((name) => !isSame(name))
-    .map((name) => `${name}: ${shown(one[name])} → ${shown(other[name])}`);
+    .map((name) => `${name}: ${told(one[name])} → ${told(other[name])}`);
 }
 
 /**
  * What is to be done so that all is as in a file: words for each step, and how.
  * @param {ReturnType<typeof import("./api.mjs").openApi>} api
- * @param {string} path
- * @param {boolean} prune rooms go that are not in the file
+ * @param {[name: string, table: any][]} file
+ * @param {{ prune?: boolean, edited?: any }} [how] `prune`: rooms go that are not in the file; `edited`: the room that the
+ *   file's one table is of, as somebody has read it, whatever it is called there
  */
-async function plan(api, path, prune) {
-  const file = readFile(path);
-  const there = await readAll(api);
+async function plan(api, file, { prune = false, edited } = {}) {
+  const there = edited ? [edited] : await readAll(api);
   const steps = [];
   const step = (words, act) => steps.push({ words, act });
   const called = (name) => (entry) => entry.name.toLowerCase() === name.toLowerCase();
   for (const [name, { events = [], rules = [], ...fields }] of file) {
     const body = { name, ...fields };
-    const room = there.find(called(name));
+    const room = edited ?? there.find(called(name));
     const at = { id: room?.id };
     if (room) {
       // Fields of Anteroom's own go only where that is said.
-      const whole = { ...body, anteroom: body.anteroom ?? null };
+      const whole = {
+        ...body,
+        anteroom: body.anteroom ?? null,
+        // Who has looked at it for long is told if somebody has changed it since.
+        ...(edited && { modified_on: edited.modified_on }),
+      };
       const { result } = await api.json(`${ROOMS}/${room.id}`, { dry_run: true }, whole, "PUT");
       const changes = differences({ ...room, events: null, rules: null }, result);
+      if (room.name !== result.name) changes.unshift(`name: ${room.name} → ${result.name}`);
       if (changes.length > 0)
         step([`room ${name} changes`, ...changes], () => api.json(`${ROOMS}/${at.id}`, {}, whole, "PUT"));
     } else {
@@ -204,15 +240,8 @@ async function plan(api, path, prune) {
 
 const sorted = (fields) => Object.entries(fields).sort(([one], [other]) => (one < other ? -1 : 1));
 
-/**
- * Makes all as it is in a file: says first what that changes.
- * @param {ReturnType<typeof import("./api.mjs").openApi>} api
- * @param {{ file: string, prune: boolean, yes: boolean }} call
- * @param {(text: string) => void} out
- */
-export async function applyRooms(api, { file, prune, yes }, out) {
-  const steps = await plan(api, file, prune);
-  if (steps.length === 0) return out("All is as in the file.");
+/** Says what changes, asks, and does it. @param {{ words: string[], act: () => Promise<any> }[]} steps */
+async function carryOut(steps, yes, out) {
   out(
     steps
       .map(({ words: [what, ...changes] }) => [`${what}`, ...changes.map((one) => `  ${one}`)].join("\n"))
@@ -221,4 +250,90 @@ export async function applyRooms(api, { file, prune, yes }, out) {
   if (!yes) await agree();
   for (const { act } of steps) await act();
   out(`Done: ${steps.length} ${steps.length === 1 ? "change" : "changes"}, in force within seconds.`);
+}
+
+/**
+ * Makes all as it is in a file: says first what that changes.
+ * @param {ReturnType<typeof import("./api.mjs").openApi>} api
+ * @param {{ file: string, prune: boolean, yes: boolean }} call
+ * @param {(text: string) => void} out
+ */
+export async function applyRooms(api, { file, prune, yes }, out) {
+  const steps = await plan(api, readFile(file), { prune });
+  if (steps.length === 0) return out("All is as in the file.");
+  return carryOut(steps, yes, out);
+}
+
+/**
+ * Makes a room of fields.
+ * @param {ReturnType<typeof import("./api.mjs").openApi>} api
+ * @param {{ room: string, "field=value": Record<string, any>, yes: boolean }} call
+ * @param {(text: string) => void} out
+ */
+export async function createRoom(api, { room: name, "field=value": fields, yes }, out) {
+  const there = await listAll(api, ROOMS);
+  if (there.some((room) => room.name.toLowerCase() === name.toLowerCase()))
+    throw new Refused(`There is a room ${name}: \`edit ${name}\` changes it.`);
+  return carryOut(await plan(api, [[name, fields]]), yes, out);
+}
+
+/**
+ * Opens a room in an editor, and makes it as it is then.
+ * @param {ReturnType<typeof import("./api.mjs").openApi>} api
+ * @param {{ room: string, yes: boolean }} call
+ * @param {(text: string) => void} out
+ */
+export async function editRoom(api, { room: name, yes }, out) {
+  const there = await readAll(api);
+  const edited = there.find((room) => [room.id, room.name.toLowerCase()].includes(name.toLowerCase()));
+  if (!edited) throw new Refused(`There is no room ${name}.`);
+  if (edited.deployed_as)
+    throw new Refused(`The room is deployed as ${edited.deployed_as}: change it there, and deploy.`);
+  const folder = mkdtempSync(join(tmpdir(), "room-"));
+  const path = join(folder, `${edited.name}.toml`);
+  try {
+    writeFileSync(path, stringify(tablesOf([edited])), { mode: 0o600 });
+    for (;;) {
+      openEditor(path);
+      let steps;
+      try {
+        const file = readFile(path);
+        if (file.length !== 1)
+          throw new Refused(`error: the file must have one room, not ${file.length}.`, 2);
+        steps = await plan(api, file, { edited });
+      } catch (error) {
+        // What was written is not lost for a mistake in it.
+        if (!(error instanceof Refused) || !process.stdin.isTTY) throw error;
+        process.stderr.write(`${error.message}\n`);
+        if (await isAgreed("Edit it again?")) continue;
+        throw new Refused("Nothing was changed.");
+      }
+      if (steps.length === 0) return out("Nothing was changed.");
+      return await carryOut(steps, yes, out);
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** @param {string} path */
+function openEditor(path) {
+  const editor = process.env.VISUAL || process.env.EDITOR || "vi";
+  // It may have arguments of its own: `code --wait`.
+  const { error, status } = spawnSync(`${editor} "${path}"`, { shell: true, stdio: "inherit" });
+  if (error || status !== 0)
+    throw new Refused(`${editor} ended with ${error?.message ?? `status ${status}`}: nothing was changed.`);
+}
+
+/**
+ * Makes the rooms of a zone at Cloudflare here.
+ * @param {ReturnType<typeof import("./api.mjs").openApi>} api
+ * @param {{ zone: string, yes: boolean }} call
+ * @param {(text: string) => void} out
+ */
+export async function importRooms(api, { zone, yes }, out) {
+  const tables = tablesOf(await readCloudflare(zone, process.env));
+  const steps = await plan(api, Object.entries(tables));
+  if (steps.length === 0) return out("All is here as it is there.");
+  return carryOut(steps, yes, out);
 }

@@ -6,7 +6,7 @@
 
 use std::hint::black_box;
 
-use anteroom::config::{Room, Rooms, parse_room};
+use anteroom::config::{Made, Room, Rooms, parse_room};
 use anteroom::protocol::messages::{VERSION, WorkerAnswer, WorkerReport};
 use anteroom::counts::{CheckIn, DataCenter};
 use anteroom::admission::{Clocked, Decision, Shares, StateKey, decide, minute_of};
@@ -146,6 +146,40 @@ fn find_a_cookie(header: String) -> String {
     header
 }
 
+/// Rooms that were made at run time, in ten hosts, as many of them in each.
+fn made(rooms: usize) -> Rooms {
+    let all: Vec<_> = (0..rooms)
+        .map(|n| {
+            let limits = json!({
+                "host": format!("shop-{}.example.com", n % 10), "path": format!("/sale/room-{n}"),
+                "total_active_users": 1000, "new_users_per_minute": 1000
+            });
+            json!([format!("{n:032x}"), format!("room-{n}"), limits])
+        })
+        .collect();
+    let made = Made::read(&json!({ "version": 1, "rooms": all }).to_string()).unwrap();
+    let (rooms, errors) = made.with(std::iter::empty());
+    assert!(errors.is_empty(), "{errors:?}");
+    rooms
+}
+
+#[library_benchmark]
+#[bench::of_ten(made(10), "/sale/room-7/shoes/42")]
+#[bench::of_a_thousand(made(1_000), "/sale/room-7/shoes/42")]
+fn find_made_room(rooms: Rooms, path: &str) -> Rooms {
+    assert!(rooms.cover(black_box("shop-7.example.com"), path).is_some());
+    rooms
+}
+
+#[library_benchmark]
+#[bench::on_a_host_of_ten_rooms(made(10), "shop-7.example.com")]
+#[bench::on_a_host_of_a_thousand_rooms(made(1_000), "shop-7.example.com")]
+#[bench::on_a_host_with_none(made(1_000), "www.example.com")]
+fn find_no_room(rooms: Rooms, host: &str) -> Rooms {
+    assert!(rooms.cover(black_box(host), "/other/shoes/42").is_none());
+    rooms
+}
+
 #[library_benchmark]
 #[bench::of_ten_by_a_plain_path(rooms(), "/sale/shoes/42")]
 #[bench::of_ten_by_an_encoded_path(rooms(), "/sale//sh%6fes/./42")]
@@ -176,6 +210,6 @@ fn count_check_in(
 
 library_benchmark_group!(
     name = core,
-    benchmarks = [find_room, find_a_cookie, open_ticket, seal_ticket, decide_for, count_check_in]
+    benchmarks = [find_room, find_made_room, find_no_room, find_a_cookie, open_ticket, seal_ticket, decide_for, count_check_in]
 );
 main!(library_benchmark_groups = core);

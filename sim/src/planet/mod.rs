@@ -5,7 +5,7 @@
 //! with their times (`faults`). What is measured is taken from the visitors' side, event by event.
 
 mod faults;
-mod geography;
+pub(crate) mod geography;
 mod network;
 mod objects;
 mod pages;

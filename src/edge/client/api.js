@@ -22,7 +22,8 @@ import { documentOf, isThere, judge, liveRooms, pageOf, problemOf } from "./writ
 /**
  * A room, or an event of one. `fields`: all that was sent but the name, as it was sent.
  * @typedef {{ v: 1, id: string, room?: string, name: string, fields: Record<string, any>, order: number, revision: number,
- *   created: number, modified: number, by: string, deleted?: number, variable?: string }} Entry
+ *   created: number, modified: number, by: string, deleted?: number, variable?: string,
+ *   former?: { host: string, path: string } }} Entry `former`: where a room was before it moved
  * @typedef {{ id: string, version: number, fields: Record<string, any>, modified: number }} Rule
  * @typedef {{ v: 1, rules: Rule[], gone: string[] }} Rules in their order, and the ids of the last that were deleted
  */
@@ -465,6 +466,9 @@ class Api {
     const strategy = ({ fields }) => fields[OWN]?.[FIXED] ?? "leases";
     if (strategy(room) !== strategy(changed))
       refuse(400, CODE.value, `${FIXED} stays as it is: make another room`, pointerTo(OWN, FIXED));
+    // Those who are in line there follow.
+    const place = ({ fields: { host, path } }) => ({ host, path: path ?? ROOM.path });
+    if (!isSame(place(room), place(changed))) changed.former = place(room);
     return this.put(changed, undefined, this.shown(room));
   }
 

@@ -5,9 +5,6 @@ const CACHE = "anteroom";
 /** Headers of the copy: when it was put there, and its version. */
 const KEPT_AT = "anteroom-kept-at";
 const VERSION = "anteroom-version";
-/** For so long a copy is as good as asking, in milliseconds; and one that says that nothing was ever made. */
-const FRESH = 1_500;
-const FRESH_IF_EMPTY = 30_000;
 /** How long the cache has to answer, in milliseconds. */
 const CACHE_PATIENCE = 50;
 /** Seconds for which a copy stays: it is what is known where the object cannot be reached. */
@@ -29,33 +26,33 @@ export function within(milliseconds, promise) {
 let last = { version: -1, text: "" };
 
 /**
- * @param {Record<string, any>} env
- * @param {string} host under which the cache is asked; empty: it is not
- * @param {boolean} anew the object is asked in any case
- * @param {number} patience how long the object has, in milliseconds
- * @param {number} known the version that is known; -1: none
- * @returns {Promise<string>} what is newer; empty: nothing is. It fails where the object does not answer and the cache knows
- *   nothing newer either.
+ * A step of learning what there is; `machines/configuration.rs` says which one is next.
+ * @type {Record<string, (env: Record<string, any>, cache: Cache | undefined, key: string, patience: number) => Promise<any>>}
  */
-export async function readDocument(env, host, anew, patience, known) {
-  const cache = host ? await caches.open(CACHE).catch(() => undefined) : undefined;
-  const key = `https://${host}/__anteroom/configuration`;
-  const found = anew ? undefined : await within(CACHE_PATIENCE, cache?.match(key)).catch(() => undefined);
-  const copy = found && {
-    version: Number(found.headers.get(VERSION)),
-    text: await found.text(),
-    age: Date.now() - Number(found.headers.get(KEPT_AT)),
-  };
-  if (copy?.version > last.version) last = copy;
-  const isFresh = copy?.age < (copy?.version === 0 ? FRESH_IF_EMPTY : FRESH);
-  if (!isFresh) {
-    try {
-      last = (await within(patience, ask(env, last.version))) ?? last;
-    } catch (error) {
-      if (last.version <= known) throw error;
-      console.error(`anteroom: the object CONFIG does not answer: ${error}`);
-      return last.text;
-    }
+const STEPS = {
+  /** The copy in the cache: its version, and when it was put there. */
+  async read(_env, cache, key) {
+    const found = await within(CACHE_PATIENCE, cache?.match(key)).catch(() => undefined);
+    if (!found) return undefined;
+    const copy = { version: Number(found.headers.get(VERSION)), text: await found.text() };
+    if (copy.version > last.version) last = copy;
+    return [copy.version, Number(found.headers.get(KEPT_AT))];
+  },
+  /** When an isolate of this data center has said that it asks. */
+  async readClaim(_env, cache, key) {
+    const found = await within(CACHE_PATIENCE, cache?.match(`${key}/asked`)).catch(() => undefined);
+    return found && Number(found.headers.get(KEPT_AT));
+  },
+  async claim(_env, cache, key) {
+    const headers = { "cache-control": "max-age=1", [KEPT_AT]: `${Date.now()}` };
+    await cache?.put(`${key}/asked`, new Response(null, { headers })).catch(() => {});
+  },
+  /** The object's version; what is new of it is sent along. It fails where the object does not answer. */
+  async ask(env, _cache, _key, patience) {
+    last = (await within(patience, ask(env, last.version))) ?? last;
+    return last.version;
+  },
+  async keep(_env, cache, key) {
     const headers = {
       "cache-control": `max-age=${KEPT}`,
       [KEPT_AT]: `${Date.now()}`,
@@ -63,8 +60,19 @@ export async function readDocument(env, host, anew, patience, known) {
     };
     // A cache that refuses is no harm: each isolate then asks by itself.
     await cache?.put(key, new Response(last.text, { headers })).catch(() => {});
-  }
-  return last.version === known ? "" : last.text;
+  },
+  text: async () => last.text,
+};
+
+/**
+ * @param {"read" | "ask" | "keep" | "text"} step
+ * @param {Record<string, any>} env
+ * @param {string} host under which the cache is asked; empty: it is not
+ * @param {number} patience how long the object has, in milliseconds
+ */
+export async function takeStep(step, env, host, patience) {
+  const cache = host ? await caches.open(CACHE).catch(() => undefined) : undefined;
+  return STEPS[step](env, cache, `https://${host}/__anteroom/configuration`, patience);
 }
 
 /** The object's document, unless it is of this version. */

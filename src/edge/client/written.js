@@ -5,6 +5,8 @@ import { ACTION, CODE, EVENT, given, OWN, pointerTo, problem, ROOM, withoutNulls
 /** The names of pages that were made at run time begin so. */
 export const MADE = "made-";
 const LONGEST_PAGE = 1 << 20;
+/** Of so many rooms Workers know where they were. */
+const MOST_GONE = 100;
 
 /** Capitals do not matter in them. */
 const ANY_CASE = ["queueing_method", "turnstile_mode", "turnstile_action"];
@@ -98,6 +100,17 @@ export const liveEvents = (book) =>
   );
 
 /**
+ * Where rooms were that have moved; and deleted ones whose owner wants those who wait to be told. The latest come first: of two
+ * in one place it counts alone.
+ */
+const goneRooms = (book) =>
+  book.rooms
+    .filter((room) => (isThere(room) ? room.former : ownOf(room).when_deleted === "page"))
+    .sort((one, other) => other.modified - one.modified)
+    .slice(0, MOST_GONE)
+    .map((room) => ({ ...room, fields: { ...room.fields, ...(isThere(room) && room.former) } }));
+
+/**
  * What Workers and objects learn of the book: rooms and events as vars would describe them, by their ids, with the names that
  * people call the rooms by. `src/config/made.rs` reads it.
  */
@@ -111,6 +124,7 @@ export function documentOf(book) {
       const room = book.rooms.find(({ id }) => id === event.room);
       return [event.id, event.name, { ...tableOf(event, hasSitekey(room)), room: event.room }];
     }),
+    gone: goneRooms(book).map((room) => [room.id, room.name, tableOfRoom(room)]),
   };
 }
 

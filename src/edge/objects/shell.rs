@@ -12,7 +12,7 @@ use litemap::LiteMap;
 use wasm_bindgen::{JsCast, JsValue};
 use worker::{Env, Request as HttpRequest, Response, Result, State, Storage};
 
-use crate::edge::calls::{body_of, failure, hear, post, unreadable};
+use crate::edge::calls::{body_of, failure, hear, post, unreadable, with_version};
 use crate::edge::clock::{now, pause, platform_time, start_id};
 use crate::edge::configuration;
 use crate::edge::platform::log_error;
@@ -126,14 +126,20 @@ impl Shell {
     /// When the message cannot be read, or the object belongs to no room.
     pub async fn fetch(&self, mut request: HttpRequest) -> Result<Response> {
         let route = request.path();
-        hear(&request, &self.0.env, |work| self.0.state.wait_until(work));
+        hear(&request);
         let body = body_of(&mut request).await?;
         let Some(request) = Request::decode(self.0.object, &route, &body) else {
             return Response::error(format!("there is no route {route}"), 404);
         };
         let request = request.map_err(unreadable)?;
+        if matches!(request, Request::GlobalStatus(_)) && configuration::is_behind() {
+            // Whoever has just changed the room sees what is then.
+            configuration::learn(self.0.env.clone(), String::new(), true).await;
+        } else {
+            configuration::follow(&self.0.env, |work| self.0.state.wait_until(work));
+        }
         match self.ask(|from| Input::Asked { from, request }).await? {
-            Ok(bytes) => Response::from_bytes(bytes),
+            Ok(bytes) => Response::from_bytes(bytes).and_then(with_version),
             Err((status, reason)) => Response::error(reason, status),
         }
     }

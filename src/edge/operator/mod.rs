@@ -12,7 +12,7 @@ use wasm_bindgen::JsValue;
 use worker::{Env, Result};
 
 pub use access::{Caller, is_from_elsewhere, knows};
-pub use status::status_of;
+pub use status::{announce, status_of};
 
 use super::request::query;
 use super::settings::Settings;

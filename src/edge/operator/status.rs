@@ -4,7 +4,7 @@ use serde::Serialize;
 use worker::{Env, Result};
 
 use crate::edge::calls::{Local, all, ask, failure};
-use crate::edge::clock::now;
+use crate::edge::clock::{now, within};
 use crate::edge::settings::Settings;
 use crate::operator::Operator;
 use crate::protocol::GlobalStatus;
@@ -13,6 +13,8 @@ use crate::room::Room;
 
 /// An operator waits longer than a visitor, in milliseconds.
 pub const DEADLINE_MS: u64 = 5_000;
+/// The query of somebody who looks now: the data centers hear of it.
+const WATCHED: &str = "";
 
 /// What all rooms do, as JSON; or `only` one of them. `query`: as [`GlobalStatus`] says.
 pub async fn status(
@@ -59,6 +61,15 @@ async fn status_or_error(room: &Room, env: &Env, query: &str) -> String {
 /// A room's status, as JSON. `query`: as [`GlobalStatus`] says.
 pub async fn room_status(room: &Room, env: &Env, query: &str) -> Result<String> {
     status_of(&room.name, env, query).await
+}
+
+/// Looks at every deployed room, so that its objects, and by them its data centers, hear of what this isolate knows.
+pub async fn announce(env: &Env) {
+    let settings = Settings::of(env);
+    let deployed = settings.rooms.iter().filter(|room| room.called.is_empty());
+    let looks = deployed.map(|room| Box::pin(room_status(room, env, WATCHED)) as Local<_>).collect();
+    // Whoever does not answer hears of it later.
+    let _ = within(settings.object_deadline_ms, all::<Result<String>>(looks)).await;
 }
 
 /// The same by the name of the room's objects.

@@ -13,6 +13,7 @@ use super::super::no_such_route;
 use super::super::sql::{Database, Row, number};
 use crate::edge::calls::{HEALTH, answer, ask, hear, message, unreadable, wake};
 use crate::edge::clock::now;
+use crate::edge::configuration;
 use crate::edge::platform::log_error;
 use crate::edge::settings::Settings;
 use crate::health::agree::Agreement;
@@ -102,7 +103,8 @@ impl Coordinator {
 
     pub async fn fetch(&self, mut request: Request) -> Result<Response> {
         self.make_tables()?;
-        hear(&request, &self.env, |work| self.state.wait_until(work));
+        hear(&request);
+        configuration::follow(&self.env, |work| self.state.wait_until(work));
         match request.path().as_str() {
             NOTIFY => {
                 let Notify { name, change, .. } = message(&mut request).await?;
