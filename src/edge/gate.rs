@@ -31,6 +31,8 @@ use crate::turnstile::TOKEN_HEADER;
 
 /// The API that Cloudflare's clients drive is below, on every host.
 const CLIENT: &str = "/__anteroom/client/v4/";
+/// What describes all of it, likewise.
+const DESCRIPTION: &str = "/__anteroom/openapi.json";
 /// The id of no ticket: in the word that a room gives to everybody.
 const NOBODY: u64 = 0;
 /// Whom the origin is too busy for is asked to try again after this many seconds, and up to this many more.
@@ -60,7 +62,7 @@ pub struct Request {
 pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     let settings = Settings::of(&env);
     let (_, host, path) = parts(&request.url);
-    if path.starts_with(CLIENT) {
+    if path.starts_with(CLIENT) || path == DESCRIPTION {
         return Ok(client(&request.inner, &settings).into());
     }
     if !configuration::is_ready(&settings) {
@@ -232,8 +234,9 @@ fn client(request: &web_sys::Request, settings: &Settings) -> String {
         ["authorization", "x-auth-key", "x-auth-user-service-key"].map(|name| header(request, name));
     let operator = by_secret(&secrets, &settings.operators);
     let (by, role) = operator.map_or(("", ""), |operator| (&operator.name, operator.role.name()));
-    // Neither has a character that JSON would write otherwise.
-    format!("{{\"client\":{{\"by\":\"{by}\",\"role\":\"{role}\"}}}}")
+    // None has a character that JSON would write otherwise.
+    let version = env!("CARGO_PKG_VERSION");
+    format!("{{\"client\":{{\"by\":\"{by}\",\"role\":\"{role}\",\"version\":\"{version}\"}}}}")
 }
 
 /// No room is known that has a say in it: to the origin, unless there may be one and the owner rather waits until that is known.

@@ -1,5 +1,6 @@
 // The endpoints of the API that Cloudflare's own clients drive: what each asks of the book, and changes in it. Nothing here
 // reads a clock, draws a random number or stores anything: `config.js` does.
+import { endpointsAt } from "./endpoints.js";
 import {
   ACTION,
   CODE,
@@ -50,9 +51,10 @@ import { documentOf, isThere, judge, liveRooms, pageOf, problemOf } from "./writ
  */
 
 /**
- * What comes of it. `look`: the room whose object says its status; `written`: what is to be stored before the answer leaves:
- * rows by their keys (undefined: removed), what was before and is then, and new pages.
- * @typedef {{ status: number, body: object, look?: string, written?: { book: Book, rows: Record<string, object | undefined>,
+ * What comes of it. `look`: the room whose object says its status; `entries`: the log is asked for its entries before one;
+ * `allow`: the methods that there are; `written`: what is to be stored before the answer leaves: rows by their keys (undefined:
+ * removed), what was before and is then, and new pages.
+ * @typedef {{ status: number, body: object, look?: string, entries?: { before: number }, allow?: string, written?: { book: Book, rows: Record<string, object | undefined>,
  *   before: any, after: any, pages: { html: string, pointer: string }[] } }} Outcome
  */
 
@@ -95,6 +97,43 @@ export function readBook(rows) {
   for (const entries of [book.rooms, book.events]) entries.sort((one, other) => one.order - other.order);
   return book;
 }
+
+/** What each endpoint does, by its name in the table. @type {Record<string, (api: Api, names: Record<string, string>) => Outcome>} */
+const DOES = {
+  listRooms: (api) => api.listRooms(),
+  listRoomsOfAccount: (api) => api.listRooms(),
+  createRoom: (api) => api.createRoom(),
+  getSettings: (api) => api.settings(),
+  putSettings: (api) => api.changeSettings(false),
+  patchSettings: (api) => api.changeSettings(true),
+  preview: (api) => api.preview(),
+  getLog: (api) => api.log(),
+  getRoom: (api, { waiting_room_id: id }) => answered(api.shown(api.room(id))),
+  putRoom: (api, { waiting_room_id: id }) => api.changeRoom(id, false),
+  patchRoom: (api, { waiting_room_id: id }) => api.changeRoom(id, true),
+  deleteRoom: (api, { waiting_room_id: id }) => api.deleteRoom(id),
+  getStatus: (api, { waiting_room_id }) => {
+    const { variable, id, name } = api.room(waiting_room_id);
+    return { ...answered(null), look: variable ? name : id };
+  },
+  restoreRoom: (api, { waiting_room_id: id }) => api.restore(id),
+  listEvents: (api, { waiting_room_id: id }) => api.page(api.eventsOf(api.room(id)).map(shownEvent)),
+  createEvent: (api, { waiting_room_id: id }) => api.createEvent(api.ownRoom(id)),
+  getEvent: (api, { waiting_room_id: id, event_id }) =>
+    answered(shownEvent(api.event(api.room(id), event_id))),
+  putEvent: (api, { waiting_room_id: id, event_id }) => api.changeEvent(api.ownRoom(id), event_id, false),
+  patchEvent: (api, { waiting_room_id: id, event_id }) => api.changeEvent(api.ownRoom(id), event_id, true),
+  deleteEvent: (api, { waiting_room_id: id, event_id }) => api.deleteEvent(api.ownRoom(id), event_id),
+  getEventDetails: (api, { waiting_room_id, event_id }) => {
+    const room = api.room(waiting_room_id);
+    return answered(shownDetails(api.event(room, event_id), room));
+  },
+  listRules: (api, { waiting_room_id: id }) => answered(shownRules(api.rulesOf(api.room(id)))),
+  createRule: (api, { waiting_room_id: id }) => api.createRule(api.ownRoom(id)),
+  putRules: (api, { waiting_room_id: id }) => api.putRules(api.ownRoom(id)),
+  patchRule: (api, { waiting_room_id: id, rule_id }) => api.changeRule(api.ownRoom(id), rule_id),
+  deleteRule: (api, { waiting_room_id: id, rule_id }) => api.deleteRule(api.ownRoom(id), rule_id),
+};
 
 class Refused extends Error {
   constructor(status, problems) {
@@ -161,80 +200,14 @@ class Api {
   }
 
   route() {
-    const [kind, scope, rooms, ...rest] = this.ask.path.split("/");
+    const { here, names } = endpointsAt(this.ask.path);
+    if (here.length === 0) return refuse(404, CODE.route, "There is no such endpoint");
     const method = this.ask.method === "HEAD" ? "GET" : this.ask.method;
-    if (rooms !== "waiting_rooms" || !scope) return this.noRoute();
-    if (kind === "accounts" && rest.length === 0)
-      return method === "GET" ? this.listRooms() : this.noMethod();
-    if (kind !== "zones") return this.noRoute();
-    const [room, part, id, more] = rest;
-    const length = rest.length;
-    const methods =
-      length === 0
-        ? { GET: () => this.listRooms(), POST: () => this.createRoom() }
-        : length === 1 && room === "preview"
-          ? { POST: () => this.preview() }
-          : length === 1 && room === "settings"
-            ? {
-                GET: () => this.settings(),
-                PUT: () => this.changeSettings(false),
-                PATCH: () => this.changeSettings(true),
-              }
-            : length === 1
-              ? {
-                  GET: () => answered(this.shown(this.room(room))),
-                  PUT: () => this.changeRoom(room, false),
-                  PATCH: () => this.changeRoom(room, true),
-                  DELETE: () => this.deleteRoom(room),
-                }
-              : this.ofRoom(room, part, id, more, length);
-    if (!methods) return this.noRoute();
-    return (methods[method] ?? (() => this.noMethod()))();
-  }
-
-  ofRoom(room, part, id, more, length) {
-    if (part === "status" && length === 2)
-      return {
-        GET: () => {
-          const { variable, id, name } = this.room(room);
-          return { ...answered(null), look: variable ? name : id };
-        },
-      };
-    if (part === "restore" && length === 2) return { POST: () => this.restore(room) };
-    if (part === "events" && length === 2)
-      return {
-        GET: () => this.page(this.eventsOf(this.room(room)).map(shownEvent)),
-        POST: () => this.createEvent(this.ownRoom(room)),
-      };
-    if (part === "events" && length === 3)
-      return {
-        GET: () => answered(shownEvent(this.event(this.room(room), id))),
-        PUT: () => this.changeEvent(this.ownRoom(room), id, false),
-        PATCH: () => this.changeEvent(this.ownRoom(room), id, true),
-        DELETE: () => this.deleteEvent(this.ownRoom(room), id),
-      };
-    if (part === "events" && more === "details" && length === 4)
-      return { GET: () => answered(shownDetails(this.event(this.room(room), id), this.room(room))) };
-    if (part === "rules" && length === 2)
-      return {
-        GET: () => answered(shownRules(this.rulesOf(this.room(room)))),
-        POST: () => this.createRule(this.ownRoom(room)),
-        PUT: () => this.putRules(this.ownRoom(room)),
-      };
-    if (part === "rules" && length === 3)
-      return {
-        PATCH: () => this.changeRule(this.ownRoom(room), id),
-        DELETE: () => this.deleteRule(this.ownRoom(room), id),
-      };
-    return undefined;
-  }
-
-  noRoute() {
-    return refuse(404, CODE.route, "There is no such endpoint");
-  }
-
-  noMethod() {
-    return refuse(405, CODE.method, `${this.ask.method} is not answered here`);
+    const endpoint = here.find((one) => one.method === method);
+    if (endpoint) return DOES[endpoint.does](this, names);
+    const methods = here.flatMap((one) => (one.method === "GET" ? ["GET", "HEAD"] : [one.method])).join(", ");
+    const refused = [problem(CODE.method, `${this.ask.method} is not answered here, only ${methods}`)];
+    return { ...refusal(405, refused), allow: methods };
   }
 
   /** Lets nobody change anything whose token is not for it. */
@@ -599,6 +572,12 @@ class Api {
     draft.book.crawlers = bypass;
     draft.rows.settings = { v: 1, [CRAWLERS]: bypass };
     return this.write(draft, (api) => api.settings().body.result, this.settings().body.result);
+  }
+
+  log() {
+    const before = this.query.get("before") ?? `${Number.MAX_SAFE_INTEGER}`;
+    if (!/^[1-9]\d{0,15}$/.test(before)) refuse(400, CODE.value, "before must be the id of an entry");
+    return { ...answered([]), entries: { before: Number(before) } };
   }
 
   /** Keeps a page for whoever wants to look at it. */

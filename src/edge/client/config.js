@@ -93,11 +93,10 @@ export class Config {
       return { ...refusal(429, [problem(CODE.rate, message)]), againSeconds };
     }
     const book = this.#read();
-    if (asked.method === "GET" && /^zones\/[^/]+\/waiting_rooms\/log$/.test(asked.path))
-      return this.#log(asked.query);
     const newId = () => crypto.randomUUID().replaceAll("-", "");
     const check = (document) => this.#check(document);
-    const { written, ...outcome } = handle(book, deployed, check, { ...asked, now, newId });
+    const { written, entries, ...outcome } = handle(book, deployed, check, { ...asked, now, newId });
+    if (entries) return this.#log(entries.before);
     if (!written) return outcome;
     const mistakes = written.pages
       .map(({ html, pointer }) => [mistakeIn(html), pointer])
@@ -123,14 +122,9 @@ export class Config {
     return outcome;
   }
 
-  /** The log, the latest first; `before=ID`: what stands before an entry. */
-  #log(query) {
-    const before = Number(new URLSearchParams(query).get("before") ?? Number.MAX_SAFE_INTEGER);
-    const rows = this.#sql.exec(
-      "SELECT * FROM log WHERE id < ? ORDER BY id DESC LIMIT ?",
-      before || 0,
-      SHOWN,
-    );
+  /** The log, the latest first: what stands before an entry. */
+  #log(before) {
+    const rows = this.#sql.exec("SELECT * FROM log WHERE id < ? ORDER BY id DESC LIMIT ?", before, SHOWN);
     const entries = [...rows].map(({ at, before, after, ...row }) => ({
       ...row,
       at: new Date(at).toISOString(),

@@ -4,17 +4,22 @@ import { ACTION, CODE, EVENT, given, OWN, pointerTo, problem, ROOM, withoutNulls
 
 /** The names of pages that were made at run time begin so. */
 export const MADE = "made-";
-const LONGEST_PAGE = 1 << 20;
+export const LONGEST_PAGE = 1 << 20;
 
 /** Capitals do not matter in them. */
 const ANY_CASE = ["queueing_method", "turnstile_mode", "turnstile_action"];
 /** The values of Turnstile's fields, which are taken though a room has no site key. */
-const TURNSTILE = {
+export const TURNSTILE = {
   turnstile_mode: ["off", "invisible", "visible_non_interactive", "visible_managed"],
   turnstile_action: ["log", "infinite_queue"],
 };
 /** Of these a room may have another value among its own than Cloudflare's clients can send: a range, a built page. */
-const ALSO_OWN = ["total_active_users", "new_users_per_minute", "custom_page_html", "cookie_attributes"];
+export const ALSO_OWN = [
+  "total_active_users",
+  "new_users_per_minute",
+  "custom_page_html",
+  "cookie_attributes",
+];
 const COOKIES = ["samesite", "secure"];
 
 const lower = (value) => (typeof value === "string" ? value.toLowerCase() : value);
