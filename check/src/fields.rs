@@ -209,7 +209,6 @@ fn schema(field: &Field) -> Value {
             put("properties", Value::Object(fields.collect()));
             put("additionalProperties", false.into());
         }
-        Kind::Flag { .. } => {}
         Kind::Share { .. } => {
             put("minimum", 0.into());
             put("maximum", 1.into());
@@ -217,7 +216,7 @@ fn schema(field: &Field) -> Value {
         Kind::Own { .. } if !range.is_empty() => {
             help = format!("{help}; {}", range.replace('`', ""));
         }
-        Kind::Own { .. } => {}
+        Kind::Flag { .. } | Kind::Own { .. } => {}
     }
     let kind = match kind.as_str() {
         "true/false" => "boolean",

@@ -14,7 +14,7 @@ use wasm_bindgen::{JsCast, JsValue};
 use worker::Env;
 
 use super::calls::LocalBoxFuture;
-use super::clock::now;
+use super::clock::{now, pause};
 use super::platform::log_error;
 use super::room_worker;
 use super::settings::Settings;
@@ -30,10 +30,27 @@ const LEAST_MS: u64 = 100;
 /// The same as [`LOOK_MS`] where nothing was ever made.
 const LOOK_IF_EMPTY_MS: u64 = 30_000;
 
+/// Who waits for what another request of an operator is learning looks so often, in milliseconds, and so many times.
+const WAIT_MS: u64 = 20;
+const WAITS: u32 = 50;
+
+/// For whom it is looked what there is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// For visitors: what a data center knows is good enough.
+    Visitors,
+    /// For operators, whose tokens may be the first that was ever made: a copy is not older, whatever is in it.
+    Operators,
+    /// For somebody who knows that there is something newer: the object itself is asked.
+    Anew,
+}
+
 thread_local! {
     /// Whether this isolate has tried to learn what there is.
     static TRIED: Cell<bool> = const { Cell::new(false) };
     static LOOKED_AT: Cell<u64> = const { Cell::new(0) };
+    /// When a look has last come to its end.
+    static LEARNED_AT: Cell<u64> = const { Cell::new(0) };
     static KNOWN: RefCell<Option<Rc<Made>>> = const { RefCell::new(None) };
 }
 
@@ -62,7 +79,7 @@ pub fn version() -> u64 {
 pub fn heard(env: &Env, query: &str, wait_until: impl FnOnce(LocalBoxFuture<()>)) {
     if query.parse().is_ok_and(|heard: u64| heard > version()) && now() >= LOOKED_AT.get() + LEAST_MS {
         LOOKED_AT.set(now());
-        wait_until(learn(env.clone(), String::new(), true));
+        wait_until(learn(env.clone(), String::new(), Look::Anew));
     }
 }
 
@@ -79,15 +96,35 @@ pub fn keep_up(env: &Env, settings: &Settings, host: &str, wait_until: impl FnOn
         return;
     }
     LOOKED_AT.set(time);
-    wait_until(learn(env.clone(), host.to_owned(), false));
+    wait_until(learn(env.clone(), host.to_owned(), Look::Visitors));
 }
 
-/// Learns what there is. `anew`: the object itself is asked. What cannot be reached leaves what is known as it is.
-pub fn learn(env: Env, host: String, anew: bool) -> LocalBoxFuture<()> {
+/// Whether what is known is too old to say whose token comes along: one may have been made, or revoked, since.
+pub fn is_old(settings: &Settings) -> bool {
+    settings.while_unknown.is_some() && now() >= LEARNED_AT.get() + LOOK_MS
+}
+
+/// Learns what an operator's request has to know. Of many at once one looks, and the others wait for what it learns; where it
+/// was given up in the middle, another one looks after a while.
+pub async fn catch_up(env: &Env, settings: &Settings, host: &str) {
+    for _ in 0..WAITS {
+        if !is_old(settings) {
+            return;
+        }
+        let is_looking = LOOKED_AT.get() > LEARNED_AT.get() && now() < LOOKED_AT.get() + LOOK_MS;
+        if !is_looking {
+            return learn(env.clone(), host.to_owned(), Look::Operators).await;
+        }
+        pause(WAIT_MS).await;
+    }
+}
+
+/// Learns what there is. What cannot be reached leaves what is known as it is.
+pub fn learn(env: Env, host: String, look: Look) -> LocalBoxFuture<()> {
     Box::pin(async move {
         LOOKED_AT.set(now());
         let patience = Settings::of(&env).object_deadline_ms;
-        match read(&env, &host, anew, patience).await {
+        match read(&env, &host, look, patience).await {
             Ok(text) if text.is_empty() => {}
             Ok(text) => match Made::read(&text) {
                 Some(made) => {
@@ -99,17 +136,21 @@ pub fn learn(env: Env, host: String, anew: bool) -> LocalBoxFuture<()> {
             Err(error) => log_error(&format!("the object CONFIG does not answer: {error:?}")),
         }
         TRIED.set(true);
+        // A copy that says that there is nothing may be older than operators' tokens.
+        if look != Look::Visitors || version() > 0 {
+            LEARNED_AT.set(now());
+        }
     })
 }
 
 /// What is newer than what is known; empty: nothing is. `entry.js` puts the function where this finds it.
-async fn read(env: &Env, host: &str, anew: bool, patience: u64) -> Result<String, JsValue> {
+async fn read(env: &Env, host: &str, look: Look, patience: u64) -> Result<String, JsValue> {
     let read = Reflect::get(&js_sys::global(), &JsString::from("anteroomDocument"))?;
     let read: Function = read.dyn_into()?;
     let arguments: Array = [
         AsRef::<JsValue>::as_ref(env).clone(),
         JsValue::from_str(host),
-        JsValue::from_bool(anew),
+        JsValue::from_f64(f64::from(look as u8)),
         JsValue::from_f64(patience as f64),
         JsValue::from_f64(known().map_or(-1.0, |known| known.version as f64)),
     ]

@@ -8,7 +8,7 @@ use wasm_bindgen::JsValue;
 use worker::{Context, Env, Result};
 
 use super::clock::{now, pause, random, random_id, within};
-use super::configuration;
+use super::configuration::{self, Look};
 use super::forward::{Carrier, HeaderLine, Passport, Revocable, TICKET_HEADER, uncounted};
 use super::in_flight::{self, Way};
 use super::platform::{colo, likely_colo};
@@ -62,14 +62,31 @@ pub struct Request {
 pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     let settings = Settings::of(&env);
     let (_, host, path) = parts(&request.url);
-    if path.starts_with(CLIENT) || path == DESCRIPTION {
+    if path == DESCRIPTION {
+        return Ok(client(&request.inner, &settings).into());
+    }
+    if operator::is_own(path) && configuration::is_old(&settings) && operator::may_know(&request) {
+        let host = host.to_owned();
+        return Ok(later(async move {
+            configuration::catch_up(&env, &settings, &host).await;
+            decide_known(request, env, context)
+        }));
+    }
+    decide_known(request, env, context)
+}
+
+/// The same, once it is known whose tokens are good.
+fn decide_known(request: Request, env: Env, context: Context) -> Result<JsValue> {
+    let settings = Settings::of(&env);
+    let (_, host, path) = parts(&request.url);
+    if path.starts_with(CLIENT) {
         return Ok(client(&request.inner, &settings).into());
     }
     if !configuration::is_ready(&settings) {
         let host = host.to_owned();
         return Ok(later(async move {
-            configuration::learn(env.clone(), host, false).await;
-            decide(request, env, context)
+            configuration::learn(env.clone(), host, Look::Visitors).await;
+            decide_known(request, env, context)
         }));
     }
     configuration::keep_up(&env, &settings, host, |work| context.wait_until(work));
@@ -230,9 +247,7 @@ fn comes(
 
 /// Whose token comes with a request to the API that Cloudflare's clients drive: `client/reach.js` goes on with it.
 fn client(request: &web_sys::Request, settings: &Settings) -> String {
-    let secrets =
-        ["authorization", "x-auth-key", "x-auth-user-service-key"].map(|name| header(request, name));
-    let operator = by_secret(&secrets, &settings.operators);
+    let operator = by_secret(&operator::secrets(request), &settings.operators, now());
     let (by, role) = operator.map_or(("", ""), |operator| (&operator.name, operator.role.name()));
     // None has a character that JSON would write otherwise.
     let version = env!("CARGO_PKG_VERSION");

@@ -105,7 +105,7 @@ pub fn checked(env: &Env, document: &str) -> String {
 #[wasm_bindgen]
 pub fn learned(env: Env, host: String) -> JsValue {
     gate::later(async move {
-        configuration::learn(env, host, true).await;
+        configuration::learn(env, host, configuration::Look::Anew).await;
         Ok(JsValue::UNDEFINED)
     })
 }

@@ -27,7 +27,8 @@ CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance,
 address, tokens, examples = sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3])
 # Whoever is not answered for so many seconds never is.
 PATIENCE = 30
-ROOMS = f"{address}/__anteroom/client/v4/zones/main/waiting_rooms"
+V4 = f"{address}/__anteroom/client/v4"
+ROOMS = f"{V4}/zones/main/waiting_rooms"
 numbers = itertools.count(1)
 # One of many may make rooms: each may send 1,200 requests in five minutes.
 configuring = itertools.cycle(tokens["configure"])
@@ -44,11 +45,11 @@ def closed(schema):
 
 
 def made():
-    """A room, an event, a rule and a page, and what leads to them."""
+    """A room, an event, a rule, a page and a token, and what leads to them."""
     headers = {"authorization": f"Bearer {next(configuring)}"}
 
-    def send(path, body):
-        answer = requests.post(f"{ROOMS}{path}", json=body, headers=headers)
+    def send(path, body, root=ROOMS):
+        answer = requests.post(f"{root}{path}", json=body, headers=headers)
         assert answer.status_code == 200, answer.text
         return answer.json()["result"]
 
@@ -57,6 +58,10 @@ def made():
     event = send(f"/{room}/events", {"name": "known", **times(number)})["id"]
     rule = send(f"/{room}/rules", {"action": "bypass_waiting_room", "expression": 'http.host eq "a"'})[0]["id"]
     page = send("/preview", {"custom_html": "<p>{{waitTime}}</p>"})["preview_url"].rsplit("/", 1)[1]
+    # It takes the place of the one before: there may be a hundred.
+    for token in requests.get(f"{V4}/tokens", headers=headers).json()["result"]:
+        requests.delete(f"{V4}/tokens/{token['id']}", headers=headers)
+    token = send("/tokens", {"name": "known", "role": "view"}, V4)["id"]
     return {
         "zone_id": "main",
         "account_id": "main",
@@ -64,6 +69,7 @@ def made():
         "event_id": event,
         "rule_id": rule,
         "preview_id": page,
+        "token_id": token,
     }
 
 
@@ -98,6 +104,7 @@ def helped(written):
         "until": "30m",
         "if_version": None,
         "token": tokens["configure"][0],
+        "expires_on": None,
         "text": "Hello World!",
     }
     known = {name: hints.get(name, value) for name, value in written.items()}

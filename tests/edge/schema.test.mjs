@@ -7,7 +7,11 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
 import { environment, PYTHON_PACKAGES } from "../../tools/toolchain.mjs";
+import { clock } from "./clock.mjs";
 import { room, startWorld } from "./world.mjs";
+
+// Schemathesis is a program of its own.
+clock.goReal();
 
 /** Requests of each kind for each operation. */
 const EXAMPLES = 10;

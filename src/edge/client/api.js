@@ -18,6 +18,7 @@ import {
   shownRules,
   takeKnown,
 } from "./fields.js";
+import { judgeToken, MOST_TOKENS, shownToken } from "./tokens.js";
 import { documentOf, isThere, judge, liveRooms, pageOf, problemOf } from "./written.js";
 
 /**
@@ -33,7 +34,7 @@ import { documentOf, isThere, judge, liveRooms, pageOf, problemOf } from "./writ
  * for a while those that were deleted are among them; `rules` by room; `crawlers`: whether search engines' crawlers go past
  * all rooms, null: as deployed; `previews`: until when each page is kept that somebody wants to look at.
  * @typedef {{ version: number, rooms: Entry[], events: Entry[], rules: Record<string, Rules>, crawlers: boolean | null,
- *   previews: Record<string, number> }} Book
+ *   previews: Record<string, number>, tokens: import("./tokens.js").Token[] }} Book
  */
 
 /**
@@ -48,6 +49,7 @@ import { documentOf, isThere, judge, liveRooms, pageOf, problemOf } from "./writ
  * @property {string} base scheme and host by which the API was called
  * @property {number} now milliseconds since the epoch
  * @property {() => string} newId 32 hex digits at random
+ * @property {{ text: string, hash: string }} newToken drawn at random
  */
 
 /**
@@ -80,7 +82,15 @@ const STEERED_ROOM = ["total_active_users", "new_users_per_minute", "queue_all",
 const STEERED_EVENT = ["event_start_time", "event_end_time"];
 
 /** @returns {Book} */
-export const newBook = () => ({ version: 0, rooms: [], events: [], rules: {}, crawlers: null, previews: {} });
+export const newBook = () => ({
+  version: 0,
+  rooms: [],
+  events: [],
+  rules: {},
+  crawlers: null,
+  previews: {},
+  tokens: [],
+});
 
 /** Reads the rows of a book. @param {[key: string, value: any][]} rows @returns {Book} */
 export function readBook(rows) {
@@ -92,9 +102,11 @@ export function readBook(rows) {
     else if (kind === "room") book.rooms.push(value);
     else if (kind === "event") book.events.push(value);
     else if (kind === "rules") book.rules[id] = value;
+    else if (kind === "token") book.tokens.push(value);
     else if (kind === "preview") book.previews[id] = value.until;
   }
   for (const entries of [book.rooms, book.events]) entries.sort((one, other) => one.order - other.order);
+  book.tokens.sort((one, other) => one.created - other.created);
   return book;
 }
 
@@ -103,6 +115,9 @@ const DOES = {
   listRooms: (api) => api.listRooms(),
   listRoomsOfAccount: (api) => api.listRooms(),
   createRoom: (api) => api.createRoom(),
+  listTokens: (api) => api.listTokens(),
+  createToken: (api) => api.createToken(),
+  revokeToken: (api, { token_id: id }) => api.revokeToken(id),
   getSettings: (api) => api.settings(),
   putSettings: (api) => api.changeSettings(false),
   patchSettings: (api) => api.changeSettings(true),
@@ -313,6 +328,9 @@ class Api {
     }
     book.events = book.events.filter(({ id }) => !(`event/${id}` in rows));
     book.rooms = book.rooms.filter(({ id }) => !(`room/${id}` in rows));
+    for (const { id } of book.tokens.filter(({ revoked, ends }) => (revoked ?? ends ?? now) + KEPT < now))
+      rows[`token/${id}`] = undefined;
+    book.tokens = book.tokens.filter(({ id }) => !(`token/${id}` in rows));
     for (const id of Object.keys(book.previews).filter((id) => book.previews[id] < now)) {
       rows[`preview/${id}`] = undefined;
       delete book.previews[id];
@@ -574,6 +592,53 @@ class Api {
     return this.write(draft, (api) => api.settings().body.result, this.settings().body.result);
   }
 
+  /** @returns {import("./tokens.js").Token[]} those that were not revoked */
+  tokens() {
+    return this.book.tokens.filter(({ revoked }) => revoked === undefined);
+  }
+
+  listTokens() {
+    this.mayConfigure();
+    return this.page(this.tokens().map((token) => shownToken(token, this.ask.now)));
+  }
+
+  createToken() {
+    this.mayConfigure();
+    const { now, newId, newToken, by } = this.ask;
+    const sent = this.body();
+    const taken = [...this.deployed.secrets, ...this.tokens().map(({ name }) => name.toLowerCase())];
+    refuseAll(judgeToken(sent, taken, now));
+    if (this.tokens().length >= MOST_TOKENS)
+      refuse(400, CODE.bound, `There may be ${MOST_TOKENS} tokens. Fix: revoke one`);
+    const { name, role, expires_on: ends } = sent;
+    const draft = this.begin();
+    const token = {
+      v: 1,
+      id: newId(),
+      name,
+      role,
+      hash: newToken.hash,
+      last: newToken.text.slice(-4),
+      created: now,
+      by,
+      ends: ends ? Date.parse(ends) : null,
+    };
+    const shown = shownToken(token, now);
+    const outcome = this.write(setToken(draft, token), () => shown, null);
+    // Here alone: what is stored and logged does not have it.
+    return outcome.written ? { ...outcome, body: envelope({ ...shown, token: newToken.text }) } : outcome;
+  }
+
+  revokeToken(id) {
+    this.mayConfigure();
+    const token = this.book.tokens.find((token) => token.id === id);
+    if (!token) refuse(404, CODE.unknown, "There is no token of this id");
+    if (token.revoked) return answered({ id });
+    const { now } = this.ask;
+    const draft = setToken(this.begin(), { ...token, revoked: now });
+    return this.write(draft, () => ({ id }), shownToken(token, now));
+  }
+
   log() {
     const before = this.query.get("before") ?? `${Number.MAX_SAFE_INTEGER}`;
     if (!/^[1-9]\d{0,15}$/.test(before)) refuse(400, CODE.value, "before must be the id of an entry");
@@ -603,6 +668,15 @@ class Api {
     outcome.written?.pages.push({ html, pointer });
     return outcome;
   }
+}
+
+/** Puts a token into a draft, in the place of what has its id. */
+function setToken(draft, token) {
+  const { tokens } = draft.book;
+  const at = tokens.findIndex(({ id }) => id === token.id);
+  tokens.splice(at < 0 ? tokens.length : at, 1, token);
+  draft.rows[`token/${token.id}`] = token;
+  return draft;
 }
 
 function judgeName(name) {

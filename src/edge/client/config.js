@@ -6,6 +6,7 @@ import { mistakeIn } from "../made-pages.js";
 import { envelope, handle, readBook, refusal } from "./api.js";
 import { CODE, problem } from "./fields.js";
 import { MOST, Rates } from "./rates.js";
+import { drawToken } from "./tokens.js";
 import { documentOf, pageOf, readDeployed } from "./written.js";
 
 /** Of the tables: whoever changes what older code relies on, makes it another one. */
@@ -86,6 +87,7 @@ export class Config {
   /** Answers a request of the API. @param {import("./api.js").Ask} asked all but the time and new ids */
   async #client(asked) {
     const deployed = await this.#readDeployed();
+    const newToken = await drawToken();
     const now = Date.now();
     const againSeconds = this.#rates.count(asked.by, now);
     if (againSeconds > 0) {
@@ -95,7 +97,12 @@ export class Config {
     const book = this.#read();
     const newId = () => crypto.randomUUID().replaceAll("-", "");
     const check = (document) => this.#check(document);
-    const { written, entries, ...outcome } = handle(book, deployed, check, { ...asked, now, newId });
+    const { written, entries, ...outcome } = handle(book, deployed, check, {
+      ...asked,
+      now,
+      newId,
+      newToken,
+    });
     if (entries) return this.#log(entries.before);
     if (!written) return outcome;
     const mistakes = written.pages

@@ -30,6 +30,12 @@ const writes = (method, path, does, takes, gives, summary, more) => ({
 export const ENDPOINTS = [
   reads(ROOMS, "listRooms", "rooms", "All rooms, page by page", { query: [...PAGED, "deleted"] }),
   writes("POST", ROOMS, "createRoom", "newRoom", "room", "Makes a room"),
+  reads("tokens", "listTokens", "tokens", "The tokens that were made at run time", {
+    query: PAGED,
+    role: "configure",
+  }),
+  writes("POST", "tokens", "createToken", "newToken", "madeToken", "Makes a token; it is shown once"),
+  writes("DELETE", "tokens/{token_id}", "revokeToken", undefined, "id", "Revokes a token"),
   reads("accounts/{account_id}/waiting_rooms", "listRoomsOfAccount", "rooms", "All rooms, page by page", {
     query: [...PAGED, "deleted"],
   }),

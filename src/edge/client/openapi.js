@@ -22,6 +22,7 @@ import {
   whole,
 } from "./schemas.js";
 import tables from "./tables.json" with { type: "json" };
+import { ROLES } from "./tokens.js";
 import { ALSO_OWN, LONGEST_PAGE, TURNSTILE } from "./written.js";
 
 /** Where it is. */
@@ -119,6 +120,17 @@ const newRoom = taken(ROOM, ref("ownOfRoom"), false, { name: NAME });
 const newEvent = taken(EVENT, ref("ownOfEvent"), false, { name: NAME });
 const withId = { ...newRule, properties: { id: text("a rule that stays"), ...newRule.properties } };
 
+const TOKEN = {
+  id: ID,
+  name: text(),
+  role: one(ROLES),
+  status: one(["active", "expired"]),
+  last_four: text("its last four characters"),
+  expires_on: orNull(date("null: it does not end")),
+  created_on: date(),
+  created_by: text("the name of a token"),
+};
+
 /** What the endpoints take and give, by the names in `endpoints.js`. */
 const SCHEMAS = {
   ownOfRoom: ownOf(ROOM, FIELDS),
@@ -163,6 +175,17 @@ const SCHEMAS = {
     estimated_total_active_users: whole(),
     max_estimated_time_minutes: whole("0 where nobody waits, or nobody can tell"),
   }),
+  newToken: object(
+    {
+      name: text("whose changes they are", { pattern: "^[A-Za-z0-9_-]{1,32}$" }),
+      role: one(ROLES),
+      expires_on: maybe(orNull(date("when it ends; without it never"))),
+    },
+    { additionalProperties: false },
+  ),
+  token: object(TOKEN),
+  tokens: list(ref("token")),
+  madeToken: object({ ...TOKEN, token: maybe(text("the token itself: it is not shown again")) }),
   id: object({ id: ID }),
   log: list(
     object({
@@ -222,8 +245,16 @@ function operation({ path, method, does, summary, takes, gives, query = [], role
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
   const reads = method === "GET";
   const needs = role ?? (reads ? "view" : "configure");
-  const statuses = [401, ...(reads ? [] : [400, 403]), ...(takes ? [413] : []), 429, 501, 503];
-  if (names.length > 1) statuses.push(404);
+  const statuses = [
+    401,
+    ...(reads ? [] : [400]),
+    ...(needs === "view" ? [] : [403]),
+    ...(takes ? [413] : []),
+    429,
+    501,
+    503,
+  ];
+  if (names.some((name) => !["zone_id", "account_id"].includes(name))) statuses.push(404);
   if (query.includes("before")) statuses.push(400);
   const isPaged = query.includes("page");
   const result = envelope(true, { ...list(ref("problem")), maxItems: 0 }, ref(gives), {
@@ -231,7 +262,7 @@ function operation({ path, method, does, summary, takes, gives, query = [], role
   });
   return {
     operationId: does,
-    tags: ["rooms"],
+    tags: [path.startsWith("tokens") ? "tokens" : "rooms"],
     summary,
     description: `Needs the role \`${needs}\`.`,
     parameters: [
@@ -303,7 +334,13 @@ export const openapi = (version) => ({
     license: { name: "Apache-2.0", identifier: "Apache-2.0" },
   },
   servers: [{ url: "/" }],
-  tags: [{ name: "rooms" }, { name: "operators" }, { name: "health" }, { name: "everybody" }],
+  tags: [
+    { name: "rooms" },
+    { name: "tokens" },
+    { name: "operators" },
+    { name: "health" },
+    { name: "everybody" },
+  ],
   paths: { ...roomsPaths(), ...operatorsPaths(tables.endpoints), ...EVERYBODY },
   components: {
     schemas: {

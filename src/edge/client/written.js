@@ -1,6 +1,8 @@
 // Rooms and events that were made at run time, as vars would describe them; and those that vars describe, as the API shows
 // them. The table of fields by which all of them are checked is in WebAssembly (`src/config/`).
+
 import { ACTION, CODE, EVENT, given, OWN, pointerTo, problem, ROOM, withoutNulls } from "./fields.js";
+import { namesOfSecrets } from "./tokens.js";
 
 /** The names of pages that were made at run time begin so. */
 export const MADE = "made-";
@@ -104,7 +106,7 @@ export const liveEvents = (book) =>
 
 /**
  * What Workers and objects learn of the book: rooms and events as vars would describe them, by their ids, with the names that
- * people call the rooms by. `src/config/made.rs` reads it.
+ * people call the rooms by; and by what to know the tokens. `src/config/made.rs` reads it.
  */
 export function documentOf(book) {
   return {
@@ -116,6 +118,9 @@ export function documentOf(book) {
       const room = book.rooms.find(({ id }) => id === event.room);
       return [event.id, event.name, { ...tableOf(event, hasSitekey(room)), room: event.room }];
     }),
+    tokens: book.tokens
+      .filter(({ revoked }) => revoked === undefined)
+      .map(({ name, role, hash, ends }) => [name, role, hash, ends]),
   };
 }
 
@@ -192,6 +197,7 @@ export async function readDeployed(env, broken) {
     events: [],
     rules: {},
     crawlers: env.SEARCH_ENGINE_CRAWLER_BYPASS === "true",
+    secrets: namesOfSecrets(env),
   };
   const vars = (prefix) =>
     Object.entries(env).filter(

@@ -145,7 +145,7 @@ impl Shell {
     pub async fn ask(&self, input: impl FnOnce(u64) -> Input) -> Result<Reply> {
         if self.0.machine.borrow().is_none() {
             // The room may have been made since.
-            configuration::learn(self.0.env.clone(), String::new(), true).await;
+            configuration::learn(self.0.env.clone(), String::new(), configuration::Look::Anew).await;
             self.0.start().await?;
         }
         if let Err(error) = &*self.0.home.borrow() {
@@ -201,7 +201,7 @@ impl Inner {
         let settings = Settings::of(&self.env);
         let mut home = Home::of(&self.state, &self.env);
         if home.is_err() && !configuration::is_ready(&settings) {
-            configuration::learn(self.env.clone(), String::new(), false).await;
+            configuration::learn(self.env.clone(), String::new(), configuration::Look::Visitors).await;
             home = Home::of(&self.state, &self.env);
         }
         if let Ok(home) = &home {
