@@ -136,12 +136,12 @@ function hasToolchain(name, components) {
 
 /** What the tests use of Python: `PYTHON_REQUIRED` says what each is. */
 async function pythonPackages() {
-  const wanted = Object.entries(PYTHON_REQUIRED).filter(
-    ([name, version]) => !existsSync(join(PYTHON_PACKAGES, `${name}-${version}.dist-info`)),
-  );
-  if (wanted.length === 0) return;
-  if (!which("python3")) throw new Failure("python3 is missing: install Python 3.9 or newer with pip");
-  const packages = wanted.map(([name, version]) => `${name}==${version}`);
+  const required = Object.entries(PYTHON_REQUIRED);
+  const isThere = ([name, version]) => existsSync(join(PYTHON_PACKAGES, `${name}-${version}.dist-info`));
+  if (required.every(isThere)) return;
+  if (!which("python3")) throw new Failure("python3 is missing: install Python 3.10 or newer with pip");
+  // All at once: what one of them needs must not take another's place.
+  const packages = required.map(([name, version]) => `${name}==${version}`);
   const pip = [
     "-m",
     "pip",
@@ -153,7 +153,7 @@ async function pythonPackages() {
     "--target",
     PYTHON_PACKAGES,
   ];
-  await during(`Set-up: ${packages.join(", ")} for Python (a few seconds)`, () =>
+  await during(`Set-up: ${packages.join(", ")} for Python (half a minute)`, () =>
     run("python3", [...pip, ...packages], {
       failure: "pip could not install them: see above (Debian: apt-get install python3-pip)",
     }),

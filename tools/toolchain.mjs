@@ -37,13 +37,15 @@ export const STABLE =
 export const WASM_TARGET = "wasm32-unknown-unknown";
 /**
  * Python's packages that the tests use, by the names that they have on disk: an HTTP client, a parser of metrics and one of
- * YAML, and Cloudflare's client.
+ * YAML, Cloudflare's client, and what reads the description of the API and asks for all that it offers.
  */
 export const PYTHON_REQUIRED = {
   requests: "2.34.2",
   prometheus_client: "0.26.0",
   pyyaml: "6.0.3",
   cloudflare: "5.9.0",
+  openapi_spec_validator: "0.9.0",
+  schemathesis: "4.32.5",
 };
 /** Where they are. */
 export const PYTHON_PACKAGES = join(TOOLS, "python");

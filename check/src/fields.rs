@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 
 use anteroom::config::{FIELDS, Field, InEvents, Kind};
+use anteroom::operator::{ENDPOINTS, Endpoint, Needs};
+use serde_json::{Map, Value, json};
 
 /// Where the second column of the help begins, and where its lines end.
 const COLUMN: usize = 36;
@@ -165,4 +167,87 @@ fn entry(help: &mut String, written: &str, text: &str) {
     }
     help.push_str(line.trim_end());
     help.push('\n');
+}
+
+/// The tables of fields and of operators' endpoints as JSON, one entry a line. `src/edge/client/tables.json` holds it: the
+/// Worker's description of its API is made of it. A field is told by a JSON Schema.
+pub fn json() -> String {
+    let lines = |entries: Vec<String>| entries.join(",\n");
+    let fields = FIELDS.iter().map(|field| format!("{:?}: {}", field.name, schema(field))).collect();
+    let endpoints = ENDPOINTS.iter().map(|endpoint| endpoint_of(endpoint).to_string()).collect();
+    format!("{{ \"fields\": {{\n{}\n}}, \"endpoints\": [\n{}\n] }}\n", lines(fields), lines(endpoints))
+}
+
+/// A field as a JSON Schema. `x-any-case`: capitals do not matter; `x-steered`: operators may change it while a room runs;
+/// `x-in-events`: an event may have another value.
+fn schema(field: &Field) -> Value {
+    let mut said = Map::new();
+    let mut put = |name: &str, value: Value| said.insert(name.to_owned(), value);
+    let [kind, default, range] = facts(field);
+    let mut help = field.words.help.replace('`', "");
+    match field.kind {
+        Kind::Whole { least, most, .. } => {
+            put("minimum", least.into());
+            put("maximum", most.into());
+        }
+        Kind::Limit { .. } => {
+            let (least, most) = field.range().unwrap_or_default();
+            put("minimum", least.into());
+            put("maximum", most.into());
+        }
+        Kind::Choice { names, any_case, .. } => {
+            put("enum", names.into());
+            if any_case {
+                put("x-any-case", true.into());
+            }
+        }
+        Kind::Line { longest, .. } => {
+            put("maxLength", longest.into());
+        }
+        Kind::Table { of, .. } => {
+            let fields = of.iter().map(|inner| (inner.name.to_owned(), schema(inner)));
+            put("properties", Value::Object(fields.collect()));
+            put("additionalProperties", false.into());
+        }
+        Kind::Share { .. } => {
+            put("minimum", 0.into());
+            put("maximum", 1.into());
+        }
+        Kind::Own { .. } if !range.is_empty() => {
+            help = format!("{help}; {}", range.replace('`', ""));
+        }
+        Kind::Flag { .. } | Kind::Own { .. } => {}
+    }
+    let kind = match kind.as_str() {
+        "true/false" => "boolean",
+        "whole number" => "integer",
+        "number" => "number",
+        kind if kind.starts_with("text") => "string",
+        kind if kind.starts_with("list") => "array",
+        _ => "object",
+    };
+    put("type", kind.into());
+    if let Ok(default) = serde_json::from_str(default.trim_matches('`')) {
+        put("default", default);
+    }
+    if field.steered.is_some() {
+        put("x-steered", true.into());
+    }
+    if field.in_events.is_some() {
+        put("x-in-events", true.into());
+    }
+    if !help.is_empty() {
+        put("description", help.into());
+    }
+    Value::Object(said)
+}
+
+/// What an endpoint is; without `method` whoever answers says which there are, without `role` it is for everybody or has rules
+/// of its own.
+fn endpoint_of(endpoint: &Endpoint) -> Value {
+    let role = match endpoint.needs {
+        Needs::Nothing => None,
+        Needs::Role(role) => Some(role.name()),
+    };
+    json!({ "path": endpoint.path, "method": endpoint.method, "role": role })
 }

@@ -40,7 +40,8 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// Print the table of a room's fields, as docs/configuration.md has it, and validate nothing
+    /// Print the table of a room's fields, as docs/configuration.md has it, and validate nothing; with --json also the table
+    /// of the operators' endpoints, as src/edge/client/tables.json has both
     #[arg(long)]
     fields: bool,
 
@@ -130,7 +131,8 @@ pub struct Host<'a> {
 /// Prints what it was asked for. Returns whether everything is valid.
 pub fn check(arguments: &Arguments, host: &Host, out: &mut dyn Write, err: &mut dyn Write) -> bool {
     if arguments.fields {
-        let _ = write!(out, "{}", fields::markdown());
+        let tables = if arguments.json { fields::json() } else { fields::markdown() };
+        let _ = write!(out, "{tables}");
         return true;
     }
     let project = Project::read(&arguments.config, &arguments.pages, arguments.env.as_deref(), host);

@@ -653,6 +653,13 @@ fn the_documents_have_the_table_of_fields() {
     assert!(output.status.success() && table.contains("| `total_active_users` |"), "{table}");
     let document = include_str!("../../docs/configuration.md");
     assert!(document.contains(&table), "put what anteroom-check --fields prints into docs/configuration.md");
+    let output = run(&["--fields", "--json"]);
+    let tables = String::from_utf8(output.stdout).unwrap();
+    let known = include_str!("../../src/edge/client/tables.json");
+    assert!(
+        output.status.success() && known == tables,
+        "write src/edge/client/tables.json: cargo run -p anteroom-check -- --fields --json"
+    );
     let events = include_str!("../../docs/events.md");
     for field in FIELDS.iter().filter(|field| field.in_events.is_some()) {
         assert!(events.contains(field.name), "docs/events.md does not name {}", field.name);

@@ -213,7 +213,7 @@ pub mod access {
         LazyLock::new(|| KeyRing::parse("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8").unwrap());
     /// The sessions of all three.
     static SESSIONS: LazyLock<[String; 3]> = LazyLock::new(|| {
-        TOKENS.map(|(token, _)| Session::seal(&KEYS, OPERATORS.by_token(token).unwrap(), NOW, [7; 12]))
+        TOKENS.map(|(token, _)| Session::seal(&KEYS, OPERATORS.by_token(token, NOW).unwrap(), NOW, [7; 12]))
     });
 
     pub fn run(input: &[u8]) {
@@ -230,7 +230,7 @@ pub mod access {
             own_origin: OWN,
         };
         // Nothing here signs a mark.
-        assert!(Mark::read(next(), OPERATORS.signers(), NOW).is_err(), "{text}");
+        assert!(Mark::read(next(), OPERATORS.signers(NOW), NOW).is_err(), "{text}");
         let admitted = match admit(&knock, &OPERATORS, Some(&KEYS), NOW + 1) {
             Ok(admitted) => admitted,
             Err(refusal) => return assert!(matches!(refusal.status, 401 | 403 | 404 | 405)),

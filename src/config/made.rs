@@ -6,6 +6,19 @@ use serde_json::Value;
 use super::error::{ConfigError, Part};
 use super::rooms::Rooms;
 
+/// A token that was made at run time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MadeToken {
+    /// As it stands in the log.
+    pub name: String,
+    /// The name of what it is good for.
+    pub role: String,
+    /// SHA-256 of the token, in base64url.
+    pub hash: String,
+    /// When it ends, in milliseconds since the epoch; `None`: it does not.
+    pub ends: Option<u64>,
+}
+
 /// What the keeper of the configuration says: rooms and events by their ids, each with a table like that of a var.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Made {
@@ -13,6 +26,8 @@ pub struct Made {
     pub version: u64,
     /// Whether search engines' crawlers go past all rooms; `None`: as the deployment says.
     pub crawlers_bypass: Option<bool>,
+    /// The tokens that are good.
+    pub tokens: Vec<MadeToken>,
     /// The var that each would be, and its table.
     tables: Vec<(String, Value)>,
     /// The id of each room, and the name that people call it by.
@@ -22,8 +37,9 @@ pub struct Made {
 }
 
 impl Made {
-    /// Reads it: a JSON object with `version`, `crawlers`, and lists `rooms`, `events` and `gone` of `[id, name, table]`. What is
-    /// not there is nothing, and what else is there is passed over: newer code may have written it.
+    /// Reads it: a JSON object with `version`, `crawlers`, lists `rooms`, `events` and `gone` of `[id, name, table]`, and a list
+    /// `tokens` of `[name, role, hash, ends]`. What is not there is nothing, and what else is there is passed over: newer code may
+    /// have written it.
     ///
     /// `None`: it is no such text.
     pub fn read(text: &str) -> Option<Self> {
@@ -48,6 +64,9 @@ impl Made {
                 }
             }
         }
+        if let Some(Value::Array(tokens)) = value.get("tokens") {
+            made.tokens = tokens.iter().filter_map(token_of).collect();
+        }
         Some(made)
     }
 
@@ -63,6 +82,12 @@ impl Made {
     pub fn gone(&self) -> Rooms {
         Rooms::with_made(std::iter::empty(), self.gone.iter().cloned()).0
     }
+}
+
+fn token_of(entry: &Value) -> Option<MadeToken> {
+    let text = |place: usize| Some(entry.get(place)?.as_str()?.to_owned());
+    let ends = entry.get(3).and_then(Value::as_u64);
+    Some(MadeToken { name: text(0)?, role: text(1)?, hash: text(2)?, ends })
 }
 
 fn list_of(value: Value) -> Option<Vec<Value>> {

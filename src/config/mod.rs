@@ -34,7 +34,7 @@ pub use error::{ConfigError, Part};
 #[cfg(not(worker))]
 pub use fields::Words;
 pub use fields::{FIELDS, Field, InEvents, Kind, Place, steered_fields};
-pub use made::Made;
+pub use made::{Made, MadeToken};
 #[cfg(not(worker))]
 pub use origin::is_origin;
 pub use parse::{check_steered, parse_room};

@@ -15,7 +15,7 @@ use wasm_bindgen::{JsCast, JsValue};
 use worker::Env;
 
 use super::calls::LocalBoxFuture;
-use super::clock::now;
+use super::clock::{now, pause};
 use super::platform::log_error;
 use super::room_worker;
 use super::settings::Settings;
@@ -24,6 +24,10 @@ use crate::machines::configuration::{Copy, Learner, Look, Step};
 
 /// The object's binding.
 pub const BINDING: &str = "CONFIG";
+
+/// Who waits for what another request of an operator is learning looks so often, in milliseconds, and so many times.
+const WAIT_MS: u64 = 20;
+const WAITS: u32 = 50;
 
 thread_local! {
     static LEARNER: RefCell<Learner> = RefCell::new(Learner::default());
@@ -80,6 +84,25 @@ pub fn keep_up(env: &Env, settings: &Settings, host: &str, wait_until: impl FnOn
     let look = LEARNER.with_borrow_mut(|learner| learner.due(settings.operators.configures(), now()));
     if let Some(look) = look {
         wait_until(carry_out(env.clone(), host.to_owned(), look));
+    }
+}
+
+/// Whether what is known is too old to say whose token comes along: one may have been made, or revoked, since.
+pub fn is_old(settings: &Settings) -> bool {
+    settings.while_unknown.is_some() && LEARNER.with_borrow(|learner| learner.is_old(now()))
+}
+
+/// Learns what an operator's request has to know. Of many at once one looks, and the others wait for what it learns; where it
+/// was given up in the middle, another one looks after a while.
+pub async fn catch_up(env: &Env, settings: &Settings, host: &str) {
+    for _ in 0..WAITS {
+        if !is_old(settings) {
+            return;
+        }
+        if let Some(look) = LEARNER.with_borrow_mut(|learner| learner.look_for_operators(now())) {
+            return carry_out(env.clone(), host.to_owned(), look).await;
+        }
+        pause(WAIT_MS).await;
     }
 }
 

@@ -32,6 +32,8 @@ use crate::url::{bare_host, path};
 
 /// The API that Cloudflare's clients drive is below, on every host.
 const CLIENT: &str = "/__anteroom/client/v4/";
+/// What describes all of it, likewise.
+const DESCRIPTION: &str = "/__anteroom/openapi.json";
 /// The id of no ticket: in the word that a room gives to everybody.
 const NOBODY: u64 = 0;
 /// Whom the origin is too busy for is asked to try again after this many seconds, and up to this many more.
@@ -61,6 +63,23 @@ pub struct Request {
 pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
     let settings = Settings::of(&env);
     let (_, host, path) = parts(&request.url);
+    if path == DESCRIPTION {
+        return Ok(client(&request.inner, &settings).into());
+    }
+    if operator::is_own(path) && configuration::is_old(&settings) && operator::may_know(&request) {
+        let host = host.to_owned();
+        return Ok(later(async move {
+            configuration::catch_up(&env, &settings, &host).await;
+            decide_known(request, env, context)
+        }));
+    }
+    decide_known(request, env, context)
+}
+
+/// The same, once it is known whose tokens are good.
+fn decide_known(request: Request, env: Env, context: Context) -> Result<JsValue> {
+    let settings = Settings::of(&env);
+    let (_, host, path) = parts(&request.url);
     if path.starts_with(CLIENT) {
         return Ok(client(&request.inner, &settings).into());
     }
@@ -68,7 +87,7 @@ pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
         let host = host.to_owned();
         return Ok(later(async move {
             configuration::learn(env.clone(), host, false).await;
-            decide(request, env, context)
+            decide_known(request, env, context)
         }));
     }
     configuration::keep_up(&env, &settings, host, |work| context.wait_until(work));
@@ -235,12 +254,11 @@ fn comes(
 
 /// Whose token comes with a request to the API that Cloudflare's clients drive: `client/reach.js` goes on with it.
 fn client(request: &web_sys::Request, settings: &Settings) -> String {
-    let secrets =
-        ["authorization", "x-auth-key", "x-auth-user-service-key"].map(|name| header(request, name));
-    let operator = by_secret(&secrets, &settings.operators);
+    let operator = by_secret(&operator::secrets(request), &settings.operators, now());
     let (by, role) = operator.map_or(("", ""), |operator| (&operator.name, operator.role.name()));
-    // Neither has a character that JSON would write otherwise.
-    format!("{{\"client\":{{\"by\":\"{by}\",\"role\":\"{role}\"}}}}")
+    // None has a character that JSON would write otherwise.
+    let version = env!("CARGO_PKG_VERSION");
+    format!("{{\"client\":{{\"by\":\"{by}\",\"role\":\"{role}\",\"version\":\"{version}\"}}}}")
 }
 
 /// No room is known that has a say in it: to the origin, unless there may be one and the owner rather waits until that is known.

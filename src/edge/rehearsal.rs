@@ -54,5 +54,5 @@ fn value(request: &web_sys::Request) -> Option<String> {
 }
 
 fn read<'a>(value: &'a str, settings: &Settings) -> std::result::Result<Mark<'a>, Mistake> {
-    Mark::read(value, settings.operators.signers(), now())
+    Mark::read(value, settings.operators.signers(now()), now())
 }

@@ -180,11 +180,14 @@ impl Settings {
         let admission = admission_key(env, &mut problems);
         let receivers = receivers(env, &webhooks, &mut problems);
         let push = push(env, &mut problems);
-        let (operators, wrong) = Operators::parse(
+        let (mut operators, wrong) = Operators::parse(
             secret(env, "ADMIN_TOKEN").as_deref(),
             secret(env, "OPERATOR_TOKENS").as_deref(),
         );
         problems.extend(wrong);
+        if let Some(made) = &made {
+            operators.add_made(&made.tokens);
+        }
         let turnstile_secrets = turnstile_secrets(env, &rooms, &mut problems);
         let turnstile_url = turnstile_url(env, &mut problems);
         let origin = origin(env, &rooms, &mut problems);

@@ -14,6 +14,8 @@ pub const FRESH_IF_EMPTY_MS: u64 = 30_000;
 pub const CLAIM_MS: u64 = 500;
 /// Time until an isolate looks whether the other one has been answered, or asks once more, in milliseconds.
 const AGAIN_MS: u64 = 200;
+/// For operators, whose tokens are among what there is, nothing older will do, in milliseconds.
+pub const OPERATORS_MS: u64 = 1_000;
 /// Time between two calls for a version that others know, in milliseconds.
 pub const LEAST_MS: u64 = 100;
 
@@ -27,9 +29,10 @@ pub struct Copy {
 }
 
 impl Copy {
-    /// Whether it is as good as asking. Where clocks differ by more than that, it is not.
-    pub fn is_fresh(&self, now: u64) -> bool {
-        let lasts = if self.version == 0 { FRESH_IF_EMPTY_MS } else { FRESH_MS };
+    /// Whether it is as good as asking. Where clocks differ by more than that, it is not. `for_operators`: who have a token that
+    /// may be the first thing that was ever made.
+    pub fn is_fresh(&self, for_operators: bool, now: u64) -> bool {
+        let lasts = if self.version == 0 && !for_operators { FRESH_IF_EMPTY_MS } else { FRESH_MS };
         now.abs_diff(self.kept_at) < lasts
     }
 }
@@ -44,6 +47,9 @@ pub struct Learner {
     /// How often the object has not answered, one time after the other.
     failures: u32,
     another_asks: bool,
+    /// When the last look began that is good enough for operators, and when the last one for operators did.
+    learned_at: u64,
+    looked_for_operators_at: u64,
 }
 
 impl Learner {
@@ -88,7 +94,22 @@ impl Learner {
     /// A look at this time. `anew`: the object is asked, whatever the cache says.
     pub fn look(&mut self, anew: bool, now: u64) -> Look {
         self.looked_at = now;
-        Look { anew, heard: self.heard, ..Look::default() }
+        Look { anew, heard: self.heard, at: now, ..Look::default() }
+    }
+
+    /// Whether what is known is too old for operators, whose token may have been made, or revoked, since.
+    pub fn is_old(&self, now: u64) -> bool {
+        now >= self.learned_at.saturating_add(OPERATORS_MS)
+    }
+
+    /// A look for operators at this time; `None`: another one goes on.
+    pub fn look_for_operators(&mut self, now: u64) -> Option<Look> {
+        let last = self.looked_for_operators_at;
+        if last > self.learned_at && now < last.saturating_add(OPERATORS_MS) {
+            return None;
+        }
+        self.looked_for_operators_at = now;
+        Some(Look { for_operators: true, ..self.look(false, now) })
     }
 
     /// A look is over. Returns whether there is another version to go by.
@@ -96,6 +117,11 @@ impl Learner {
         self.has_tried = true;
         self.failures = if look.answered == Some(false) { self.failures.saturating_add(1) } else { 0 };
         self.another_asks = look.another_asks;
+        // A copy that says that there is nothing may be older than operators' tokens.
+        let counts = look.answered.is_some() || look.for_operators;
+        if counts || !look.another_asks && look.newest.or(self.known) > Some(0) {
+            self.learned_at = self.learned_at.max(look.at);
+        }
         // The object knows best: what was heard before it was asked is true no more.
         if look.answered == Some(true) && self.heard <= look.heard {
             self.heard = 0;
@@ -112,7 +138,9 @@ impl Learner {
 /// One look: into the cache, and where its copy will not do, at the object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Look {
+    at: u64,
     anew: bool,
+    for_operators: bool,
     heard: u64,
     newest: Option<u64>,
     /// Whether the object has answered; `None`: it was not asked.
@@ -150,13 +178,18 @@ impl Look {
             .map(|copy| copy.version)
             .filter(|version| learner.known.is_none_or(|known| *version > known));
         self.newest = newest;
-        if copy.is_some_and(|copy| copy.is_fresh(now)) { Step::End } else { Step::ReadClaim }
+        if copy.is_some_and(|copy| copy.is_fresh(self.for_operators, now)) {
+            Step::End
+        } else {
+            Step::ReadClaim
+        }
     }
 
-    /// When an isolate of this data center has said that it asks. Who knows anything leaves it to that one.
+    /// When an isolate of this data center has said that it asks. Who knows anything leaves it to that one, but operators wait for
+    /// an answer.
     pub fn claimed(&mut self, learner: &Learner, at: Option<u64>, now: u64) -> Step {
         let knows = learner.known.or(self.newest).is_some();
-        self.another_asks = knows && at.is_some_and(|at| now.abs_diff(at) < CLAIM_MS);
+        self.another_asks = knows && !self.for_operators && at.is_some_and(|at| now.abs_diff(at) < CLAIM_MS);
         if self.another_asks { Step::End } else { Step::Claim }
     }
 

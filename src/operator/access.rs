@@ -188,10 +188,10 @@ pub fn admit<'a>(
 }
 
 /// Whose request it is by the headers in which Cloudflare's clients send secrets: `Authorization`, `X-Auth-Key` and
-/// `X-Auth-User-Service-Key`. The first that is not empty counts.
-pub fn by_secret<'a>(secrets: &[String], operators: &'a Operators) -> Option<&'a Operator> {
+/// `X-Auth-User-Service-Key`. The first that is not empty counts. `now_ms`: in milliseconds since the epoch.
+pub fn by_secret<'a>(secrets: &[String], operators: &'a Operators, now_ms: u64) -> Option<&'a Operator> {
     let secret = secrets.iter().find(|secret| !secret.is_empty())?;
-    operators.by_token(bearer(secret).unwrap_or(secret.trim()))
+    operators.by_token(bearer(secret).unwrap_or(secret.trim()), now_ms)
 }
 
 /// Whose request it is: by its bearer token, or where it has none, by its session.
@@ -212,7 +212,7 @@ fn find_operator<'a>(
     now_ms: u64,
 ) -> Option<(&'a Operator, Option<u64>)> {
     if let Some(token) = bearer(knock.authorization) {
-        return Some((operators.by_token(token)?, None));
+        return Some((operators.by_token(token, now_ms)?, None));
     }
     let (operator, end) = Session::of(keys?, operators, knock.cookies, now_ms)?;
     Some((operator, Some(end)))

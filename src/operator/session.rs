@@ -50,7 +50,7 @@ impl Session {
     ) -> Option<(&'a Operator, u64)> {
         find_cookie(cookies, SESSION_COOKIE).find_map(|value| {
             let (end, mark) = open(keys, value)?;
-            let operator = operators.by_mark(&mark)?;
+            let operator = operators.by_mark(&mark, now_ms)?;
             (now_ms < end).then_some((operator, end))
         })
     }

@@ -1,10 +1,14 @@
-//! The tokens of operators: `ADMIN_TOKEN`, and `OPERATOR_TOKENS` with names and roles.
+//! The tokens of operators: `ADMIN_TOKEN`, `OPERATOR_TOKENS` with names and roles, and those that were made at run time.
 
 use std::fmt;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use subtle::{ConditionallySelectable, ConstantTimeEq};
+
+use crate::config::MadeToken;
 
 /// The name of whoever has `ADMIN_TOKEN`.
 pub const ADMIN: &str = "admin";
@@ -13,6 +17,8 @@ pub const ADMIN: &str = "admin";
 pub const MIN_TOKEN: usize = 16;
 /// The most operators: each is compared with every token that comes.
 pub const MAX_OPERATORS: usize = 32;
+/// A connection that is opened by a token which may be revoked is closed after this time, in milliseconds.
+const LISTENS_MS: u64 = 60_000;
 /// The longest name of an operator.
 const LONGEST_NAME: usize = 32;
 
@@ -59,11 +65,30 @@ pub struct Operator {
     /// SHA-256 of the token: of one length for all, and no secret in memory.
     #[serde(skip)]
     token: [u8; 32],
+    /// It was made at run time: until when it is good, in milliseconds since the epoch.
+    #[serde(skip)]
+    made_until: Option<u64>,
 }
 
 impl Operator {
     fn new(name: &str, role: Role, token: &str) -> Self {
-        Self { name: name.to_owned(), role, token: Sha256::digest(token).into() }
+        Self { name: name.to_owned(), role, token: Sha256::digest(token).into(), made_until: None }
+    }
+
+    fn of_made(made: &MadeToken) -> Option<Self> {
+        let token = URL_SAFE_NO_PAD.decode(&made.hash).ok()?.try_into().ok()?;
+        let made_until = Some(made.ends.unwrap_or(u64::MAX));
+        Some(Self { name: made.name.clone(), role: Role::of(&made.role)?, token, made_until })
+    }
+
+    fn is_good(&self, now_ms: u64) -> bool {
+        self.made_until.is_none_or(|until| now_ms < until)
+    }
+
+    /// Until when whoever opens a connection now may listen by this token, in milliseconds since the epoch: one that can be
+    /// revoked is looked at again. `None`: as long as it is open.
+    pub fn listens_until(&self, now_ms: u64) -> Option<u64> {
+        self.made_until.map(|until| until.min(now_ms + LISTENS_MS))
     }
 
     /// Stands for token, name and role together: a change of any makes another one.
@@ -146,9 +171,18 @@ impl Operators {
         Ok(())
     }
 
-    /// What marks of rehearsals are signed with: SHA-256 of the token of everybody who may steer.
-    pub fn signers(&self) -> impl Iterator<Item = &[u8; 32]> {
-        self.0.iter().filter(|operator| operator.role >= Role::Steer).map(|operator| &operator.token)
+    /// Adds tokens that were made at run time. One that is none is left out.
+    pub fn add_made(&mut self, made: &[MadeToken]) {
+        self.0.extend(made.iter().filter_map(Operator::of_made));
+    }
+
+    /// What marks of rehearsals are signed with: SHA-256 of the token of everybody who may steer. `now_ms`: in milliseconds since
+    /// the epoch.
+    pub fn signers(&self, now_ms: u64) -> impl Iterator<Item = &[u8; 32]> {
+        self.0
+            .iter()
+            .filter(move |operator| operator.role >= Role::Steer && operator.is_good(now_ms))
+            .map(|operator| &operator.token)
     }
 
     /// Whether anybody may make rooms.
@@ -161,23 +195,24 @@ impl Operators {
         self.0.is_empty()
     }
 
-    /// Whose token this is. It takes the same time for every token of a length, whether and where it is found.
-    pub fn by_token(&self, token: &str) -> Option<&Operator> {
+    /// Whose token this is, at a time in milliseconds since the epoch. It takes the same time for every token of a length, whether
+    /// and where it is found.
+    pub fn by_token(&self, token: &str, now_ms: u64) -> Option<&Operator> {
         let token: [u8; 32] = Sha256::digest(token).into();
-        self.find(|operator| operator.token, &token)
+        self.find(|operator| operator.token, &token, now_ms)
     }
 
     /// Whose mark this is: nobody's once the token, the name or the role has changed.
-    pub(super) fn by_mark(&self, mark: &[u8; 32]) -> Option<&Operator> {
-        self.find(Operator::mark, mark)
+    pub(super) fn by_mark(&self, mark: &[u8; 32], now_ms: u64) -> Option<&Operator> {
+        self.find(Operator::mark, mark, now_ms)
     }
 
     /// Looks at all of them, also behind the one that it is.
-    fn find(&self, of: impl Fn(&Operator) -> [u8; 32], wanted: &[u8; 32]) -> Option<&Operator> {
+    fn find(&self, of: impl Fn(&Operator) -> [u8; 32], wanted: &[u8; 32], now_ms: u64) -> Option<&Operator> {
         let mut found = u32::MAX;
         for (operator, index) in self.0.iter().zip(0..) {
             found.conditional_assign(&index, of(operator).ct_eq(wanted));
         }
-        self.0.get(found as usize)
+        self.0.get(found as usize).filter(|operator| operator.is_good(now_ms))
     }
 }

@@ -5,6 +5,7 @@ import { describe, test } from "node:test";
 import { handle, newBook, readBook } from "../../src/edge/client/api.js";
 import { Rates } from "../../src/edge/client/rates.js";
 import { documentOf, readDeployed } from "../../src/edge/client/written.js";
+import { EVENT, PLANS, ROOM, RULE } from "./plans.mjs";
 
 const NOW = Date.parse("2026-11-27T08:00:00Z");
 const DAY = 86_400_000;
@@ -27,14 +28,6 @@ const VARS = {
   ROOM_BROKEN: { path: "nowhere" },
 };
 const deployed = await readDeployed(VARS, ["broken"]);
-const ROOM = { name: "Sale", host: "shop.example.com", total_active_users: 300, new_users_per_minute: 200 };
-const EVENT = {
-  name: "night",
-  event_start_time: "2026-11-28T09:00:00Z",
-  event_end_time: "2026-11-28T19:00:00Z",
-};
-const RULE = { action: "bypass_waiting_room", expression: "ip.src eq 192.0.2.1" };
-
 /** An API with a store: rows are all that outlives a request, as in the object. */
 function newApi({ check = () => [], role = "configure" } = {}) {
   const rows = new Map();
@@ -53,6 +46,7 @@ function newApi({ check = () => [], role = "configure" } = {}) {
         body: body === undefined ? "" : JSON.stringify(body),
         base: "https://shop.example.com",
         now: api.now,
+        newToken: { text: `anteroom_token-${ids}`, hash: `hash-${ids}` },
         newId: () => {
           ids += 1;
           return ids.toString(16).padStart(32, "0");
@@ -92,129 +86,11 @@ function newApi({ check = () => [], role = "configure" } = {}) {
 const pointers = (errors) => errors.map(({ source }) => source?.pointer);
 
 describe("a plan that was applied is empty", () => {
-  // What Terraform's provider always sends, and what people write.
-  const DEFAULTS = {
-    path: "/",
-    description: "",
-    cookie_suffix: "",
-    custom_page_html: "",
-    default_template_language: "en-US",
-    session_duration: 5,
-    queueing_method: "fifo",
-    queueing_status_code: 200,
-    turnstile_mode: "invisible",
-    turnstile_action: "log",
-    queue_all: false,
-    suspended: false,
-    disable_session_renewal: false,
-    json_response_enabled: false,
-  };
-  const ROOMS = {
-    "with all defaults": {},
-    "with every field": {
-      name: "Shop_Room-1",
-      path: "/Sale/",
-      additional_routes: [
-        { host: "Shop2.example.com", path: "/sale/" },
-        { host: "shop.example.com", path: "/z" },
-      ],
-      cookie_attributes: { samesite: "none", secure: "always" },
-      cookie_suffix: "sale",
-      custom_page_html: "<p>\u00a0{{#waitTimeKnown}} {{waitTime}} mins\r\n{{/waitTimeKnown}}</p>",
-      default_template_language: "de-DE",
-      description: "Sale  \ud83d\udecd",
-      enabled_origin_commands: ["revoke"],
-      json_response_enabled: true,
-      queueing_method: "FIFO",
-      queueing_status_code: 202,
-      turnstile_mode: "Visible_Managed",
-      turnstile_action: "INFINITE_QUEUE",
-    },
-    "with capitals": { host: "SHOP.Example.COM", cookie_attributes: { samesite: "Auto", secure: "AUTO" } },
-    "with empty lists": { additional_routes: [], enabled_origin_commands: [] },
-  };
-  for (const [what, more] of Object.entries(ROOMS))
-    test(`of a room ${what}`, () => {
+  for (const [what, prove] of PLANS)
+    test(what, () => {
       const api = newApi();
-      const sent = { ...ROOM, ...DEFAULTS, ...more };
-      const { id } = api.did("POST", ZONE, sent);
-      const read = () => api.did("GET", `${ZONE}/${id}`);
-      const equals = (sent) => {
-        for (const [field, value] of Object.entries(sent)) assert.deepEqual(read()[field], value, field);
-      };
-      equals(sent);
-      const changed = { ...sent, queue_all: true, description: "later" };
-      api.did("PUT", `${ZONE}/${id}`, changed);
-      equals(changed);
-      // An optional field that was taken out comes as null, and is what it is by default.
-      api.did("PUT", `${ZONE}/${id}`, {
-        ...changed,
-        additional_routes: null,
-        cookie_attributes: null,
-        path: null,
-      });
-      assert.deepEqual(
-        [read().additional_routes, read().cookie_attributes, read().path],
-        [[], { samesite: "auto", secure: "auto" }, "/"],
-      );
+      return prove((method, path, body) => api.did(method, `${ZONE}${path}`, body));
     });
-
-  const EVENTS = {
-    "with what it must have": {},
-    "with offsets and fractions": {
-      event_start_time: "2026-11-28T09:00:00+01:00",
-      event_end_time: "2026-11-28T19:00:00.000-00:30",
-      prequeue_start_time: "2026-11-28T08:00:00.5Z",
-    },
-    "with other values": {
-      description: "",
-      shuffle_at_event_start: true,
-      suspended: false,
-      total_active_users: 500,
-      new_users_per_minute: 400,
-      session_duration: 1,
-      disable_session_renewal: false,
-      queueing_method: "Random",
-      custom_page_html: "",
-      turnstile_mode: "OFF",
-      turnstile_action: "log",
-    },
-  };
-  for (const [what, more] of Object.entries(EVENTS))
-    test(`of an event ${what}`, () => {
-      const api = newApi();
-      const room = api.did("POST", ZONE, ROOM);
-      const sent = { ...EVENT, ...more };
-      const { id } = api.did("POST", `${ZONE}/${room.id}/events`, sent);
-      const read = api.did("GET", `${ZONE}/${room.id}/events/${id}`);
-      for (const [field, value] of Object.entries(sent)) assert.deepEqual(read[field], value, field);
-      for (const field of ["total_active_users", "session_duration", "queueing_method", "custom_page_html"])
-        if (!(field in sent)) assert.equal(read[field], null, `${field} is inherited`);
-      assert.equal(api.did("GET", `${ZONE}/${room.id}`).next_event_start_time, sent.event_start_time);
-      const details = api.did("GET", `${ZONE}/${room.id}/events/${id}/details`);
-      const open = Object.entries(details).filter(([, value]) => value === null);
-      assert.deepEqual(
-        open.map(([field]) => field),
-        sent.prequeue_start_time ? [] : ["prequeue_start_time"],
-      );
-    });
-
-  test("of rules, and their ids stay", () => {
-    const api = newApi();
-    const { id } = api.did("POST", ZONE, ROOM);
-    const rules = [
-      { ...RULE, description: "", enabled: true },
-      { ...RULE, expression: ' http.host  eq\t"a" ', description: "ours", enabled: false },
-    ];
-    const first = api.did("PUT", `${ZONE}/${id}/rules`, rules);
-    const read = api.did("GET", `${ZONE}/${id}/rules`);
-    assert.deepEqual(read, first);
-    rules.forEach((rule, place) => {
-      for (const [field, value] of Object.entries(rule)) assert.deepEqual(read[place][field], value, field);
-    });
-    assert.deepEqual(api.did("PUT", `${ZONE}/${id}/rules`, rules.toReversed()), first.toReversed());
-    assert.deepEqual(api.did("PUT", `${ZONE}/${id}/rules`, []), []);
-  });
 });
 
 test("every field is there, and nothing is null that has a value", () => {
@@ -479,7 +355,7 @@ test("roles: reading, steering, all of it", () => {
   assert.equal(as("view", "PATCH", `/${id}`, steered), 403);
   assert.equal(as("steer", "PATCH", `/${id}`, steered), 200);
   assert.equal(
-    as("steer", "PATCH", `/${id}/events/${event.id}`, { event_end_time: "2026-11-28T20:00:00Z" }),
+    as("steer", "PATCH", `/${id}/events/${event.id}`, { event_end_time: "2030-11-28T20:00:00Z" }),
     200,
   );
 });
@@ -526,6 +402,29 @@ test("Workers learn rooms as vars would describe them", () => {
       ],
     ],
   );
+});
+
+test("of a token there is a hash, and only its maker sees it; one that was revoked is forgotten in the end", () => {
+  const api = newApi();
+  const { token, id } = api.did("POST", "tokens", {
+    name: "ci",
+    role: "view",
+    expires_on: "2026-11-28T08:00:00+01:00",
+  });
+  assert.equal(token, "anteroom_token-0");
+  const kept = () => JSON.stringify([...api.rows]);
+  assert.ok(kept().includes("hash-0") && !kept().includes(token));
+  const ends = Date.parse("2026-11-28T07:00:00Z");
+  assert.deepEqual(documentOf(api.book).tokens, [["ci", "view", "hash-0", ends]]);
+  assert.deepEqual(pointers(api.refused(400, "POST", "tokens", { name: "CI", role: "view" })), ["/name"]);
+  api.did("DELETE", `tokens/${id}`);
+  assert.deepEqual([documentOf(api.book).tokens, api.did("GET", "tokens")], [[], []]);
+  api.now += 31 * DAY;
+  for (let number = 0; number < 100; number += 1)
+    api.did("POST", "tokens", { name: `t${number}`, role: "steer" });
+  assert.equal(kept().includes("hash-0"), false);
+  const [error] = api.refused(400, "POST", "tokens", { name: "t100", role: "steer" });
+  assert.equal(error.code, 1005);
 });
 
 test("a dry run says what would come of it, and nothing comes of it", () => {

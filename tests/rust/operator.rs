@@ -1,11 +1,16 @@
 //! Who gets in below `/__anteroom/`: the right token or session, and nobody else.
 
+use anteroom::config::Made;
 use anteroom::operator::{
     ENDPOINTS, Knock, MAX_OPERATORS, Needs, Operators, Role, SESSION_COOKIE, SESSION_MS, Session, Target,
     admit, is_from_elsewhere, session_cookie,
 };
 use anteroom::ticket::{KeyRing, Ticket};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use proptest::prelude::*;
+use serde_json::json;
+use sha2::{Digest, Sha256};
 
 const NOW: u64 = 1_700_000_045_678;
 const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
@@ -30,7 +35,7 @@ fn cookie(value: &str) -> String {
 }
 
 fn sealed(operators: &Operators, token: &str) -> String {
-    Session::seal(&ring(KEY), operators.by_token(token).unwrap(), NOW, [7; 12])
+    Session::seal(&ring(KEY), operators.by_token(token, NOW).unwrap(), NOW, [7; 12])
 }
 
 fn who(operators: &Operators, value: &str, at: u64) -> Option<String> {
@@ -43,12 +48,12 @@ fn every_token_has_its_name_and_role() {
     for (token, name, role) in
         [(ADMIN_TOKEN, "admin", Role::Configure), (STEER, "anna", Role::Steer), (VIEW, "wall", Role::View)]
     {
-        let operator = all.by_token(token).unwrap();
+        let operator = all.by_token(token, NOW).unwrap();
         assert_eq!((operator.name.as_str(), operator.role), (name, role));
         assert!(!format!("{all:?}").contains(token), "a log shows no token");
     }
     for wrong in ["", "anna", &STEER[1..], &format!("{STEER}x"), &STEER.to_uppercase()] {
-        assert_eq!(all.by_token(wrong), None, "{wrong}");
+        assert_eq!(all.by_token(wrong, NOW), None, "{wrong}");
     }
 }
 
@@ -57,7 +62,7 @@ fn without_tokens_everything_is_closed() {
     for (admin, named) in [(None, None), (Some(""), Some("")), (Some("  "), Some(" , ,"))] {
         let (all, problems) = Operators::parse(admin, named);
         assert!(all.is_empty() && problems.is_empty(), "{problems:?}");
-        assert_eq!(all.by_token(""), None);
+        assert_eq!(all.by_token("", NOW), None);
     }
 }
 
@@ -87,26 +92,26 @@ fn a_wrong_entry_is_left_out_and_its_problem_shows_no_secret() {
         assert!(problem.contains("Fix: "), "{problem}");
         assert!(!problem.contains("secret") && !problem.contains(STEER), "{problem}");
         for token in [ADMIN_TOKEN, "the-token-of-the-first", "the-token-of-the-last"] {
-            assert!(all.by_token(token).is_some(), "{entry}: the others work");
+            assert!(all.by_token(token, NOW).is_some(), "{entry}: the others work");
         }
     }
     let many: Vec<String> =
         (0..=MAX_OPERATORS).map(|number| format!("o{number}:view:token-of-operator-{number}")).collect();
     let (all, problems) = Operators::parse(None, Some(&many.join(",")));
     assert!(problems.len() == 1 && problems[0].contains("too many"), "{problems:?}");
-    assert!(all.by_token("token-of-operator-0").is_some());
+    assert!(all.by_token("token-of-operator-0", NOW).is_some());
 }
 
 #[test]
 fn a_short_admin_token_opens_nothing_and_the_others_work() {
     let (short, length) = ("fifteen-letters", &ADMIN_TOKEN[..16]);
     let (all, problems) = Operators::parse(Some(short), Some(&format!("anna:steer:{STEER}")));
-    assert!(all.by_token(short).is_none() && all.by_token(STEER).is_some());
+    assert!(all.by_token(short, NOW).is_none() && all.by_token(STEER, NOW).is_some());
     assert_eq!(problems.len(), 1);
     assert!(problems[0].starts_with("ADMIN_TOKEN needs at least 16 characters"), "{problems:?}");
     assert!(problems[0].contains("Fix: openssl rand") && !problems[0].contains(short), "{problems:?}");
     assert!(Operators::parse(Some(short), None).0.is_empty(), "everything is closed");
-    assert!(Operators::parse(Some(length), None).0.by_token(length).is_some());
+    assert!(Operators::parse(Some(length), None).0.by_token(length, NOW).is_some());
 }
 
 #[test]
@@ -295,4 +300,38 @@ fn the_documentation_has_the_same_table() {
     documented.sort();
     there.sort();
     assert_eq!(documented, there);
+}
+
+const MADE: &str = "anteroom_a-token-that-was-made-at-run-time";
+
+fn with_made(role: &str, ends: Option<u64>) -> Operators {
+    let hash = URL_SAFE_NO_PAD.encode(Sha256::digest(MADE));
+    let token = |name: &str, hash: &str| json!([name, role, hash, ends]);
+    let entries =
+        [token("made", &hash), token("short", "AAAA"), token("wrong", "?"), json!(["nothing"]), json!(7)];
+    let text = json!({ "version": 3, "tokens": entries }).to_string();
+    let mut all = operators();
+    all.add_made(&Made::read(&text).unwrap().tokens);
+    all
+}
+
+#[test]
+fn a_token_that_was_made_at_run_time_is_one_until_it_ends_or_is_revoked() {
+    let all = with_made("steer", Some(NOW + 1_000));
+    let operator = all.by_token(MADE, NOW).unwrap();
+    assert_eq!((operator.name.as_str(), operator.role), ("made", Role::Steer));
+    assert_eq!(all.by_token(MADE, NOW + 1_000), None, "it has ended");
+    assert_eq!(all.by_token("", NOW), None, "what cannot be read is nobody's");
+    assert!(all.by_token(STEER, NOW + 1_000).is_some(), "others go on");
+    assert_eq!(all.signers(NOW).count(), all.signers(NOW + 1_000).count() + 1);
+    let session = Session::seal(&ring(KEY), operator, NOW, [7; 12]);
+    assert_eq!(who(&all, &session, NOW + 999), Some("made".to_owned()));
+    assert_eq!(who(&all, &session, NOW + 1_000), None, "its sessions end with it");
+    assert_eq!(who(&operators(), &session, NOW), None, "and when it is revoked");
+    assert_eq!(operator.listens_until(NOW), Some(NOW + 1_000));
+    let lasting = with_made("view", None);
+    let operator = lasting.by_token(MADE, u64::MAX - 1).unwrap();
+    assert_eq!(operator.listens_until(NOW), Some(NOW + 60_000), "who may be revoked is looked at again");
+    assert_eq!(lasting.by_token(STEER, NOW).unwrap().listens_until(NOW), None);
+    assert_eq!(with_made("owner", None).by_token(MADE, NOW), None, "a role that this code does not know");
 }

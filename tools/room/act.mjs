@@ -3,6 +3,7 @@ import { openApi } from "./api.mjs";
 import { agree, clearAll } from "./clear.mjs";
 import { auditTable, historyTable, line, newsLine, roomText, statusTable, steeringTable } from "./print.mjs";
 import { applyRooms, createRoom, editRoom, exportRooms, importRooms } from "./rooms.mjs";
+import { actOnTokens } from "./tokens.mjs";
 
 /**
  * @param {import("./options.mjs").Call} call
@@ -61,6 +62,9 @@ export async function act(call, { out }) {
       return 0;
     case "apply":
       await applyRooms(api, call, out);
+      return 0;
+    case "token":
+      await actOnTokens(api, call, show);
       return 0;
     case "keep":
       return steer({ keep: call.field });

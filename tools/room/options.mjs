@@ -163,6 +163,13 @@ function addCommands(add) {
     .requiredOption("-f, --file <file>", "what export writes")
     .option("--prune", "delete rooms that are not in it", false)
     .option("--yes", "do it without a question", false);
+  add("token", "makes, lists and revokes tokens; one that is made is printed, this once")
+    .addArgument(new Argument("<what>", "what to do").choices(["create", "list", "revoke"]))
+    .argument("[token]", "its name")
+    .addOption(
+      new Option("--role <role>", "what it may").choices(["view", "steer", "configure"]).default("view"),
+    )
+    .option("--expires <time>", "when it ends (2030-01-31T00:00Z); without it never", readTime);
   add("audit", "who changed what, newest first")
     .argument("<room>", room)
     .option("--limit <entries>", "how many", whole(1000), 20)

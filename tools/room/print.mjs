@@ -13,7 +13,7 @@ const statusOf = ({ status, observing }) =>
   `${STATUS[status] ?? status}${observing ? " (only observes)" : ""}`;
 
 /** @param {string[]} head @param {unknown[][]} rows */
-function table(head, rows) {
+export function table(head, rows) {
   const all = new Table({ head, style: { head: [], border: [], compact: true } });
   all.push(...rows.map((row) => row.map((cell) => `${cell ?? "–"}`)));
   return all.toString();

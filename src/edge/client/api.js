@@ -1,5 +1,6 @@
 // The endpoints of the API that Cloudflare's own clients drive: what each asks of the book, and changes in it. Nothing here
 // reads a clock, draws a random number or stores anything: `config.js` does.
+import { endpointsAt } from "./endpoints.js";
 import {
   ACTION,
   CODE,
@@ -17,6 +18,7 @@ import {
   shownRules,
   takeKnown,
 } from "./fields.js";
+import { judgeToken, MOST_TOKENS, shownToken } from "./tokens.js";
 import { documentOf, isThere, judge, liveRooms, pageOf, problemOf } from "./written.js";
 
 /**
@@ -33,7 +35,7 @@ import { documentOf, isThere, judge, liveRooms, pageOf, problemOf } from "./writ
  * for a while those that were deleted are among them; `rules` by room; `crawlers`: whether search engines' crawlers go past
  * all rooms, null: as deployed; `previews`: until when each page is kept that somebody wants to look at.
  * @typedef {{ version: number, rooms: Entry[], events: Entry[], rules: Record<string, Rules>, crawlers: boolean | null,
- *   previews: Record<string, number> }} Book
+ *   previews: Record<string, number>, tokens: import("./tokens.js").Token[] }} Book
  */
 
 /**
@@ -48,12 +50,14 @@ import { documentOf, isThere, judge, liveRooms, pageOf, problemOf } from "./writ
  * @property {string} base scheme and host by which the API was called
  * @property {number} now milliseconds since the epoch
  * @property {() => string} newId 32 hex digits at random
+ * @property {{ text: string, hash: string }} newToken drawn at random
  */
 
 /**
- * What comes of it. `look`: the room whose object says its status; `written`: what is to be stored before the answer leaves:
- * rows by their keys (undefined: removed), what was before and is then, and new pages.
- * @typedef {{ status: number, body: object, look?: string, written?: { book: Book, rows: Record<string, object | undefined>,
+ * What comes of it. `look`: the room whose object says its status; `entries`: the log is asked for its entries before one;
+ * `allow`: the methods that there are; `written`: what is to be stored before the answer leaves: rows by their keys (undefined:
+ * removed), what was before and is then, and new pages.
+ * @typedef {{ status: number, body: object, look?: string, entries?: { before: number }, allow?: string, written?: { book: Book, rows: Record<string, object | undefined>,
  *   before: any, after: any, pages: { html: string, pointer: string }[] } }} Outcome
  */
 
@@ -79,7 +83,15 @@ const STEERED_ROOM = ["total_active_users", "new_users_per_minute", "queue_all",
 const STEERED_EVENT = ["event_start_time", "event_end_time"];
 
 /** @returns {Book} */
-export const newBook = () => ({ version: 0, rooms: [], events: [], rules: {}, crawlers: null, previews: {} });
+export const newBook = () => ({
+  version: 0,
+  rooms: [],
+  events: [],
+  rules: {},
+  crawlers: null,
+  previews: {},
+  tokens: [],
+});
 
 /** Reads the rows of a book. @param {[key: string, value: any][]} rows @returns {Book} */
 export function readBook(rows) {
@@ -91,11 +103,53 @@ export function readBook(rows) {
     else if (kind === "room") book.rooms.push(value);
     else if (kind === "event") book.events.push(value);
     else if (kind === "rules") book.rules[id] = value;
+    else if (kind === "token") book.tokens.push(value);
     else if (kind === "preview") book.previews[id] = value.until;
   }
   for (const entries of [book.rooms, book.events]) entries.sort((one, other) => one.order - other.order);
+  book.tokens.sort((one, other) => one.created - other.created);
   return book;
 }
+
+/** What each endpoint does, by its name in the table. @type {Record<string, (api: Api, names: Record<string, string>) => Outcome>} */
+const DOES = {
+  listRooms: (api) => api.listRooms(),
+  listRoomsOfAccount: (api) => api.listRooms(),
+  createRoom: (api) => api.createRoom(),
+  listTokens: (api) => api.listTokens(),
+  createToken: (api) => api.createToken(),
+  revokeToken: (api, { token_id: id }) => api.revokeToken(id),
+  getSettings: (api) => api.settings(),
+  putSettings: (api) => api.changeSettings(false),
+  patchSettings: (api) => api.changeSettings(true),
+  preview: (api) => api.preview(),
+  getLog: (api) => api.log(),
+  getRoom: (api, { waiting_room_id: id }) => answered(api.shown(api.room(id))),
+  putRoom: (api, { waiting_room_id: id }) => api.changeRoom(id, false),
+  patchRoom: (api, { waiting_room_id: id }) => api.changeRoom(id, true),
+  deleteRoom: (api, { waiting_room_id: id }) => api.deleteRoom(id),
+  getStatus: (api, { waiting_room_id }) => {
+    const { variable, id, name } = api.room(waiting_room_id);
+    return { ...answered(null), look: variable ? name : id };
+  },
+  restoreRoom: (api, { waiting_room_id: id }) => api.restore(id),
+  listEvents: (api, { waiting_room_id: id }) => api.page(api.eventsOf(api.room(id)).map(shownEvent)),
+  createEvent: (api, { waiting_room_id: id }) => api.createEvent(api.ownRoom(id)),
+  getEvent: (api, { waiting_room_id: id, event_id }) =>
+    answered(shownEvent(api.event(api.room(id), event_id))),
+  putEvent: (api, { waiting_room_id: id, event_id }) => api.changeEvent(api.ownRoom(id), event_id, false),
+  patchEvent: (api, { waiting_room_id: id, event_id }) => api.changeEvent(api.ownRoom(id), event_id, true),
+  deleteEvent: (api, { waiting_room_id: id, event_id }) => api.deleteEvent(api.ownRoom(id), event_id),
+  getEventDetails: (api, { waiting_room_id, event_id }) => {
+    const room = api.room(waiting_room_id);
+    return answered(shownDetails(api.event(room, event_id), room));
+  },
+  listRules: (api, { waiting_room_id: id }) => answered(shownRules(api.rulesOf(api.room(id)))),
+  createRule: (api, { waiting_room_id: id }) => api.createRule(api.ownRoom(id)),
+  putRules: (api, { waiting_room_id: id }) => api.putRules(api.ownRoom(id)),
+  patchRule: (api, { waiting_room_id: id, rule_id }) => api.changeRule(api.ownRoom(id), rule_id),
+  deleteRule: (api, { waiting_room_id: id, rule_id }) => api.deleteRule(api.ownRoom(id), rule_id),
+};
 
 class Refused extends Error {
   constructor(status, problems) {
@@ -162,80 +216,14 @@ class Api {
   }
 
   route() {
-    const [kind, scope, rooms, ...rest] = this.ask.path.split("/");
+    const { here, names } = endpointsAt(this.ask.path);
+    if (here.length === 0) return refuse(404, CODE.route, "There is no such endpoint");
     const method = this.ask.method === "HEAD" ? "GET" : this.ask.method;
-    if (rooms !== "waiting_rooms" || !scope) return this.noRoute();
-    if (kind === "accounts" && rest.length === 0)
-      return method === "GET" ? this.listRooms() : this.noMethod();
-    if (kind !== "zones") return this.noRoute();
-    const [room, part, id, more] = rest;
-    const length = rest.length;
-    const methods =
-      length === 0
-        ? { GET: () => this.listRooms(), POST: () => this.createRoom() }
-        : length === 1 && room === "preview"
-          ? { POST: () => this.preview() }
-          : length === 1 && room === "settings"
-            ? {
-                GET: () => this.settings(),
-                PUT: () => this.changeSettings(false),
-                PATCH: () => this.changeSettings(true),
-              }
-            : length === 1
-              ? {
-                  GET: () => answered(this.shown(this.room(room))),
-                  PUT: () => this.changeRoom(room, false),
-                  PATCH: () => this.changeRoom(room, true),
-                  DELETE: () => this.deleteRoom(room),
-                }
-              : this.ofRoom(room, part, id, more, length);
-    if (!methods) return this.noRoute();
-    return (methods[method] ?? (() => this.noMethod()))();
-  }
-
-  ofRoom(room, part, id, more, length) {
-    if (part === "status" && length === 2)
-      return {
-        GET: () => {
-          const { variable, id, name } = this.room(room);
-          return { ...answered(null), look: variable ? name : id };
-        },
-      };
-    if (part === "restore" && length === 2) return { POST: () => this.restore(room) };
-    if (part === "events" && length === 2)
-      return {
-        GET: () => this.page(this.eventsOf(this.room(room)).map(shownEvent)),
-        POST: () => this.createEvent(this.ownRoom(room)),
-      };
-    if (part === "events" && length === 3)
-      return {
-        GET: () => answered(shownEvent(this.event(this.room(room), id))),
-        PUT: () => this.changeEvent(this.ownRoom(room), id, false),
-        PATCH: () => this.changeEvent(this.ownRoom(room), id, true),
-        DELETE: () => this.deleteEvent(this.ownRoom(room), id),
-      };
-    if (part === "events" && more === "details" && length === 4)
-      return { GET: () => answered(shownDetails(this.event(this.room(room), id), this.room(room))) };
-    if (part === "rules" && length === 2)
-      return {
-        GET: () => answered(shownRules(this.rulesOf(this.room(room)))),
-        POST: () => this.createRule(this.ownRoom(room)),
-        PUT: () => this.putRules(this.ownRoom(room)),
-      };
-    if (part === "rules" && length === 3)
-      return {
-        PATCH: () => this.changeRule(this.ownRoom(room), id),
-        DELETE: () => this.deleteRule(this.ownRoom(room), id),
-      };
-    return undefined;
-  }
-
-  noRoute() {
-    return refuse(404, CODE.route, "There is no such endpoint");
-  }
-
-  noMethod() {
-    return refuse(405, CODE.method, `${this.ask.method} is not answered here`);
+    const endpoint = here.find((one) => one.method === method);
+    if (endpoint) return DOES[endpoint.does](this, names);
+    const methods = here.flatMap((one) => (one.method === "GET" ? ["GET", "HEAD"] : [one.method])).join(", ");
+    const refused = [problem(CODE.method, `${this.ask.method} is not answered here, only ${methods}`)];
+    return { ...refusal(405, refused), allow: methods };
   }
 
   /** Lets nobody change anything whose token is not for it. */
@@ -341,6 +329,9 @@ class Api {
     }
     book.events = book.events.filter(({ id }) => !(`event/${id}` in rows));
     book.rooms = book.rooms.filter(({ id }) => !(`room/${id}` in rows));
+    for (const { id } of book.tokens.filter(({ revoked, ends }) => (revoked ?? ends ?? now) + KEPT < now))
+      rows[`token/${id}`] = undefined;
+    book.tokens = book.tokens.filter(({ id }) => !(`token/${id}` in rows));
     for (const id of Object.keys(book.previews).filter((id) => book.previews[id] < now)) {
       rows[`preview/${id}`] = undefined;
       delete book.previews[id];
@@ -605,6 +596,59 @@ class Api {
     return this.write(draft, (api) => api.settings().body.result, this.settings().body.result);
   }
 
+  /** @returns {import("./tokens.js").Token[]} those that were not revoked */
+  tokens() {
+    return this.book.tokens.filter(({ revoked }) => revoked === undefined);
+  }
+
+  listTokens() {
+    this.mayConfigure();
+    return this.page(this.tokens().map((token) => shownToken(token, this.ask.now)));
+  }
+
+  createToken() {
+    this.mayConfigure();
+    const { now, newId, newToken, by } = this.ask;
+    const sent = this.body();
+    const taken = [...this.deployed.secrets, ...this.tokens().map(({ name }) => name.toLowerCase())];
+    refuseAll(judgeToken(sent, taken, now));
+    if (this.tokens().length >= MOST_TOKENS)
+      refuse(400, CODE.bound, `There may be ${MOST_TOKENS} tokens. Fix: revoke one`);
+    const { name, role, expires_on: ends } = sent;
+    const draft = this.begin();
+    const token = {
+      v: 1,
+      id: newId(),
+      name,
+      role,
+      hash: newToken.hash,
+      last: newToken.text.slice(-4),
+      created: now,
+      by,
+      ends: ends ? Date.parse(ends) : null,
+    };
+    const shown = shownToken(token, now);
+    const outcome = this.write(setToken(draft, token), () => shown, null);
+    // Here alone: what is stored and logged does not have it.
+    return outcome.written ? { ...outcome, body: envelope({ ...shown, token: newToken.text }) } : outcome;
+  }
+
+  revokeToken(id) {
+    this.mayConfigure();
+    const token = this.book.tokens.find((token) => token.id === id);
+    if (!token) refuse(404, CODE.unknown, "There is no token of this id");
+    if (token.revoked) return answered({ id });
+    const { now } = this.ask;
+    const draft = setToken(this.begin(), { ...token, revoked: now });
+    return this.write(draft, () => ({ id }), shownToken(token, now));
+  }
+
+  log() {
+    const before = this.query.get("before") ?? `${Number.MAX_SAFE_INTEGER}`;
+    if (!/^[1-9]\d{0,15}$/.test(before)) refuse(400, CODE.value, "before must be the id of an entry");
+    return { ...answered([]), entries: { before: Number(before) } };
+  }
+
   /** Keeps a page for whoever wants to look at it. */
   preview() {
     this.mayConfigure();
@@ -628,6 +672,15 @@ class Api {
     outcome.written?.pages.push({ html, pointer });
     return outcome;
   }
+}
+
+/** Puts a token into a draft, in the place of what has its id. */
+function setToken(draft, token) {
+  const { tokens } = draft.book;
+  const at = tokens.findIndex(({ id }) => id === token.id);
+  tokens.splice(at < 0 ? tokens.length : at, 1, token);
+  draft.rows[`token/${token.id}`] = token;
+  return draft;
 }
 
 function judgeName(name) {

@@ -6,6 +6,7 @@ import { mistakeIn } from "../made-pages.js";
 import { envelope, handle, readBook, refusal } from "./api.js";
 import { CODE, problem } from "./fields.js";
 import { MOST, Rates } from "./rates.js";
+import { drawToken } from "./tokens.js";
 import { documentOf, pageOf, readDeployed } from "./written.js";
 
 /** Of the tables: whoever changes what older code relies on, makes it another one. */
@@ -86,6 +87,7 @@ export class Config {
   /** Answers a request of the API. @param {import("./api.js").Ask} asked all but the time and new ids */
   async #client(asked) {
     const deployed = await this.#readDeployed();
+    const newToken = await drawToken();
     const now = Date.now();
     const againSeconds = this.#rates.count(asked.by, now);
     if (againSeconds > 0) {
@@ -93,11 +95,15 @@ export class Config {
       return { ...refusal(429, [problem(CODE.rate, message)]), againSeconds };
     }
     const book = this.#read();
-    if (asked.method === "GET" && /^zones\/[^/]+\/waiting_rooms\/log$/.test(asked.path))
-      return this.#log(asked.query);
     const newId = () => crypto.randomUUID().replaceAll("-", "");
     const check = (document) => this.#check(document);
-    const { written, ...outcome } = handle(book, deployed, check, { ...asked, now, newId });
+    const { written, entries, ...outcome } = handle(book, deployed, check, {
+      ...asked,
+      now,
+      newId,
+      newToken,
+    });
+    if (entries) return this.#log(entries.before);
     if (!written) return outcome;
     const mistakes = written.pages
       .map(({ html, pointer }) => [mistakeIn(html), pointer])
@@ -123,14 +129,9 @@ export class Config {
     return outcome;
   }
 
-  /** The log, the latest first; `before=ID`: what stands before an entry. */
-  #log(query) {
-    const before = Number(new URLSearchParams(query).get("before") ?? Number.MAX_SAFE_INTEGER);
-    const rows = this.#sql.exec(
-      "SELECT * FROM log WHERE id < ? ORDER BY id DESC LIMIT ?",
-      before || 0,
-      SHOWN,
-    );
+  /** The log, the latest first: what stands before an entry. */
+  #log(before) {
+    const rows = this.#sql.exec("SELECT * FROM log WHERE id < ? ORDER BY id DESC LIMIT ?", before, SHOWN);
     const entries = [...rows].map(({ at, before, after, ...row }) => ({
       ...row,
       at: new Date(at).toISOString(),

@@ -1,7 +1,7 @@
 // The fields that the API knows by name: those of Cloudflare's clients. All others of a room are in its `anteroom`.
 
 /** It must be sent. */
-const REQUIRED = Symbol("required");
+export const REQUIRED = Symbol("required");
 
 /** The object with the fields of Anteroom's own. */
 export const OWN = "anteroom";

@@ -4,6 +4,7 @@ import { learned, looked } from "../../../build/rust/index.js";
 import { envelope, refusal } from "./api.js";
 import { keeper, within } from "./document.js";
 import { CODE, problem } from "./fields.js";
+import { openapi, PATH } from "./openapi.js";
 import { derivedId } from "./written.js";
 
 const ROOT = "/__anteroom/client/v4/";
@@ -20,13 +21,15 @@ const ID = /^[0-9a-f]{32}$/;
 /**
  * @param {Request} request
  * @param {Record<string, any>} env
- * @param {{ by?: string, role?: string }} caller nobody: no token of this deployment came along
+ * @param {{ by?: string, role?: string, version: string }} caller nobody: no token of this deployment came along; `version`: of
+ *   Anteroom
  * @param {(html: string, request: Request) => Response} showPreview
  */
 export async function reach(request, env, caller, showPreview) {
   const { pathname, search, origin, host } = new URL(request.url);
   const path = pathname.slice(ROOT.length);
   const { method } = request;
+  if (pathname === PATH) return described(method, caller.version);
   if (path.startsWith("preview/") && env.CONFIG) return preview(path.slice(8), request, env, showPreview);
   const answer = await answerOf(path, search.slice(1), origin, host).catch((error) => {
     console.error(`anteroom: the object CONFIG does not answer: ${error}`);
@@ -40,6 +43,7 @@ export async function reach(request, env, caller, showPreview) {
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
     "x-robots-tag": "noindex",
     ...(answer.status === 401 && { "www-authenticate": 'Bearer realm="anteroom"' }),
+    ...(answer.allow && { allow: answer.allow }),
     ...(answer.againSeconds
       ? { "retry-after": `${answer.againSeconds}` }
       : // It will stay: clients would try again for minutes.
@@ -61,7 +65,8 @@ export async function reach(request, env, caller, showPreview) {
     const writes = ["POST", "PUT", "PATCH"].includes(method);
     const body = writes ? await textOf(request) : "";
     if (body === undefined) return refuse(413, CODE.long, `A body may be ${LONGEST_BODY} bytes long`);
-    const ask = { ...caller, method, path, query, body, base };
+    const { by, role } = caller;
+    const ask = { by, role, method, path, query, body, base };
     const init = { method: "POST", body: JSON.stringify(ask) };
     const told = await within(PATIENCE, keeper(env).fetch("https://object/client", init));
     if (!told.ok) throw new Error(`status ${told.status}`);
@@ -71,6 +76,21 @@ export async function reach(request, env, caller, showPreview) {
     if (writes || method === "DELETE") await learned(env, host);
     return outcome;
   }
+}
+
+/** Made when somebody first asks for it. */
+let description;
+
+/** The description of the API. It is the same for everybody, and has no secret in it. */
+function described(method, version) {
+  const headers = { "content-type": "application/json", "x-content-type-options": "nosniff" };
+  if (!["GET", "HEAD"].includes(method)) {
+    const body = JSON.stringify({ error: "Only GET, HEAD is answered here" });
+    return new Response(body, { status: 405, headers: { ...headers, allow: "GET, HEAD" } });
+  }
+  description ??= JSON.stringify(openapi(version));
+  const kept = { ...headers, "cache-control": "no-cache", "x-robots-tag": "noindex" };
+  return new Response(method === "HEAD" ? null : description, { headers: kept });
 }
 
 /** The body; undefined: it is too long. */

@@ -1,22 +1,29 @@
 // Rooms and events that were made at run time, as vars would describe them; and those that vars describe, as the API shows
 // them. The table of fields by which all of them are checked is in WebAssembly (`src/config/`).
+
 import { ACTION, CODE, EVENT, given, OWN, pointerTo, problem, ROOM, withoutNulls } from "./fields.js";
+import { namesOfSecrets } from "./tokens.js";
 
 /** The names of pages that were made at run time begin so. */
 export const MADE = "made-";
-const LONGEST_PAGE = 1 << 20;
+export const LONGEST_PAGE = 1 << 20;
 /** Of so many rooms Workers know where they were. */
 const MOST_GONE = 100;
 
 /** Capitals do not matter in them. */
 const ANY_CASE = ["queueing_method", "turnstile_mode", "turnstile_action"];
 /** The values of Turnstile's fields, which are taken though a room has no site key. */
-const TURNSTILE = {
+export const TURNSTILE = {
   turnstile_mode: ["off", "invisible", "visible_non_interactive", "visible_managed"],
   turnstile_action: ["log", "infinite_queue"],
 };
 /** Of these a room may have another value among its own than Cloudflare's clients can send: a range, a built page. */
-const ALSO_OWN = ["total_active_users", "new_users_per_minute", "custom_page_html", "cookie_attributes"];
+export const ALSO_OWN = [
+  "total_active_users",
+  "new_users_per_minute",
+  "custom_page_html",
+  "cookie_attributes",
+];
 const COOKIES = ["samesite", "secure"];
 
 const lower = (value) => (typeof value === "string" ? value.toLowerCase() : value);
@@ -112,7 +119,7 @@ const goneRooms = (book) =>
 
 /**
  * What Workers and objects learn of the book: rooms and events as vars would describe them, by their ids, with the names that
- * people call the rooms by. `src/config/made.rs` reads it.
+ * people call the rooms by; and by what to know the tokens. `src/config/made.rs` reads it.
  */
 export function documentOf(book) {
   return {
@@ -125,6 +132,9 @@ export function documentOf(book) {
       return [event.id, event.name, { ...tableOf(event, hasSitekey(room)), room: event.room }];
     }),
     gone: goneRooms(book).map((room) => [room.id, room.name, tableOfRoom(room)]),
+    tokens: book.tokens
+      .filter(({ revoked }) => revoked === undefined)
+      .map(({ name, role, hash, ends }) => [name, role, hash, ends]),
   };
 }
 
@@ -201,6 +211,7 @@ export async function readDeployed(env, broken) {
     events: [],
     rules: {},
     crawlers: env.SEARCH_ENGINE_CRAWLER_BYPASS === "true",
+    secrets: namesOfSecrets(env),
   };
   const vars = (prefix) =>
     Object.entries(env).filter(

@@ -10,10 +10,12 @@ use super::ROOT;
 use super::reply::{LONGEST_BODY, refuse, to_page};
 use crate::edge::clock::{now, random};
 use crate::edge::dashboard;
-use crate::edge::gate::parts;
+use crate::edge::gate::{Request, parts};
 use crate::edge::request::{body, field, header};
 use crate::edge::settings::Settings;
-use crate::operator::{self, Admitted, Knock, Operator, Refusal, Session, admit, known, session_cookie};
+use crate::operator::{
+    self, Admitted, Knock, Operator, Refusal, SESSION_COOKIE, Session, admit, known, session_cookie,
+};
 
 /// What a request says, read once.
 pub struct Caller {
@@ -84,10 +86,24 @@ pub fn knows(request: &web_sys::Request, settings: &Settings) -> bool {
         .is_some()
 }
 
+/// What Cloudflare's clients send a secret in.
+pub fn secrets(request: &web_sys::Request) -> [String; 3] {
+    ["authorization", "x-auth-key", "x-auth-user-service-key"].map(|name| header(request, name))
+}
+
+/// Whether a request to one of our own paths may come from an operator: with a secret, with a session, or to sign in. Visitors
+/// bring none.
+pub fn may_know(request: &Request) -> bool {
+    let (_, _, path) = parts(&request.url);
+    request.cookies.contains(SESSION_COOKIE)
+        || path.strip_prefix(ROOT) == Some("session")
+        || secrets(&request.inner).iter().any(|secret| !secret.is_empty())
+}
+
 fn by_password<'a>(authorization: &str, settings: &'a Settings) -> Option<&'a Operator> {
     let credentials = STANDARD.decode(authorization.strip_prefix("Basic ")?.trim()).ok()?;
     let (_, password) = str::from_utf8(&credentials).ok()?.split_once(':')?;
-    settings.operators.by_token(password)
+    settings.operators.by_token(password, now())
 }
 
 #[derive(Deserialize)]
@@ -108,7 +124,7 @@ pub async fn sign_in(request: &web_sys::Request, caller: &Caller, settings: &Set
     } else {
         field(&sent, "token")
     };
-    let Some(operator) = settings.operators.by_token(token.unwrap_or_default().trim()) else {
+    let Some(operator) = settings.operators.by_token(token.unwrap_or_default().trim(), now()) else {
         return if is_json {
             refuse(&Refusal::new(401, "This is no token of this deployment"))
         } else {

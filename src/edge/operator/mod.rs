@@ -11,9 +11,10 @@ mod steering;
 use wasm_bindgen::JsValue;
 use worker::{Env, Result};
 
-pub use access::{Caller, is_from_elsewhere, knows};
+pub use access::{Caller, is_from_elsewhere, knows, may_know, secrets};
 pub use status::{announce, status_of};
 
+use super::clock::now;
 use super::request::query;
 use super::settings::Settings;
 use super::{another_device, dashboard, draws, health, push, rehearsal};
@@ -101,7 +102,11 @@ pub async fn handle(
                 Err(refusal) => return reply::refuse(&refusal),
             };
             let route = match target {
-                Target::Live => return steering::live(request, session_ends, env, room).await,
+                Target::Live => {
+                    let listens = operator.and_then(|operator| operator.listens_until(now()));
+                    let ends = session_ends.into_iter().chain(listens).min();
+                    return steering::live(request, ends, env, room).await;
+                }
                 Target::Audit => GlobalAudit::ROUTE,
                 Target::Notification => GlobalNotifications::ROUTE,
                 _ => GlobalSteer::ROUTE,

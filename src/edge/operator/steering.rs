@@ -68,19 +68,14 @@ pub async fn ask(
     }
 }
 
-/// Opens a WebSocket to a room's Global, at the longest until the session is over that asks for it.
-pub async fn live(
-    request: &web_sys::Request,
-    session_ends: Option<u64>,
-    env: &Env,
-    room: &Room,
-) -> Result<JsValue> {
+/// Opens a WebSocket to a room's Global. `ends`: when it is closed at the latest, in milliseconds since the epoch.
+pub async fn live(request: &web_sys::Request, ends: Option<u64>, env: &Env, room: &Room) -> Result<JsValue> {
     if !header(request, "upgrade").eq_ignore_ascii_case("websocket") {
         return refuse(&Refusal::new(426, "This is for WebSockets"));
     }
     let headers = Headers::new()?;
     headers.set("upgrade", "websocket")?;
-    if let Some(end) = session_ends {
+    if let Some(end) = ends {
         headers.set(SESSION_ENDS, &end.to_string())?;
     }
     let init = RequestInit::new();
