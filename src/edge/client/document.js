@@ -9,7 +9,7 @@ const VERSION = "anteroom-version";
 const FRESH = 1_500;
 const FRESH_IF_EMPTY = 30_000;
 /** For whom it is looked; `configuration.rs` says so. */
-const [VISITORS, , ANEW] = [0, 1, 2];
+export const LOOK = { visitors: 0, operators: 1, anew: 2 };
 /** How long the cache has to answer, in milliseconds. */
 const CACHE_PATIENCE = 50;
 /** Seconds for which a copy stays: it is what is known where the object cannot be reached. */
@@ -33,7 +33,7 @@ let last = { version: -1, text: "" };
 /**
  * @param {Record<string, any>} env
  * @param {string} host under which the cache is asked; empty: it is not
- * @param {number} look for whom: `VISITORS`, operators, or `ANEW`: the object is asked in any case
+ * @param {number} look for whom, of `LOOK`; `anew`: the object is asked in any case
  * @param {number} patience how long the object has, in milliseconds
  * @param {number} known the version that is known; -1: none
  * @returns {Promise<string>} what is newer; empty: nothing is. It fails where the object does not answer and the cache knows
@@ -43,14 +43,14 @@ export async function readDocument(env, host, look, patience, known) {
   const cache = host ? await caches.open(CACHE).catch(() => undefined) : undefined;
   const key = `https://${host}/__anteroom/configuration`;
   const found =
-    look === ANEW ? undefined : await within(CACHE_PATIENCE, cache?.match(key)).catch(() => undefined);
+    look === LOOK.anew ? undefined : await within(CACHE_PATIENCE, cache?.match(key)).catch(() => undefined);
   const copy = found && {
     version: Number(found.headers.get(VERSION)),
     text: await found.text(),
     age: Date.now() - Number(found.headers.get(KEPT_AT)),
   };
   if (copy?.version > last.version) last = copy;
-  const isFresh = copy?.age < (copy?.version === 0 && look === VISITORS ? FRESH_IF_EMPTY : FRESH);
+  const isFresh = copy?.age < (copy?.version === 0 && look === LOOK.visitors ? FRESH_IF_EMPTY : FRESH);
   if (!isFresh) {
     try {
       last = (await within(patience, ask(env, last.version))) ?? last;
