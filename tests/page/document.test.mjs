@@ -6,13 +6,11 @@ const HOST = "shop.example.com";
 const PATIENCE = 200;
 let isolates = 0;
 let cache;
-let time;
-const now = Date.now;
 
 /** An isolate of its own, of a data center whose cache all of them share. */
 async function isolate() {
   isolates += 1;
-  const { readDocument } = await import(`../../src/edge/client/document.js?${isolates}`);
+  const { takeStep } = await import(`../../src/edge/client/document.js?${isolates}`);
   const asked = [];
   const object = { version: 1, mood: "well" };
   const env = {
@@ -28,19 +26,13 @@ async function isolate() {
       }),
     },
   };
-  let known = -1;
-  const read = async ({ anew = false, host = HOST } = {}) => {
-    const text = await readDocument(env, host, anew, PATIENCE, known);
-    if (text !== "") known = JSON.parse(text).version;
-    return known;
-  };
-  return { read, asked, object };
+  const take = (step) => takeStep(step, env, HOST, PATIENCE);
+  const version = async () => JSON.parse(await take("text")).version;
+  return { take, version, asked, object };
 }
 
 beforeEach(() => {
   cache = new Map();
-  time = 0;
-  Date.now = () => time;
   globalThis.caches = {
     open: async () => ({
       match: async (key) => cache.get(key)?.clone(),
@@ -48,69 +40,58 @@ beforeEach(() => {
     }),
   };
 });
-test.after(() => {
-  Date.now = now;
-});
 
-test("the object is asked once, and who comes after reads the copy", async () => {
+test("what one isolate has asked for, the others read in the cache", async () => {
   const [first, second] = [await isolate(), await isolate()];
-  assert.deepEqual([await first.read(), await second.read()], [1, 1]);
+  assert.equal(await second.take("read"), undefined);
+  assert.equal(await first.take("ask"), 1);
+  await first.take("keep");
+  const [version, keptAt] = await second.take("read");
+  assert.equal(version, 1);
+  assert.ok(Math.abs(Date.now() - keptAt) < 60_000);
+  assert.equal(await second.version(), 1);
   assert.deepEqual([first.asked, second.asked], [["known=-1"], []]);
 });
 
-test("a copy that is older than a second and a half is asked about, and sent only where it has changed", async () => {
+test("what an isolate has is not sent again", async () => {
   const one = await isolate();
-  await one.read();
-  time = 1_400;
+  assert.equal(await one.take("ask"), 1);
+  assert.equal(await one.take("ask"), 1);
   one.object.version = 2;
-  assert.equal(await one.read(), 1);
-  time = 1_600;
-  assert.equal(await one.read(), 2);
-  time = 3_200;
-  assert.equal(await one.read(), 2);
-  assert.deepEqual(one.asked, ["known=-1", "known=1", "known=2"]);
-  // It was found to be the newest: the copy is as good as new.
-  assert.equal(await (await isolate()).read(), 2);
+  assert.equal(await one.take("ask"), 2);
+  assert.deepEqual(one.asked, ["known=-1", "known=1", "known=1"]);
+  assert.equal(await one.version(), 2);
 });
 
-test("while nothing was ever made it is good for 30 seconds", async () => {
-  const one = await isolate();
-  one.object.version = 0;
-  for (time of [0, 29_900, 30_100]) assert.equal(await one.read(), 0);
-  assert.equal(one.asked.length, 2);
-});
-
-test("whoever has changed something asks at once", async () => {
-  const one = await isolate();
-  await one.read();
-  one.object.version = 2;
-  assert.equal(await one.read({ anew: true }), 2);
-  assert.equal(await (await isolate()).read(), 2, "and so all of the data center know it");
+test("an isolate says that it asks, to those of its data center", async () => {
+  const [first, second] = [await isolate(), await isolate()];
+  assert.equal(await second.take("readClaim"), undefined);
+  await first.take("claim");
+  assert.ok(Math.abs(Date.now() - (await second.take("readClaim"))) < 60_000);
 });
 
 for (const mood of ["gone", "silent"])
-  test(`where the object is ${mood}, the copy counts, however old`, async () => {
-    await (await isolate()).read();
-    time = 20 * 86_400_000;
-    const later = await isolate();
-    later.object.mood = mood;
-    assert.equal(await later.read(), 1);
-    await assert.rejects(later.read(), "there is nothing newer to be known");
-    cache.clear();
-    const alone = await isolate();
-    alone.object.mood = mood;
-    await assert.rejects(alone.read());
+  test(`where the object is ${mood}, what is known stays`, async () => {
+    const one = await isolate();
+    await one.take("ask");
+    one.object.mood = mood;
+    await assert.rejects(one.take("ask"));
+    assert.equal(await one.version(), 1);
   });
 
-test("without a cache each isolate asks by itself", async () => {
+test("without a cache an isolate goes by what the object says", async () => {
   globalThis.caches.open = async () => ({
-    match: async () => undefined,
+    match: async () => {
+      throw new Error("no cache here");
+    },
     put: async () => {
       throw new Error("no cache here");
     },
   });
-  const [first, second] = [await isolate(), await isolate()];
-  assert.deepEqual([await first.read(), await second.read()], [1, 1]);
-  assert.equal(await second.read({ host: "" }), 1);
-  assert.deepEqual([first.asked, second.asked], [["known=-1"], ["known=-1", "known=1"]]);
+  const one = await isolate();
+  assert.equal(await one.take("read"), undefined);
+  await one.take("claim");
+  assert.equal(await one.take("ask"), 1);
+  await one.take("keep");
+  assert.equal(await one.version(), 1);
 });

@@ -1,6 +1,7 @@
 //! Rooms that were made at run time: read as vars would be, beside those of vars.
 
 use anteroom::config::{Coverage, MAX_ROOMS_MADE, Made, Part, Rooms};
+use anteroom::machines::configuration::{Copy, Learner, Look, Step};
 use serde_json::{Value, json};
 
 const SALE: &str = "0123456789abcdef0123456789abcdef";
@@ -172,4 +173,48 @@ fn what_is_no_such_text_is_none() {
         assert_eq!(Made::read(text), None, "{text}");
     }
     assert_eq!(Made::read(r#"{"version":0}"#), Some(Made::default()));
+}
+
+/// Carries out a look of an isolate: what the cache has, when another isolate has said that it asks, and what the object has.
+/// Returns whether the object was asked.
+fn look(learner: &mut Learner, mut look: Look, copy: Copy, object: u64, now: u64) -> bool {
+    let mut step = look.begin();
+    let mut asks = false;
+    while step != Step::End {
+        step = match step {
+            Step::Read => look.found(learner, Some(copy), now),
+            Step::ReadClaim => look.claimed(learner, None, now),
+            Step::Claim => Step::Ask,
+            Step::Ask => {
+                asks = true;
+                look.told(Some(object))
+            }
+            Step::Keep | Step::End => Step::End,
+        };
+    }
+    if learner.looked(&look) {
+        learner.learned(if asks { object } else { copy.version });
+    }
+    asks
+}
+
+#[test]
+fn operators_trust_no_old_copy_that_says_that_nothing_was_ever_made() {
+    let copy = Copy { version: 0, kept_at: 100_000 };
+    let now = 105_000;
+    let mut learner = Learner::default();
+    let visitors = learner.look(false, now);
+    assert!(!look(&mut learner, visitors, copy, 1, now), "good enough for visitors");
+    assert_eq!(learner.known(), Some(0));
+    // A token is the first that was ever made.
+    assert!(learner.is_old(now));
+    let operators = learner.look_for_operators(now).unwrap();
+    assert!(learner.look_for_operators(now + 1).is_none(), "of many at once one looks");
+    assert!(look(&mut learner, operators, copy, 1, now));
+    assert_eq!(learner.known(), Some(1));
+    assert!(!learner.is_old(now + 900));
+    assert!(learner.is_old(now + 1_000), "it may have been revoked since");
+    // Where one was given up in the middle, another one looks.
+    assert!(learner.look_for_operators(now + 1_000).is_some());
+    assert!(learner.look_for_operators(now + 2_000).is_some());
 }
