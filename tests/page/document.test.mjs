@@ -1,4 +1,5 @@
-// What an isolate learns of the rooms made at run time: of its data center's cache, and of the object that keeps them.
+// The steps by which an isolate learns of rooms made at run time: of its data center's cache, and of the object that keeps them.
+// Which one is next is decided in the core.
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 
@@ -12,7 +13,7 @@ const now = Date.now;
 /** An isolate of its own, of a data center whose cache all of them share. */
 async function isolate() {
   isolates += 1;
-  const { readDocument } = await import(`../../src/edge/client/document.js?${isolates}`);
+  const { takeStep } = await import(`../../src/edge/client/document.js?${isolates}`);
   const asked = [];
   const object = { version: 1, mood: "well" };
   const env = {
@@ -28,13 +29,8 @@ async function isolate() {
       }),
     },
   };
-  let known = -1;
-  const read = async ({ anew = false, host = HOST } = {}) => {
-    const text = await readDocument(env, host, anew, PATIENCE, known);
-    if (text !== "") known = JSON.parse(text).version;
-    return known;
-  };
-  return { read, asked, object };
+  const take = (step, host = HOST) => takeStep(step, env, host, PATIENCE);
+  return { take, asked, object };
 }
 
 beforeEach(() => {
@@ -52,65 +48,57 @@ test.after(() => {
   Date.now = now;
 });
 
-test("the object is asked once, and who comes after reads the copy", async () => {
+test("what one isolate has asked for and kept the others read", async () => {
   const [first, second] = [await isolate(), await isolate()];
-  assert.deepEqual([await first.read(), await second.read()], [1, 1]);
+  assert.equal(await first.take("read"), undefined);
+  assert.equal(await first.take("ask"), 1);
+  time = 70;
+  await first.take("keep");
+  time = 99;
+  assert.deepEqual(await second.take("read"), [1, 70]);
+  for (const { take } of [first, second]) assert.deepEqual(JSON.parse(await take("text")), { version: 1 });
   assert.deepEqual([first.asked, second.asked], [["known=-1"], []]);
 });
 
-test("a copy that is older than a second and a half is asked about, and sent only where it has changed", async () => {
+test("only what is new is sent, and an older copy takes nothing away", async () => {
   const one = await isolate();
-  await one.read();
-  time = 1_400;
+  await one.take("ask");
+  await one.take("keep");
   one.object.version = 2;
-  assert.equal(await one.read(), 1);
-  time = 1_600;
-  assert.equal(await one.read(), 2);
-  time = 3_200;
-  assert.equal(await one.read(), 2);
+  assert.equal(await one.take("ask"), 2);
+  assert.equal(await one.take("ask"), 2);
   assert.deepEqual(one.asked, ["known=-1", "known=1", "known=2"]);
-  // It was found to be the newest: the copy is as good as new.
-  assert.equal(await (await isolate()).read(), 2);
+  assert.deepEqual(await one.take("read"), [1, 0]);
+  assert.deepEqual(JSON.parse(await one.take("text")), { version: 2 });
 });
 
-test("while nothing was ever made it is good for 30 seconds", async () => {
-  const one = await isolate();
-  one.object.version = 0;
-  for (time of [0, 29_900, 30_100]) assert.equal(await one.read(), 0);
-  assert.equal(one.asked.length, 2);
-});
-
-test("whoever has changed something asks at once", async () => {
-  const one = await isolate();
-  await one.read();
-  one.object.version = 2;
-  assert.equal(await one.read({ anew: true }), 2);
-  assert.equal(await (await isolate()).read(), 2, "and so all of the data center know it");
+test("who asks says so to the others", async () => {
+  const [first, second] = [await isolate(), await isolate()];
+  assert.equal(await second.take("readClaim"), undefined);
+  time = 42;
+  await first.take("claim");
+  assert.equal(await second.take("readClaim"), 42);
 });
 
 for (const mood of ["gone", "silent"])
-  test(`where the object is ${mood}, the copy counts, however old`, async () => {
-    await (await isolate()).read();
-    time = 20 * 86_400_000;
-    const later = await isolate();
-    later.object.mood = mood;
-    assert.equal(await later.read(), 1);
-    await assert.rejects(later.read(), "there is nothing newer to be known");
-    cache.clear();
-    const alone = await isolate();
-    alone.object.mood = mood;
-    await assert.rejects(alone.read());
+  test(`where the object is ${mood}, asking fails, and what is there stays`, async () => {
+    const one = await isolate();
+    await one.take("ask");
+    one.object.mood = mood;
+    await assert.rejects(one.take("ask"));
+    assert.deepEqual(JSON.parse(await one.take("text")), { version: 1 });
   });
 
-test("without a cache each isolate asks by itself", async () => {
+test("without a cache nothing is found, and nothing fails", async () => {
   globalThis.caches.open = async () => ({
     match: async () => undefined,
     put: async () => {
       throw new Error("no cache here");
     },
   });
-  const [first, second] = [await isolate(), await isolate()];
-  assert.deepEqual([await first.read(), await second.read()], [1, 1]);
-  assert.equal(await second.read({ host: "" }), 1);
-  assert.deepEqual([first.asked, second.asked], [["known=-1"], ["known=-1", "known=1"]]);
+  const one = await isolate();
+  for (const host of [HOST, ""])
+    for (const step of ["read", "readClaim", "claim", "keep"])
+      assert.equal(await one.take(step, host), undefined, step);
+  assert.equal(await one.take("ask"), 1);
 });
