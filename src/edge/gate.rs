@@ -61,15 +61,14 @@ pub struct Request {
 
 /// Decides a request; `edge::decide` says how.
 pub fn decide(request: Request, env: Env, context: Context) -> Result<JsValue> {
-    let settings = Settings::of(&env);
     let (_, host, path) = parts(&request.url);
     if path == DESCRIPTION {
-        return Ok(client(&request.inner, &settings).into());
+        return Ok(client(&request.inner, &Settings::of(&env)).into());
     }
-    if operator::is_own(path) && configuration::is_old(&settings) && operator::may_know(&request) {
+    if operator::is_own(path) && operator::may_know(&request) && configuration::is_old(&Settings::of(&env)) {
         let host = host.to_owned();
         return Ok(later(async move {
-            configuration::catch_up(&env, &settings, &host).await;
+            configuration::catch_up(&env, &Settings::of(&env), &host).await;
             decide_known(request, env, context)
         }));
     }
