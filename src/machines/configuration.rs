@@ -13,7 +13,7 @@ pub const FRESH_IF_EMPTY_MS: u64 = 30_000;
 /// For so long after one isolate has said that it asks, the others of its data center do not, in milliseconds.
 pub const CLAIM_MS: u64 = 500;
 /// Time until an isolate looks whether the other one has been answered, or asks once more, in milliseconds.
-const AGAIN_MS: u64 = 200;
+pub const AGAIN_MS: u64 = 200;
 /// For operators, whose tokens are among what there is, nothing older will do, in milliseconds.
 pub const OPERATORS_MS: u64 = 1_000;
 /// Time between two calls for a version that others know, in milliseconds.

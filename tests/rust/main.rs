@@ -14,6 +14,7 @@ mod bounds;
 mod bypass;
 mod checks;
 mod config;
+mod configuration;
 mod ended;
 mod events;
 mod formats;

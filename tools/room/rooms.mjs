@@ -24,6 +24,8 @@ const READ_ONLY = [
   "last_updated",
 ];
 const PER_PAGE = 100;
+/** It is large, and few move over: the npm package does not bring it. So it is no import that the package is made by. */
+const CLIENT = "cloudflare";
 
 /** Of an event it is another than the room's, whatever it is. */
 const SAYS = "disable_session_renewal";
@@ -63,8 +65,8 @@ async function readCloudflare(zone, env) {
     throw new UsageError(
       "error: set CLOUDFLARE_API_TOKEN to a token that may read the zone's waiting rooms.",
     );
-  const { default: Cloudflare } = await import("cloudflare").catch(() => {
-    throw new Refused("Cloudflare's client is missing: npm install --no-save cloudflare", 2);
+  const { default: Cloudflare } = await import(CLIENT).catch(() => {
+    throw new Refused("error: Cloudflare's client is missing: npm install --no-save cloudflare", 2);
   });
   // A token is given to this API alone: other credentials of the environment stay where they are.
   const client = new Cloudflare({ apiToken: env.CLOUDFLARE_API_TOKEN, apiKey: null, apiEmail: null });

@@ -111,7 +111,7 @@ fn wait(id: u64, at: u64) -> CheckIn {
 /// Check-ins of some visitors, spread over two minutes from a time on.
 fn report(first: u64, check_in: fn(u64, u64) -> CheckIn, visitors: u64, from: u64) -> WorkerReport {
     let check_ins = (0..visitors).map(|id| check_in(id, from + id * 2 * MINUTE_MS / visitors)).collect();
-    WorkerReport { v: VERSION, worker: 1, instance: 1, first, check_ins, urgent: false, origin: None, counts: Default::default() }
+    WorkerReport { v: VERSION, worker: 1, instance: 1, first, check_ins, urgent: false, origin: None, counts: Default::default(), heard: Default::default() }
 }
 
 /// A data center with its users, and a worker's next report.
@@ -119,7 +119,7 @@ fn data_center(check_in: fn(u64, u64) -> CheckIn) -> (DataCenter, Room, WorkerRe
     let room = room();
     let mut data_center = DataCenter::restore(&room, "AMS", 1, None, NOW);
     data_center.receive(&room, &report(1, enter, USERS, NOW), NOW + 2 * MINUTE_MS);
-    data_center.pushed(Some(state().key), NOW + 2 * MINUTE_MS);
+    data_center.pushed(&room, Some(state().key), NOW + 2 * MINUTE_MS);
     let next = report(USERS + 1, check_in, REPORTED, NOW + 2 * MINUTE_MS);
     (data_center, room, next)
 }
