@@ -453,17 +453,26 @@ impl Visit {
 
     /// How long such a visitor, who asks now, has no other chance if there is no slot, in milliseconds; else 0.
     fn next_chance_ms(&mut self, worker: &Worker, context: &WorkerContext<'_>) -> u32 {
-        let whole = Rc::clone(&self.room);
-        let time = worker.time(context.now);
-        let room = whole.at(time).0;
         let Some(ticket) = self.has_chances(worker) else { return 0 };
+        let seconds = self.next_check_in(worker, context, &ticket, true);
+        self.told_seconds = Some(seconds);
+        chance_ms(seconds) as u32
+    }
+
+    /// In how many seconds a visitor who waits in order of arrival is to check in again. `known`: has come back once.
+    fn next_check_in(
+        &self,
+        worker: &Worker,
+        context: &WorkerContext<'_>,
+        ticket: &Ticket,
+        known: bool,
+    ) -> u32 {
+        let time = worker.time(context.now);
         let state = worker.controller.state_to_tell(context.now);
         let global_time = state.map_or(time, |state| state.global_time(context.now));
         let key = state.map(|state| &state.key);
-        let bucket = self.bucket(context, &ticket);
-        let seconds = next_check_in_seconds(room, key, bucket, true, global_time, self.visitor.random);
-        self.told_seconds = Some(seconds);
-        chance_ms(seconds) as u32
+        let bucket = self.bucket(context, ticket);
+        next_check_in_seconds(self.room.at(time).0, key, bucket, known, global_time, self.visitor.random)
     }
 
     /// The standing, with the bucket in which the visitor stands in the queue.
@@ -683,10 +692,8 @@ impl Visit {
         let random = self.visitor.random;
         let usual_seconds = if random_order {
             next_draw_seconds(room, ticket.id, time, random)
-        } else if let Some(told) = self.told_seconds {
-            told
         } else {
-            next_check_in_seconds(room, key, bucket, judged.known, global_time, random)
+            self.told_seconds.unwrap_or_else(|| self.next_check_in(worker, context, &ticket, judged.known))
         };
         let early_ms = self.comes_early(worker, time);
         // Whoever comes early is told the rest, and has no chance before that: in whole seconds, and not later than it was.
