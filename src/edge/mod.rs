@@ -123,6 +123,13 @@ pub fn looked(room: String, env: Env) -> JsValue {
     gate::later(async move { Ok(operator::status_of(&room, &env, UNWATCHED).await?.into()) })
 }
 
+/// Has a room's object do what an operator orders, by the name of the room's objects. Returns a `Promise` of its answer, as JSON:
+/// `status` and `body`.
+#[wasm_bindgen]
+pub fn ordered(room: String, by: String, body: String, env: Env) -> JsValue {
+    gate::later(async move { Ok(operator::order(&room, by, body, &env).await?.into()) })
+}
+
 /// Where admitted visitors go: a URL, the name of a service binding, or, empty, the zone's own origin.
 #[wasm_bindgen]
 pub fn origin(env: &Env) -> String {

@@ -18,6 +18,7 @@ import {
   shownRules,
   takeKnown,
 } from "./fields.js";
+import { judgePlan, MOST_PLANS, orderOf, planOf, shownPlan } from "./plans.js";
 import { judgeToken, MOST_TOKENS, shownToken } from "./tokens.js";
 import { documentOf, isThere, judge, liveRooms, pageOf, problemOf } from "./written.js";
 
@@ -35,7 +36,7 @@ import { documentOf, isThere, judge, liveRooms, pageOf, problemOf } from "./writ
  * for a while those that were deleted are among them; `rules` by room; `crawlers`: whether search engines' crawlers go past
  * all rooms, null: as deployed; `previews`: until when each page is kept that somebody wants to look at.
  * @typedef {{ version: number, rooms: Entry[], events: Entry[], rules: Record<string, Rules>, crawlers: boolean | null,
- *   previews: Record<string, number>, tokens: import("./tokens.js").Token[] }} Book
+ *   previews: Record<string, number>, tokens: import("./tokens.js").Token[], plans: import("./plans.js").Plan[] }} Book
  */
 
 /**
@@ -51,13 +52,15 @@ import { documentOf, isThere, judge, liveRooms, pageOf, problemOf } from "./writ
  * @property {number} now milliseconds since the epoch
  * @property {() => string} newId 32 hex digits at random
  * @property {{ text: string, hash: string }} newToken drawn at random
+ * @property {{ status: number, body: any }} [judged] what the room's object says of the order that an outcome has named
  */
 
 /**
- * What comes of it. `look`: the room whose object says its status; `entries`: the log is asked for its entries before one;
+ * What comes of it. `look`: the room whose object says its status; `order`: what is asked is to be asked
+ * again with what a room's object says of this order, which it must not carry out; `entries`: the log is asked for its entries before one;
  * `allow`: the methods that there are; `written`: what is to be stored before the answer leaves: rows by their keys (undefined:
  * removed), what was before and is then, and new pages.
- * @typedef {{ status: number, body: object, look?: string, entries?: { before: number }, allow?: string, written?: { book: Book, rows: Record<string, object | undefined>,
+ * @typedef {{ status: number, body: object, look?: string, order?: { room: string, by: string, order: object }, entries?: { before: number }, allow?: string, written?: { book: Book, rows: Record<string, object | undefined>,
  *   before: any, after: any, pages: { html: string, pointer: string }[] } }} Outcome
  */
 
@@ -91,6 +94,7 @@ export const newBook = () => ({
   crawlers: null,
   previews: {},
   tokens: [],
+  plans: [],
 });
 
 /** Reads the rows of a book. @param {[key: string, value: any][]} rows @returns {Book} */
@@ -104,6 +108,7 @@ export function readBook(rows) {
     else if (kind === "event") book.events.push(value);
     else if (kind === "rules") book.rules[id] = value;
     else if (kind === "token") book.tokens.push(value);
+    else if (kind === "plan") book.plans.push(value);
     else if (kind === "preview") book.previews[id] = value.until;
   }
   for (const entries of [book.rooms, book.events]) entries.sort((one, other) => one.order - other.order);
@@ -129,8 +134,7 @@ const DOES = {
   patchRoom: (api, { waiting_room_id: id }) => api.changeRoom(id, true),
   deleteRoom: (api, { waiting_room_id: id }) => api.deleteRoom(id),
   getStatus: (api, { waiting_room_id }) => {
-    const { variable, id, name } = api.room(waiting_room_id);
-    return { ...answered(null), look: variable ? name : id };
+    return { ...answered(null), look: objectsOf(api.room(waiting_room_id)) };
   },
   restoreRoom: (api, { waiting_room_id: id }) => api.restore(id),
   listEvents: (api, { waiting_room_id: id }) => api.page(api.eventsOf(api.room(id)).map(shownEvent)),
@@ -144,12 +148,18 @@ const DOES = {
     const room = api.room(waiting_room_id);
     return answered(shownDetails(api.event(room, event_id), room));
   },
+  listPlans: (api, { waiting_room_id: id }) => api.page(api.plansOf(api.room(id)).map(shownPlan)),
+  createPlan: (api, { waiting_room_id: id }) => api.createPlan(api.room(id)),
+  deletePlan: (api, { waiting_room_id: id, plan_id }) => api.deletePlan(api.room(id), plan_id),
   listRules: (api, { waiting_room_id: id }) => answered(shownRules(api.rulesOf(api.room(id)))),
   createRule: (api, { waiting_room_id: id }) => api.createRule(api.ownRoom(id)),
   putRules: (api, { waiting_room_id: id }) => api.putRules(api.ownRoom(id)),
   patchRule: (api, { waiting_room_id: id, rule_id }) => api.changeRule(api.ownRoom(id), rule_id),
   deleteRule: (api, { waiting_room_id: id, rule_id }) => api.deleteRule(api.ownRoom(id), rule_id),
 };
+
+/** By which name a room's objects go. @param {Entry} room */
+export const objectsOf = ({ variable, id, name }) => (variable ? name : id);
 
 class Refused extends Error {
   constructor(status, problems) {
@@ -224,6 +234,13 @@ class Api {
     const methods = here.flatMap((one) => (one.method === "GET" ? ["GET", "HEAD"] : [one.method])).join(", ");
     const refused = [problem(CODE.method, `${this.ask.method} is not answered here, only ${methods}`)];
     return { ...refusal(405, refused), allow: methods };
+  }
+
+  /** Lets nobody steer whose token is for looking only. */
+  maySteer() {
+    const { by, role } = this.ask;
+    if (role === "view")
+      refuse(403, CODE.caller, `The token of ${by} has the role ${role}; this takes steer`);
   }
 
   /** Lets nobody change anything whose token is not for it. */
@@ -326,12 +343,14 @@ class Api {
       rows[`room/${id}`] = undefined;
       rows[`rules/${id}`] = undefined;
       delete book.rules[id];
+      for (const plan of book.plans.filter(({ room }) => room === id)) rows[`plan/${plan.id}`] = undefined;
     }
     book.events = book.events.filter(({ id }) => !(`event/${id}` in rows));
     book.rooms = book.rooms.filter(({ id }) => !(`room/${id}` in rows));
     for (const { id } of book.tokens.filter(({ revoked, ends }) => (revoked ?? ends ?? now) + KEPT < now))
       rows[`token/${id}`] = undefined;
     book.tokens = book.tokens.filter(({ id }) => !(`token/${id}` in rows));
+    book.plans = book.plans.filter(({ id }) => !(`plan/${id}` in rows));
     for (const id of Object.keys(book.previews).filter((id) => book.previews[id] < now)) {
       rows[`preview/${id}`] = undefined;
       delete book.previews[id];
@@ -508,6 +527,50 @@ class Api {
     if (this.book.events.some(isGone)) return answered({ id });
     const event = this.event(room, id);
     return this.remove(event, shownEvent(event));
+  }
+
+  /** Those of a room, the next first. */
+  plansOf({ id }) {
+    return this.book.plans.filter(({ room }) => room === id).sort((one, other) => one.from - other.from);
+  }
+
+  createPlan(room) {
+    this.maySteer();
+    const { now, newId, by, judged } = this.ask;
+    const sent = this.body();
+    refuseAll(judgePlan(sent, now));
+    if (this.plansOf(room).length >= MOST_PLANS)
+      refuse(400, CODE.bound, `A room has at most ${MOST_PLANS} plans. Fix: delete one`);
+    const plan = { ...planOf(sent), id: newId(), room: room.id, by, created: now };
+    // Whether it ends in time is judged above: until then it may be longer than an order of now.
+    const order = { ...orderOf({ ...plan, until: null }), dry_run: true };
+    if (!judged) return { ...answered(null), order: { room: objectsOf(room), by, order } };
+    if (judged.status !== 200) {
+      const { error, errors = [{ message: error }] } = judged.body;
+      refuseAll(
+        errors.map(({ field, value, message, fix }) =>
+          problem(
+            CODE.value,
+            field ? `${field} = ${value} ${message}. Fix: ${fix}` : message,
+            field ? pointerTo("set", field) : pointerTo("set"),
+          ),
+        ),
+      );
+    }
+    const draft = this.begin();
+    draft.book.plans.push(plan);
+    draft.rows[`plan/${plan.id}`] = plan;
+    return this.write(draft, () => shownPlan(plan), null);
+  }
+
+  deletePlan(room, id) {
+    this.maySteer();
+    const plan = this.plansOf(room).find((plan) => plan.id === id);
+    if (!plan) refuse(404, CODE.unknown, "There is no plan of this id");
+    const draft = this.begin();
+    draft.book.plans = draft.book.plans.filter((plan) => plan.id !== id);
+    draft.rows[`plan/${id}`] = undefined;
+    return this.write(draft, () => ({ id }), shownPlan(plan));
   }
 
   writeRules(room, rules, gone, inList = false) {

@@ -1,10 +1,11 @@
 // The object `CONFIG`: it keeps the rooms that are made at run time, and is the only one that changes them. All of it is in
 // SQLite, a row for each room, event and list of rules; what a request changes is stored as a whole, with its entry of the
 // log, before the answer leaves.
-import { checked } from "../../../build/rust/index.js";
+import { checked, ordered } from "../../../build/rust/index.js";
 import { mistakeIn } from "../made-pages.js";
-import { envelope, handle, readBook, refusal } from "./api.js";
+import { envelope, handle, objectsOf, readBook, refusal } from "./api.js";
 import { CODE, problem } from "./fields.js";
+import { nextOf, orderOf, shownPlan } from "./plans.js";
 import { MOST, Rates } from "./rates.js";
 import { drawToken } from "./tokens.js";
 import { documentOf, pageOf, readDeployed } from "./written.js";
@@ -19,6 +20,8 @@ const TABLES = [
 /** How many entries of the log are kept, and how many one answer has. */
 const LOGGED = 10_000;
 const SHOWN = 100;
+/** After so many milliseconds a room's object is told again that could not be reached. */
+const AGAIN = 2_000;
 /** A longer text is told by its length in the log. */
 const LONGEST_LOGGED = 1_000;
 
@@ -94,15 +97,13 @@ export class Config {
       const message = `A token may send ${MOST} requests in five minutes`;
       return { ...refusal(429, [problem(CODE.rate, message)]), againSeconds };
     }
-    const book = this.#read();
     const newId = () => crypto.randomUUID().replaceAll("-", "");
     const check = (document) => this.#check(document);
-    const { written, entries, ...outcome } = handle(book, deployed, check, {
-      ...asked,
-      now,
-      newId,
-      newToken,
-    });
+    const answer = (judged) =>
+      handle(this.#read(), deployed, check, { ...asked, now, newId, newToken, judged });
+    let told = answer();
+    if (told.order) told = answer(await this.#order(told.order));
+    const { written, entries, ...outcome } = told;
     if (entries) return this.#log(entries.before);
     if (!written) return outcome;
     const mistakes = written.pages
@@ -111,22 +112,72 @@ export class Config {
       .map(([mistake, pointer]) => problem(CODE.value, `The page ${mistake}`, pointer));
     if (mistakes.length > 0) return refusal(400, mistakes);
     this.#ctx.storage.transactionSync(() => {
-      for (const [key, row] of Object.entries(written.rows)) {
-        if (row === undefined) this.#sql.exec("DELETE FROM book WHERE key = ?", key);
-        else
-          this.#sql.exec("INSERT OR REPLACE INTO book (key, value) VALUES (?, ?)", key, JSON.stringify(row));
-      }
-      const [before, after] = [written.before, written.after].map((value) =>
-        JSON.stringify(value, shortened),
-      );
-      this.#sql.exec(
-        "INSERT INTO log (at, by, method, path, before, after) VALUES (?, ?, ?, ?, ?, ?)",
-        ...[now, asked.by, asked.method, asked.path, before, after],
-      );
-      this.#sql.exec("DELETE FROM log WHERE id <= (SELECT max(id) FROM log) - ?", LOGGED);
+      this.#store(written.rows);
+      this.#note(now, asked, written);
     });
     this.#book = written.book;
+    if (Object.keys(written.rows).some((key) => key.startsWith("plan/"))) this.#wake();
     return outcome;
+  }
+
+  #store(rows) {
+    for (const [key, row] of Object.entries(rows)) {
+      if (row === undefined) this.#sql.exec("DELETE FROM book WHERE key = ?", key);
+      else this.#sql.exec("INSERT OR REPLACE INTO book (key, value) VALUES (?, ?)", key, JSON.stringify(row));
+    }
+  }
+
+  /** An entry of the log. */
+  #note(at, { by, method, path }, { before, after }) {
+    const values = [before, after].map((value) => JSON.stringify(value, shortened));
+    this.#sql.exec(
+      "INSERT INTO log (at, by, method, path, before, after) VALUES (?, ?, ?, ?, ?, ?)",
+      ...[at, by, method, path, ...values],
+    );
+    this.#sql.exec("DELETE FROM log WHERE id <= (SELECT max(id) FROM log) - ?", LOGGED);
+  }
+
+  /** Is woken when the next plan begins; not before `earliest`. */
+  #wake(earliest = 0) {
+    const next = Math.min(...this.#read().plans.map(({ from }) => from));
+    if (Number.isFinite(next)) this.#ctx.storage.setAlarm(Math.max(next, earliest));
+    else this.#ctx.storage.deleteAlarm();
+  }
+
+  /** What a room's object says of an order. */
+  async #order({ room, by, order }) {
+    return JSON.parse(await ordered(room, by, JSON.stringify(order), this.#env));
+  }
+
+  /** Plans begin. */
+  async alarm() {
+    const deployed = await this.#readDeployed();
+    const due = this.#read().plans.filter(({ from }) => from <= Date.now());
+    await Promise.all(due.map((plan) => this.#begin(plan, deployed).catch(logAway)));
+    // Those whose room could not be reached are still there.
+    this.#wake(Date.now() + AGAIN);
+  }
+
+  /** Tells a room's object what was planned, and keeps what comes a week later. An order that comes twice changes nothing. */
+  async #begin(plan, deployed) {
+    const room = [...this.#read().rooms, ...deployed.rooms].find(({ id }) => id === plan.room);
+    const isOver = plan.until !== null && plan.until <= Date.now();
+    const isThere = room && room.deleted === undefined;
+    const told =
+      isThere && !isOver
+        ? await this.#order({ room: objectsOf(room), by: plan.by, order: orderOf(plan) })
+        : { status: 404, body: { error: isThere ? "its time is over" : "the room is gone" } };
+    // It was dropped meanwhile.
+    if (!this.#read().plans.some(({ id }) => id === plan.id)) return;
+    const next = nextOf(plan, Date.now());
+    const book = this.#read();
+    book.plans = [...book.plans.filter(({ id }) => id !== plan.id), ...(next ? [next] : [])];
+    this.#ctx.storage.transactionSync(() => {
+      this.#store({ [`plan/${plan.id}`]: next });
+      const after = told.status === 200 ? "begun" : { missed: told.body };
+      const path = `plans/${plan.id}`;
+      this.#note(Date.now(), { by: plan.by, method: "BEGIN", path }, { before: shownPlan(plan), after });
+    });
   }
 
   /** The log, the latest first: what stands before an entry. */
@@ -141,6 +192,8 @@ export class Config {
     return { status: 200, body: envelope(entries) };
   }
 }
+
+const logAway = (error) => console.error(`anteroom: a plan cannot begin yet: ${error}`);
 
 const shortened = (_, value) =>
   typeof value === "string" && value.length > LONGEST_LOGGED ? `(${value.length} characters)` : value;

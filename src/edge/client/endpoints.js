@@ -78,6 +78,13 @@ export const ENDPOINTS = [
   writes("PATCH", EVENT, "patchEvent", "partOfEvent", "event", "Changes what it names", { role: "steer" }),
   writes("DELETE", EVENT, "deleteEvent", undefined, "id", "Deletes an event"),
   reads(`${EVENT}/details`, "getEventDetails", "event", "An event, with what it has from its room"),
+  reads(`${ROOM}/plans`, "listPlans", "plans", "What is to be set later, page by page", { query: PAGED }),
+  writes("POST", `${ROOM}/plans`, "createPlan", "newPlan", "plan", "Plans a change of what can be steered", {
+    role: "steer",
+  }),
+  writes("DELETE", `${ROOM}/plans/{plan_id}`, "deletePlan", undefined, "id", "Drops a plan", {
+    role: "steer",
+  }),
   reads(`${ROOM}/rules`, "listRules", "rules", "A room's bypass rules, in their order"),
   writes("POST", `${ROOM}/rules`, "createRule", "newRule", "rules", "Adds a rule at the end"),
   writes("PUT", `${ROOM}/rules`, "putRules", "newRules", "rules", "Puts others in the place of all rules"),

@@ -16,6 +16,7 @@ import {
   maybe,
   object,
   one,
+  open,
   orNull,
   ref,
   text,
@@ -131,6 +132,18 @@ const TOKEN = {
   created_by: text("the name of a token"),
 };
 
+const PLAN = {
+  id: ID,
+  set: open("fields and their values"),
+  from: date("when it begins next"),
+  until: orNull(date("when it ends then; null: it does not")),
+  weekly: flag(),
+  zone: text(),
+  reason: text(),
+  created_on: date(),
+  created_by: text("the name of a token"),
+};
+
 /** What the endpoints take and give, by the names in `endpoints.js`. */
 const SCHEMAS = {
   ownOfRoom: ownOf(ROOM, FIELDS),
@@ -186,6 +199,19 @@ const SCHEMAS = {
   token: object(TOKEN),
   tokens: list(ref("token")),
   madeToken: object({ ...TOKEN, token: maybe(text("the token itself: it is not shown again")) }),
+  newPlan: object(
+    {
+      set: open("fields that can be steered, and their values"),
+      from: date("when it begins: within a year"),
+      until: maybe(orNull(date("when it ends by itself; without it, it holds until it is cleared"))),
+      weekly: maybe(flag("it comes back each week; it must end within a week then")),
+      zone: maybe(text("in whose time of day it comes back, such as Europe/Berlin; UTC without it")),
+      reason: maybe(text("why, for the log: one line", { maxLength: 200 })),
+    },
+    { additionalProperties: false },
+  ),
+  plan: object(PLAN),
+  plans: list(ref("plan")),
   id: object({ id: ID }),
   log: list(
     object({

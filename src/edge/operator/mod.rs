@@ -12,7 +12,7 @@ use wasm_bindgen::JsValue;
 use worker::{Env, Result};
 
 pub use access::{Caller, is_from_elsewhere, knows, may_know, secrets};
-pub use status::{announce, status_of};
+pub use status::{announce, order, status_of};
 
 use super::clock::now;
 use super::request::query;

@@ -7,8 +7,8 @@ use crate::edge::calls::{Local, all, ask, failure};
 use crate::edge::clock::{now, within};
 use crate::edge::settings::Settings;
 use crate::operator::Operator;
-use crate::protocol::GlobalStatus;
 use crate::protocol::messages::{OperatorAsk, VERSION};
+use crate::protocol::{GlobalStatus, GlobalSteer};
 use crate::room::Room;
 
 /// An operator waits longer than a visitor, in milliseconds.
@@ -61,6 +61,13 @@ async fn status_or_error(room: &Room, env: &Env, query: &str) -> String {
 /// A room's status, as JSON. `query`: as [`GlobalStatus`] says.
 pub async fn room_status(room: &Room, env: &Env, query: &str) -> Result<String> {
     status_of(&room.name, env, query).await
+}
+
+/// Has a room's object do what an operator orders. Returns its answer, as JSON.
+pub async fn order(room: &str, by: String, body: String, env: &Env) -> Result<String> {
+    let sent = OperatorAsk { v: VERSION, by, query: String::new(), body };
+    let answer = ask::<GlobalSteer>(env, room, &sent, DEADLINE_MS).await?;
+    Ok(format!("{{\"status\":{},\"body\":{}}}", answer.status, answer.body))
 }
 
 /// Looks at every deployed room, so that its objects, and by them its data centers, hear of what this isolate knows.
