@@ -194,6 +194,17 @@ pub fn by_secret<'a>(secrets: &[String], operators: &'a Operators, now_ms: u64) 
     operators.by_token(bearer(secret).unwrap_or(secret.trim()), now_ms)
 }
 
+/// Whose request it is by its session alone. A page of somebody else may make a browser ask, but not change anything.
+pub fn by_session<'a>(
+    knock: &Knock,
+    operators: &'a Operators,
+    keys: Option<&KeyRing>,
+    now_ms: u64,
+) -> Option<&'a Operator> {
+    let (operator, _) = Session::of(keys?, operators, knock.cookies, now_ms)?;
+    (matches!(knock.method, "GET" | "HEAD") || is_from_here(knock)).then_some(operator)
+}
+
 /// Whose request it is: by its bearer token, or where it has none, by its session.
 pub fn known<'a>(
     knock: &Knock,

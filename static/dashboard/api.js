@@ -7,7 +7,7 @@ const LONGEST_MS = 15_000;
 export class Refusal extends Error {
   /** @param {number} status @param {{ error?: string, errors?: object[] }} body */
   constructor(status, body) {
-    super(body.error ?? `The answer had status ${status}`);
+    super(body.error ?? body.errors?.[0]?.message ?? `The answer had status ${status}`);
     this.status = status;
     /** @type {{ field: string, message: string, fix: string }[]} */
     this.errors = body.errors ?? [];
@@ -45,6 +45,9 @@ async function send(url, options) {
 
 export const get = (route, parameters) =>
   send(address(route, parameters), { headers: { accept: "application/json" } });
+
+export const remove = (route) =>
+  send(address(route), { method: "DELETE", headers: { accept: "application/json" } });
 
 export const post = (route, parameters, body) =>
   send(address(route, parameters), {

@@ -128,25 +128,24 @@ function openRoom(name) {
   const preview = createPreview(name, languages.split(" ").filter(Boolean));
   now.stage.append(steering.stage);
   const left = [timeline.element, buckets.element, colos.element, log.element];
-  const right = [steering.panel, steering.events, origin.element, preview.element];
+  const right = [steering.panel, steering.events, steering.planned, origin.element, preview.element];
+  const inTurn = right.flatMap((part, index) => [left[index], part]).filter(Boolean);
   const columns = h("div", { class: "columns" });
   // Two stacks beside each other, or one in the order of need: moved, not only drawn elsewhere, so that the keyboard goes
   // the same way as the eye.
   const arrange = () => {
     const stacks = [h("div", { class: "stack" }, ...left), h("div", { class: "stack" }, ...right)];
-    place(columns, WIDE.matches ? stacks : left.flatMap((part, index) => [part, right[index]]));
+    place(columns, WIDE.matches ? stacks : inTurn);
   };
   arrange();
   WIDE.addEventListener("change", arrange);
   const parts = h(
     "nav",
     { class: "parts", "aria-label": "Parts of the page" },
-    ...left
-      .flatMap((part, index) => [part, right[index]])
-      .map((part) => {
-        const heading = part.querySelector("h2");
-        return h("button", { type: "button", onclick: () => goTo(heading) }, heading.textContent);
-      }),
+    ...inTurn.map((part) => {
+      const heading = part.querySelector("h2");
+      return h("button", { type: "button", onclick: () => goTo(heading) }, heading.textContent);
+    }),
   );
   place(main, [now.element, parts, columns]);
 

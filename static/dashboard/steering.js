@@ -4,6 +4,7 @@ import { Control } from "./control.js";
 import { h, show, write } from "./dom.js";
 import { createEvents } from "./events.js";
 import { createForm } from "./form.js";
+import { createPlanned } from "./planned.js";
 import { createSwitches } from "./switches.js";
 import { title } from "./words.js";
 
@@ -19,12 +20,14 @@ export function createSteering({ room, operator, maySteer, changed }) {
   const form = createForm(control, operator);
   const switches = createSwitches(control, form.outcome);
   const events = createEvents(control);
+  const planned = createPlanned(control);
   const attention = createAttention(control, form);
-  for (const part of [form, switches, events, attention]) control.listen(() => part.render());
+  for (const part of [form, switches, events, planned, attention]) control.listen(() => part.render());
   return {
     panel: form.panel,
     stage: h("div", { class: "switches" }, attention.element, ...switches.elements),
     events: events.element,
+    planned: planned.element,
     load: () => control.load(),
     /** The room as it is now. */
     update: (latest, time) => control.update(latest, time),

@@ -239,6 +239,43 @@ describe("the dashboard", { concurrency: 2 }, () => {
     assert.equal(server.rooms.get("event").eventTimes.size, 0);
   });
 
+  test("plans a change for later, shows it in the visitors' time zone too, and drops it", async (t) => {
+    const { page, operator } = await open(t, "event", { timezoneId: "Europe/Berlin" });
+    const coming = panel(page, "What is coming");
+    await coming.getByRole("row", { name: /Event drop/ }).waitFor();
+    await coming.getByText("Plan a change (times in Europe/Berlin)").click();
+    await coming.getByLabel("Set").selectOption("Active users at once");
+    await coming.getByLabel("to", { exact: true }).fill("50");
+    await coming.getByRole("button", { name: "Plan it" }).click();
+    await coming.getByText("from must be a time to come", { exact: false }).waitFor();
+    assert.equal(await page.evaluate(() => document.activeElement.type), "datetime-local", "the wrong field");
+
+    const monday = new Date(Date.now() + 7 * 86_400_000);
+    const day = monday.toISOString().slice(0, 10);
+    await coming.getByLabel("from", { exact: true }).fill(`${day}T02:00`);
+    await coming.getByLabel(/^until/).fill(`${day}T04:30`);
+    await coming.getByLabel("each week at this time").check();
+    await coming.getByLabel("Why").fill("backup");
+    await coming.getByRole("button", { name: "Plan it" }).click();
+    const rows = coming.getByRole("row", { name: /Active users at once: 50/ });
+    await rows.first().waitFor();
+    assert.ok((await rows.count()) >= 3, "those of the weeks to come");
+    const cells = await rows.first().getByRole("cell").allTextContents();
+    assert.match(cells[0], /02:00 – .*04:30/);
+    assert.match(cells[1], /(00|01):00 – .*0[23]:30/, "in UTC");
+    assert.deepEqual(cells.slice(2, 4), ["each week (Europe/Berlin)", "anna: backup"]);
+    await coming.getByLabel("Visitors' time zone").selectOption("Asia/Tokyo");
+    await coming.getByRole("columnheader", { name: "Asia/Tokyo" }).waitFor();
+    assert.match((await rows.first().getByRole("cell").allTextContents())[1], /(09|10):00/);
+    await see(page, "what is coming");
+
+    await rows.first().getByRole("button", { name: "Drop" }).click();
+    await page.getByRole("button", { name: "Yes, drop it" }).click();
+    await coming.getByText("is no longer planned", { exact: false }).waitFor();
+    assert.equal(await rows.count(), 0);
+    expectQuiet(operator);
+  });
+
   test("lets those who may only view see everything and change nothing", async (t) => {
     const { operator, page } = await open(t, "deployed", { role: "view" });
     await page.getByText("with the role view: you see everything and change nothing").waitFor();

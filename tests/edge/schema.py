@@ -4,6 +4,7 @@ Arguments: the Worker's address, tokens as JSON by their roles, how many request
 one that the description knows: its status, its type, and all that is in it. Prints which operations never did what they are for.
 """
 
+import datetime
 import itertools
 import json
 import sys
@@ -28,6 +29,9 @@ address, tokens, examples = sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3
 PATIENCE = 30
 V4 = f"{address}/__anteroom/client/v4"
 ROOMS = f"{V4}/zones/main/waiting_rooms"
+# By the tests' clock, which is about that of the machine.
+BEGIN = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(days=30)
+PLANNED = {"from": BEGIN.isoformat(), "until": (BEGIN + datetime.timedelta(hours=1)).isoformat()}
 numbers = itertools.count(1)
 # One of many may make rooms: each may send 1,200 requests in five minutes.
 configuring = itertools.cycle(tokens["configure"])
@@ -44,7 +48,7 @@ def closed(schema):
 
 
 def made():
-    """A room, an event, a rule, a page and a token, and what leads to them."""
+    """A room, an event, a rule, a plan, a page and a token, and what leads to them."""
     headers = {"authorization": f"Bearer {next(configuring)}"}
 
     def send(path, body, root=ROOMS):
@@ -56,6 +60,7 @@ def made():
     room = send("", {**valid(number), "total_active_users": 10, "new_users_per_minute": 10})["id"]
     event = send(f"/{room}/events", {"name": "known", **times(number)})["id"]
     rule = send(f"/{room}/rules", {"action": "bypass_waiting_room", "expression": 'http.host eq "a"'})[0]["id"]
+    plan = send(f"/{room}/plans", {"set": {"queue_all": True}, **PLANNED})["id"]
     page = send("/preview", {"custom_html": "<p>{{waitTime}}</p>"})["preview_url"].rsplit("/", 1)[1]
     # It takes the place of the one before: there may be a hundred.
     for token in requests.get(f"{V4}/tokens", headers=headers).json()["result"]:
@@ -67,6 +72,7 @@ def made():
         "waiting_room_id": room,
         "event_id": event,
         "rule_id": rule,
+        "plan_id": plan,
         "preview_id": page,
         "token_id": token,
     }
@@ -106,6 +112,8 @@ def helped(written):
         "expires_on": None,
         "text": "Hello World!",
     }
+    if "set" in written and "from" in written:
+        hints |= {**PLANNED, "weekly": False, "zone": "UTC", "reason": ""}
     known = {name: hints.get(name, value) for name, value in written.items()}
     return {name: value for name, value in known.items() if value is not None or name not in ("event", "if_version")}
 

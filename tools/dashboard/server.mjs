@@ -2,9 +2,10 @@
  * A server that speaks the operator API with rooms that are made up, and shows the dashboard as the Worker does: to
  * work on the dashboard (`npm run dashboard`), and for its tests.
  */
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import { Readable } from "node:stream";
+import { handle, newBook } from "../../src/edge/client/api.js";
 import { createDashboard } from "../../src/edge/dashboard.js";
 import { createWaitingRoom } from "../../src/edge/page/answer.js";
 import { createLanguages } from "../../src/edge/page/languages.js";
@@ -13,6 +14,7 @@ import { readDashboard } from "./assets.mjs";
 import { makeRooms } from "./rooms.mjs";
 
 const ROOT = "/__anteroom/";
+const CLIENT = "client/v4/";
 const MINUTE = 60_000;
 /** Who may sign in, by token. */
 export const TOKENS = {
@@ -121,6 +123,8 @@ export async function startDashboard({ port = 0, rooms = makeRooms(), problems =
       ),
   };
 
+  const client = createClient(rooms);
+
   async function answer(request, body) {
     const { pathname, searchParams: parameters } = new URL(request.url);
     if (pathname === "/") return new Response(null, { status: 303, headers: { location: ROOT } });
@@ -141,6 +145,7 @@ export async function startDashboard({ port = 0, rooms = makeRooms(), problems =
     if (!operator) return json(401, { error: "Send a token as a bearer token, or sign in" });
     asked.push(`${request.method} ${name}${new URL(request.url).search}`);
     if (broken.has(name)) return json(503, { error: `The test has put ${name} out of order` });
+    if (name.startsWith(CLIENT)) return client(operator, request, name.slice(CLIENT.length), body);
     const room = rooms.get(parameters.get("room"));
     if (!Object.hasOwn(read, name)) return json(404, { error: "There is nothing here" });
     if (name !== "status" && !room) return json(404, { error: `There is no room ${parameters.get("room")}` });
@@ -222,6 +227,39 @@ function statusAnswer(rooms, problems, operator, parameters) {
   const chosen = [...rooms.values()].filter((room) => !name || room.name === name);
   if (name && chosen.length === 0) return json(404, { error: `There is no room ${name}` });
   return json(200, { now: Date.now(), operator, problems, rooms: chosen.map((room) => room.status()) });
+}
+
+/** The API of rooms, by its own code: the rooms that are made up are as if deployed. Values are not judged. */
+function createClient(rooms) {
+  let book = newBook();
+  const newId = () => randomUUID().replaceAll("-", "");
+  const deployed = { rooms: [], events: [], rules: {}, crawlers: false, secrets: [] };
+  for (const name of rooms.keys())
+    deployed.rooms.push({
+      id: newId(),
+      name,
+      variable: `ROOM_${name.toUpperCase()}`,
+      fields: {},
+      created: 0,
+      modified: 0,
+    });
+  return ({ name: by, role }, { method, url }, path, body) => {
+    const ask = {
+      by,
+      role,
+      method,
+      path,
+      query: new URL(url).search.slice(1),
+      body,
+      base: "",
+      now: Date.now(),
+      newId,
+    };
+    const judged = { status: 200, body: {} };
+    const outcome = handle(book, deployed, () => [], { ...ask, judged });
+    book = outcome.written?.book ?? book;
+    return json(outcome.status, outcome.body);
+  };
 }
 
 /** Signs an operator in or out; nothing: the request is about something else. */

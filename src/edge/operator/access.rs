@@ -61,6 +61,11 @@ impl Caller {
         admit(&self.knock(), &settings.operators, settings.keys.as_deref(), now())
     }
 
+    /// Who sends it, by the session alone.
+    pub fn by_session<'a>(&self, settings: &'a Settings) -> Option<&'a Operator> {
+        operator::by_session(&self.knock(), &settings.operators, settings.keys.as_deref(), now())
+    }
+
     /// Whether it asks for the headers alone.
     pub fn is_head(&self) -> bool {
         self.method == "HEAD"
