@@ -33,6 +33,8 @@ async function ask(method, path, body, token = ADMIN_TOKEN) {
   return { status: answer.status, ...JSON.parse(answer.body) };
 }
 
+/** What a browser sends along from a page of this site. */
+const HERE = { origin: "https://shop.test", "sec-fetch-site": "same-origin" };
 const DESK = "the-token-of-the-desk";
 const ahead = (seconds) => new Date(Date.now() + seconds * 1_000).toISOString();
 
@@ -133,4 +135,25 @@ test("what the room would refuse now is refused beforehand, at its field", async
     undefined,
   ]);
   assert.deepEqual((await ask("GET", `/${id}/plans`)).result, []);
+});
+
+test("the dashboard's session may plan, and a page of somebody else may not with it", async () => {
+  const signedIn = await world.send({
+    ...{ method: "POST", path: "/__anteroom/session", body: `token=${DESK}` },
+    headers: { "content-type": "application/x-www-form-urlencoded", ...HERE },
+  });
+  const cookie = signedIn.setCookie[0].split(";")[0];
+  const plan = async (origin) => {
+    const { status } = await world.send({
+      ...{ method: "POST", path: `${ROOMS}/${id}/plans` },
+      headers: { cookie, ...origin },
+      body: JSON.stringify({ set: { queue_all: true }, from: ahead(3_600) }),
+    });
+    return status;
+  };
+  assert.equal(await plan(HERE), 200);
+  assert.equal(await plan({ origin: "https://evil.test", "sec-fetch-site": "cross-site" }), 401);
+  assert.equal(await plan({}), 401, "nothing says where it comes from");
+  const { result } = await ask("GET", `/${id}/plans`);
+  assert.equal(result.length, 1);
 });

@@ -1,4 +1,4 @@
-// `npm run room -- token`: makes, lists and revokes tokens, against the Worker in workerd.
+// `npm run room -- token`, `plan`, `plans`, `drop`: tokens, and changes for later, against the Worker in workerd.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { after, before, test } from "node:test";
@@ -45,4 +45,31 @@ test("a token is made, used, listed and revoked", async () => {
   const wrong = await run(["token", "create", "a b"]);
   assert.deepEqual([wrong.code, /Fix: /.test(wrong.err)], [1, true]);
   assert.equal((await run(["token", "create"])).code, 2);
+});
+
+test("a change is planned, listed and dropped", async () => {
+  const ahead = (hours) => new Date(Date.now() + hours * 3_600_000).toISOString();
+  const times = ["--from", ahead(24), "--until", ahead(26), "--weekly", "--zone", "Europe/Berlin"];
+  const planned = await run([
+    "plan",
+    "shop",
+    "queue_all=true",
+    "total_active_users=5",
+    ...times,
+    "--reason",
+    "backup",
+  ]);
+  assert.match(
+    planned.out,
+    /queue_all=true total_active_users=5\s.*each week \(Europe\/Berlin\)\s.*admin\s.*backup/,
+    planned.err,
+  );
+  const { out } = await run(["plans", "shop"]);
+  assert.equal(out, planned.out);
+  const [id] = /[0-9a-f]{32}/.exec(out);
+  const wrong = await run(["plan", "shop", "total_active_users=0", ...times]);
+  assert.deepEqual([wrong.code, /total_active_users/.test(wrong.err)], [1, true]);
+  assert.equal((await run(["drop", "shop", id])).code, 0);
+  assert.ok(!(await run(["plans", "shop"])).out.includes(id));
+  assert.deepEqual([(await run(["drop", "shop", id])).code, (await run(["plans", "nowhere"])).code], [1, 1]);
 });

@@ -1,6 +1,7 @@
 // What each command does.
 import { openApi } from "./api.mjs";
 import { agree, clearAll } from "./clear.mjs";
+import { actOnPlans } from "./plans.mjs";
 import { auditTable, historyTable, line, newsLine, roomText, statusTable, steeringTable } from "./print.mjs";
 import { applyRooms, createRoom, editRoom, exportRooms, importRooms } from "./rooms.mjs";
 import { actOnTokens } from "./tokens.mjs";
@@ -62,6 +63,11 @@ export async function act(call, { out }) {
       return 0;
     case "apply":
       await applyRooms(api, call, out);
+      return 0;
+    case "plan":
+    case "plans":
+    case "drop":
+      await actOnPlans(api, call, show);
       return 0;
     case "token":
       await actOnTokens(api, call, show);

@@ -14,6 +14,8 @@ Examples:
   npm run room -- status
   npm run room -- set shop queue_all=true total_active_users=500 --url https://shop.example.com
   npm run room -- set shop suspended=true --until 30m --reason "Payment is down"
+  npm run room -- plan shop queue_all=true --from 2026-11-29T02:00+01:00 --until 2026-11-29T04:00+01:00 --weekly \\
+    --zone Europe/Berlin --reason "Backup"
   npm run room -- clear shop --all
   npm run room -- event shop sale start
   npm run room -- export > rooms.toml
@@ -123,6 +125,18 @@ function addCommands(add) {
     .option("--until <time>", "it ends by itself then (2026-11-20T18:00Z), or after that (30m)", readEnd)
     .addOption(reason())
     .addOption(seen());
+  add("plan", "plans a change: it begins and ends by itself, once or each week")
+    .argument("<room>", room)
+    .argument("<field=value...>", "what to set then", readField)
+    .requiredOption("--from <time>", "when it begins (2026-11-27T09:00+01:00)", readTime)
+    .option("--until <time>", "when it ends; without it, it holds until it is cleared", readTime)
+    .option("--weekly", "it comes back each week at the same time of day", false)
+    .option("--zone <name>", "in which time zone that is", "UTC")
+    .addOption(reason());
+  add("plans", "what is planned").argument("<room>", room);
+  add("drop", "drops what is planned")
+    .argument("<room>", room)
+    .argument("<plan>", "its id, as plans says it");
   add("clear", "fields are as deployed again")
     .argument("<room>", room)
     .argument("[field...]", "which fields")
