@@ -123,7 +123,8 @@ pub mod verdicts {
     pub fn run(input: &[u8]) {
         let Ok(body) = std::str::from_utf8(input) else { return };
         if Verdict::read(body, &ROOM, "shop.example.com:8443") == Verdict::Passed {
-            let told: Value = serde_json::from_str(body).unwrap();
+            // A number that no Value holds stands where nobody looks: without it, it is another input.
+            let Ok(told) = serde_json::from_str::<Value>(body) else { return };
             let is_for_tests = told["metadata"]["result_with_testing_key"] == true;
             let host = told["hostname"].as_str().unwrap_or_default();
             let is_ours = host.eq_ignore_ascii_case("shop.example.com") && told["action"] == "shop";

@@ -55,9 +55,9 @@ pub fn is_bypassed(rules: &[BypassRule], request: &Request) -> bool {
 ///
 /// Origins read some paths in different ways (`/sale;x.js`, `/%73ale`). Such a path is asked about twice, as it came and
 /// as a browser would write what the room takes it for: else an odd spelling would lead around the room. A path that
-/// hides `..` has no such reading, and nothing is so of it.
+/// hides `..`, or a slash in parameters, has no such reading, and nothing is so of it.
 pub(crate) fn is_so_in_each_reading(path: &str, is_so: impl Fn(&str) -> bool) -> bool {
-    if !is_so(path) {
+    if !is_so(path) || path::hides_separator(path.as_bytes()) {
         return false;
     }
     let Reading::Plain(plain) = path::read(path.as_bytes()) else { return false };

@@ -83,17 +83,17 @@ impl OriginCounts {
 
     /// Requests that were answered in time, well or not.
     pub fn answered(&self) -> u64 {
-        self.first_byte.iter().sum()
+        self.first_byte.iter().fold(0, |sum, count| sum.saturating_add(*count))
     }
 
     /// Requests that came back, or did not come back in time.
     pub fn ended(&self) -> u64 {
-        self.answered() + self.timed_out
+        self.answered().saturating_add(self.timed_out)
     }
 
     /// Requests that were not answered well.
     pub fn troubles(&self) -> u64 {
-        self.failed + self.timed_out
+        self.failed.saturating_add(self.timed_out)
     }
 
     /// The time to the first byte that a part (0 to 1) of the answered requests stayed below, in milliseconds; requests
@@ -151,7 +151,7 @@ impl OriginCounts {
 
     /// Whether these are counts of an earlier moment than others of the same sender.
     pub fn is_before(&self, other: &Self) -> bool {
-        self.ended() + self.refused < other.ended() + other.refused
+        self.ended().saturating_add(self.refused) < other.ended().saturating_add(other.refused)
     }
 
     /// Nothing has been counted, and nothing is under way.

@@ -32,7 +32,9 @@ impl Url {
             Some((host, port)) => (host, port),
             None => (is_host(address).then_some(address)?, if secure { 443 } else { 80 }),
         };
-        let fits = text.len() <= URL_MAX && path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#');
+        // The slash that is missing is written.
+        let length = text.len() + usize::from(!path.starts_with('/'));
+        let fits = length <= URL_MAX && path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#');
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
         fits.then(|| Self { secure, host: host.to_ascii_lowercase(), port, path })
     }

@@ -23,6 +23,16 @@ pub enum Reading<'a> {
     Tangled(Tangle),
 }
 
+/// Whether an encoded slash or backslash stands in a segment's parameters. An origin that drops these before it decodes, or to
+/// which a backslash is none, never sees what follows: to it `/sale;a%2fb.js` is `/sale`.
+pub fn hides_separator(path: &[u8]) -> bool {
+    path.split(|byte| *byte == b'/').any(|segment| {
+        let mut decoded = Vec::new();
+        segment.iter().for_each(|byte| push_decoded(&mut decoded, *byte));
+        decoded.iter().skip_while(|byte| **byte != b';').any(|byte| is_separator(*byte))
+    })
+}
+
 /// The words of a path that has no single reading, decoded, in their order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tangle {
