@@ -152,8 +152,15 @@ export class Config {
   /** Plans begin. */
   async alarm() {
     const deployed = await this.#readDeployed();
-    const due = this.#read().plans.filter(({ from }) => from <= Date.now());
-    await Promise.all(due.map((plan) => this.#begin(plan, deployed).catch(logAway)));
+    const due = Object.groupBy(
+      this.#read().plans.filter(({ from }) => from <= Date.now()),
+      ({ room }) => room,
+    );
+    // Those of a room in their order, whatever another room does.
+    const begin = async (plans) => {
+      for (const plan of plans.sort((one, other) => one.from - other.from)) await this.#begin(plan, deployed);
+    };
+    await Promise.all(Object.values(due).map((plans) => begin(plans).catch(logAway)));
     // Those whose room could not be reached are still there.
     this.#wake(Date.now() + AGAIN);
   }
@@ -170,14 +177,14 @@ export class Config {
     // It was dropped meanwhile.
     if (!this.#read().plans.some(({ id }) => id === plan.id)) return;
     const next = nextOf(plan, Date.now());
-    const book = this.#read();
-    book.plans = [...book.plans.filter(({ id }) => id !== plan.id), ...(next ? [next] : [])];
     this.#ctx.storage.transactionSync(() => {
       this.#store({ [`plan/${plan.id}`]: next });
       const after = told.status === 200 ? "begun" : { missed: told.body };
       const path = `plans/${plan.id}`;
       this.#note(Date.now(), { by: plan.by, method: "BEGIN", path }, { before: shownPlan(plan), after });
     });
+    const book = this.#read();
+    book.plans = [...book.plans.filter(({ id }) => id !== plan.id), ...(next ? [next] : [])];
   }
 
   /** The log, the latest first: what stands before an entry. */
