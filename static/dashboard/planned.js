@@ -18,7 +18,12 @@ export function createPlanned(control) {
   let plans = [];
   let id;
   const line = h("div", { class: "ahead" });
-  const table = h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Events and plans" });
+  const table = h("div", {
+    class: "wide upcoming",
+    tabindex: "0",
+    role: "region",
+    "aria-label": "Events and plans",
+  });
   const empty = h("p", { class: "quiet" }, `Nothing is planned for the next ${DAYS_AHEAD} days.`);
   const outcome = h("p", { class: "outcome", role: "status" });
   const zoneId = newId("zone");
@@ -30,7 +35,7 @@ export function createPlanned(control) {
   );
   const form = createForm(control, async (sent) => {
     const { result } = await post(`${ROOMS}/${id}/plans`, undefined, sent);
-    write(outcome, `Planned: ${wordsOf(result.set)} from ${inZone(Date.parse(result.from))}.`);
+    write(outcome, `Planned: ${wordsOf(result.set)} from ${inZone().format(Date.parse(result.from))}.`);
     await load();
   });
 
@@ -95,13 +100,16 @@ export function createPlanned(control) {
     show(table, coming.length > 0);
     show(line, coming.length > 0);
     place(line, [drawn(coming, control.now)]);
-    const span = (one, timeZone) =>
-      `${inZone(one.from, timeZone)} – ${one.until === null ? "until it is cleared" : inZone(one.until, timeZone)}`;
+    const span = ({ from, until }, timeZone) =>
+      until === null
+        ? `${inZone(timeZone).format(from)} until it is cleared`
+        : inZone(timeZone).formatRange(from, until);
     const rows = coming.map((one) =>
       h(
         "tr",
         {},
         h("th", { scope: "row" }, one.words),
+        h("td", {}, one.plan && one.isNext && control.maySteer && drop(one.plan)),
         h("td", {}, span(one)),
         h("td", {}, span(one, other.value)),
         h("td", {}, one.plan?.weekly ? `each week (${one.plan.zone})` : "once"),
@@ -110,10 +118,9 @@ export function createPlanned(control) {
           {},
           one.plan ? `${one.plan.created_by}${one.plan.reason ? `: ${one.plan.reason}` : ""}` : "event",
         ),
-        h("td", {}, one.plan && one.isNext && control.maySteer && drop(one.plan)),
       ),
     );
-    const heads = ["What", zone(), other.value, "How often", "By", ""];
+    const heads = ["What", "", zone(), other.value, "How often", "By"];
     place(table, [
       h(
         "table",
@@ -148,11 +155,11 @@ const wordsOf = (set) =>
     .map(([field, content]) => `${title(field)}: ${value(field, content)}`)
     .join(", ");
 
-const inZone = (ms, timeZone) =>
+const inZone = (timeZone) =>
   new Intl.DateTimeFormat("en-GB", {
     ...{ weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" },
     timeZone,
-  }).format(ms);
+  });
 
 /** All that begins or goes on in the days ahead, the next first. */
 function comingOf(plans, { now, steering }) {

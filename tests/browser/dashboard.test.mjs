@@ -261,12 +261,12 @@ describe("the dashboard", { concurrency: 2 }, () => {
     await rows.first().waitFor();
     assert.ok((await rows.count()) >= 3, "those of the weeks to come");
     const cells = await rows.first().getByRole("cell").allTextContents();
-    assert.match(cells[0], /02:00 – .*04:30/);
-    assert.match(cells[1], /(00|01):00 – .*0[23]:30/, "in UTC");
-    assert.deepEqual(cells.slice(2, 4), ["each week (Europe/Berlin)", "anna: backup"]);
+    assert.match(cells[1], /02:00.+04:30/);
+    assert.match(cells[2], /(00|01):00.+0[23]:30/, "in UTC");
+    assert.deepEqual(cells.slice(3), ["each week (Europe/Berlin)", "anna: backup"]);
     await coming.getByLabel("Visitors' time zone").selectOption("Asia/Tokyo");
     await coming.getByRole("columnheader", { name: "Asia/Tokyo" }).waitFor();
-    assert.match((await rows.first().getByRole("cell").allTextContents())[1], /(09|10):00/);
+    assert.match((await rows.first().getByRole("cell").allTextContents())[2], /(09|10):00/);
     await see(page, "what is coming");
 
     await rows.first().getByRole("button", { name: "Drop" }).click();
