@@ -28,7 +28,9 @@ pub enum Reading<'a> {
 pub fn hides_separator(path: &[u8]) -> bool {
     path.split(|byte| *byte == b'/').any(|segment| {
         let mut decoded = Vec::new();
-        segment.iter().for_each(|byte| push_decoded(&mut decoded, *byte));
+        for byte in segment {
+            push_decoded(&mut decoded, *byte);
+        }
         decoded.iter().skip_while(|byte| **byte != b';').any(|byte| is_separator(*byte))
     })
 }
