@@ -6,7 +6,10 @@ import sys
 import cloudflare
 
 base_url, token, zone = sys.argv[1:]
-client = cloudflare.Cloudflare(base_url=base_url, api_token=token, max_retries=0, timeout=600)
+# A connection that is kept may be closed by the other side just when it is used again.
+client = cloudflare.Cloudflare(
+    base_url=base_url, api_token=token, max_retries=0, timeout=600, default_headers={"connection": "close"}
+)
 
 for line in sys.stdin:
     method, ids, given = json.loads(line)
