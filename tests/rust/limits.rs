@@ -555,3 +555,80 @@ fn nobody_asks_the_pool_for_visitors_who_have_been_sent_away() {
     assert_eq!(replies, 1_000, "everybody was told something, once");
     assert_eq!(calls, [lost], "a permit for them would lie unused");
 }
+
+/// An old cookie does not say when its visitor was told to come back, and an isolate that has not seen the visitor cannot know.
+/// The Counter of the data center does.
+#[test]
+fn an_old_cookie_in_many_isolates_has_one_chance_at_each_check_in_as_told() {
+    use anteroom::admission::Level;
+    use anteroom::machines::{Context, Counter, Effect, Input, ObjectMachine, Stored};
+    use anteroom::protocol::messages::{Take, VERSION};
+    use anteroom::protocol::{Answer, Request};
+    use anteroom::steering::Overrides;
+
+    const REFRESH_MS: u32 = 20_000;
+    let start = 28_000_000 * 60_000;
+    let leases = std::rc::Rc::new(Room { slot_strategy: SlotStrategy::Leases, ..room(100, 50, 1) });
+    let mut counter = Counter::restore(&Stored::new(), 7, start);
+    // What one visitor is told when the pool has so many permits, and for how many visitors it was asked.
+    let mut ask = |id: u64, waits: bool, free: u32, mut now: u64| {
+        let ask = NumberAsk { id, bucket: 27_999_990, waits, minute: minute_of(now), limit: 50, owned: 50 };
+        let next_ms = if waits { vec![REFRESH_MS] } else { Vec::new() };
+        let (addresses, steering) = (Vec::new(), Overrides::default());
+        let take = Take { v: VERSION, asks: vec![ask], loan: None, addresses, steering, next_ms };
+        let mut inputs = vec![Input::Asked { from: now, request: Request::CounterTake(Box::new(take)) }];
+        let (mut told, mut asked_for) = (None, 0);
+        for _ in 0..10 {
+            let input = inputs.pop().unwrap_or_else(|| {
+                now = counter.next_timer().unwrap_or(now);
+                Input::Timer
+            });
+            let mut effects = Vec::new();
+            let context = Context { room: &leases, colo: "AMS", deadline_ms: 300, now };
+            counter.handle(&context, input, &mut effects);
+            for effect in effects {
+                match effect {
+                    Effect::Reply { answer: Answer::CounterTake(taken), .. } => {
+                        told = Some(taken.outcomes[0])
+                    }
+                    Effect::Call(call) => {
+                        let Request::AnywhereLease(lease) = call.request else { panic!("asks for more") };
+                        let visitors: u32 = lease.ask.groups.iter().map(|group| group.visitors).sum();
+                        asked_for += visitors;
+                        let answer = LeaseAnswer {
+                            v: 1,
+                            sequence: lease.ask.sequence,
+                            now,
+                            given: lease.ask.groups.iter().map(|_| (free.min(visitors), 0)).collect(),
+                            extra: 0,
+                            most: 0,
+                            usable_ms: 0,
+                            pace_ms: 0,
+                            level: Level::Queueing,
+                            wait_ms: 0,
+                            spare: 0,
+                        };
+                        let answer = Some(Answer::AnywhereLease(Box::new(answer)));
+                        inputs.push(Input::Answered { call: call.number, answer });
+                    }
+                    _ => {}
+                }
+            }
+            if told.is_some() && inputs.is_empty() {
+                break;
+            }
+        }
+        (matches!(told, Some(Outcome::Given { .. })), asked_for)
+    };
+    assert_eq!(ask(100, false, 0, start), (false, 1), "the pool says that people wait");
+    let told_at = start + 1_000;
+    assert_eq!(ask(1, true, 0, told_at), (false, 1), "this was its chance");
+    // Slots become free, and the old cookie comes again and again.
+    for second in 1..20 {
+        assert_eq!(ask(1, true, 1, told_at + second * 1_000), (false, 0), "after {second} seconds");
+    }
+    assert_eq!(ask(2, true, 1, told_at + 19_500), (true, 1), "somebody else has a chance of its own");
+    let next = told_at + u64::from(REFRESH_MS);
+    assert_eq!(ask(1, true, 1, next), (true, 1), "it has one again when it was told to come");
+    assert!(ask(1, true, 1, next + 1_000).0, "whoever did not hear that it may enter is told once more");
+}
