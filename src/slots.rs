@@ -11,6 +11,10 @@ pub struct SlotCounts {
     counts: LiteMap<u64, i64>,
 }
 
+/// The largest count that is read, either way: far more than there are users. Sums over all slots and colos fit then, whatever a
+/// report says.
+const MOST: i64 = 1 << 40;
+
 /// On the wire: the first slot, then pairs of (slots skipped, count).
 #[derive(Serialize, Deserialize)]
 struct Wire(u64, Vec<(u32, i64)>);
@@ -21,7 +25,7 @@ impl From<Wire> for SlotCounts {
         let mut counts = LiteMap::new();
         for (skip, count) in pairs {
             slot = slot.saturating_add(u64::from(skip));
-            counts.insert(slot, count);
+            counts.insert(slot, count.clamp(-MOST, MOST));
         }
         Self { counts }
     }
