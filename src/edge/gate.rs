@@ -20,9 +20,7 @@ use crate::answer::{self, DrawFacts, Estimate, EventView, Message, SHOWN_HEADER,
 use crate::concern::Concern;
 use crate::config::Coverage;
 use crate::counts::{CheckIn, Seen};
-use crate::edge::operator::Caller;
 use crate::machines::worker::{Outcome, Verification, Visitor, Waiting, best, passes_unasked};
-use crate::operator::by_secret;
 use crate::origin::Turn;
 use crate::room::{BindTicket, Mode, Room};
 use crate::ticket::{
@@ -254,13 +252,8 @@ fn comes(
 
 /// Whose token comes with a request to the API that Cloudflare's clients drive: `client/reach.js` goes on with it.
 fn client(request: &web_sys::Request, settings: &Settings) -> String {
-    let secrets = operator::secrets(request);
-    let operator = if secrets.iter().all(String::is_empty) {
-        Caller::of(request, "").by_session(settings)
-    } else {
-        by_secret(&secrets, &settings.operators, now())
-    };
-    let (by, role) = operator.map_or(("", ""), |operator| (&operator.name, operator.role.name()));
+    let (by, role) = operator::client(request, settings)
+        .map_or(("", ""), |operator| (&operator.name, operator.role.name()));
     // None has a character that JSON would write otherwise.
     let version = env!("CARGO_PKG_VERSION");
     format!("{{\"client\":{{\"by\":\"{by}\",\"role\":\"{role}\",\"version\":\"{version}\"}}}}")

@@ -188,19 +188,17 @@ pub fn admit<'a>(
 }
 
 /// Whose request it is by the headers in which Cloudflare's clients send secrets: `Authorization`, `X-Auth-Key` and
-/// `X-Auth-User-Service-Key`. The first that is not empty counts. `now_ms`: in milliseconds since the epoch.
-pub fn by_secret<'a>(secrets: &[String], operators: &'a Operators, now_ms: u64) -> Option<&'a Operator> {
-    let secret = secrets.iter().find(|secret| !secret.is_empty())?;
-    operators.by_token(bearer(secret).unwrap_or(secret.trim()), now_ms)
-}
-
-/// Whose request it is by its session alone. A page of somebody else may make a browser ask, but not change anything.
-pub fn by_session<'a>(
+/// `X-Auth-User-Service-Key`. The first that is not empty counts; where all are, the session does, for a change only from a page
+/// of our own. `now_ms`: in milliseconds since the epoch.
+pub fn by_secret<'a>(
+    secrets: &[String],
     knock: &Knock,
-    operators: &'a Operators,
-    keys: Option<&KeyRing>,
+    (operators, keys): (&'a Operators, Option<&KeyRing>),
     now_ms: u64,
 ) -> Option<&'a Operator> {
+    if let Some(secret) = secrets.iter().find(|secret| !secret.is_empty()) {
+        return operators.by_token(bearer(secret).unwrap_or(secret.trim()), now_ms);
+    }
     let (operator, _) = Session::of(keys?, operators, knock.cookies, now_ms)?;
     (matches!(knock.method, "GET" | "HEAD") || is_from_here(knock)).then_some(operator)
 }

@@ -12,8 +12,7 @@ mod session;
 mod tokens;
 
 pub use access::{
-    Admitted, ENDPOINTS, Endpoint, Knock, Needs, Refusal, Target, admit, by_secret, by_session,
-    is_from_elsewhere, known,
+    Admitted, ENDPOINTS, Endpoint, Knock, Needs, Refusal, Target, admit, by_secret, is_from_elsewhere, known,
 };
 pub use session::{SESSION_COOKIE, SESSION_MS, Session, session_cookie};
 pub use tokens::{ADMIN, MAX_OPERATORS, MIN_TOKEN, Operator, Operators, Role};

@@ -11,7 +11,7 @@ const DURATIONS = {
   "4h": "for 4 hours",
   "8h": "for 8 hours",
 };
-const LONGEST_REASON = 200;
+export const LONGEST_REASON = 200;
 
 /** @param {boolean} maySteer */
 export function createLasting(maySteer) {

@@ -1,17 +1,17 @@
 // What is coming: events, and changes that operators have planned; on a time line of the days ahead, and as a calendar in two time
 // zones. Here a change is planned, and dropped.
+import { weekLater } from "../../src/edge/zones.js";
 import { get, post, Refusal, remove } from "./api.js";
 import { createAsking } from "./asking.js";
 import { h, newId, place, s, show, write } from "./dom.js";
+import { LONGEST_REASON } from "./lasting.js";
 import { section } from "./tables.js";
 import { DAY, FIELDS, title, value, zone } from "./words.js";
 
 const ROOMS = "client/v4/zones/main/waiting_rooms";
-const LONGEST_REASON = 200;
 /** The days ahead that the time line has, and how many of what comes back each week are shown. */
 const DAYS_AHEAD = 28;
 const [WIDTH, ROW] = [560, 18];
-const zones = () => Intl.supportedValuesOf?.("timeZone") ?? [];
 
 /** @param {import("./control.js").Control} control */
 export function createPlanned(control) {
@@ -27,7 +27,7 @@ export function createPlanned(control) {
   const empty = h("p", { class: "quiet" }, `Nothing is planned for the next ${DAYS_AHEAD} days.`);
   const outcome = h("p", { class: "outcome", role: "status" });
   const zoneId = newId("zone");
-  const names = zones();
+  const names = Intl.supportedValuesOf?.("timeZone") ?? [];
   const other = h(
     "select",
     { id: zoneId, onchange: () => render(true) },
@@ -36,10 +36,11 @@ export function createPlanned(control) {
   const form = createForm(control, async (sent) => {
     const { result } = await post(`${ROOMS}/${id}/plans`, undefined, sent);
     write(outcome, `Planned: ${wordsOf(result.set)} from ${inZone().format(Date.parse(result.from))}.`);
-    await load();
+    await load(true);
   });
 
-  async function load() {
+  /** @param {boolean} isOwn what was changed here is shown at once */
+  async function load(isOwn = false) {
     try {
       if (!id) {
         const { result } = await get(ROOMS, { per_page: 1_000 });
@@ -57,7 +58,7 @@ export function createPlanned(control) {
       );
       show(form.element, error.status !== 501);
     }
-    render(true);
+    render(isOwn);
   }
 
   const drop = (plan) =>
@@ -73,16 +74,16 @@ export function createPlanned(control) {
           if (!(error instanceof Refusal)) throw error;
           write(outcome, `${error.message}.`);
         }
-        await load();
+        await load(true);
       },
     }).element;
 
   let shown = "";
   let seen;
-  function render(isNew = false) {
+  function render(isOwn = false) {
     // One may have begun.
     const version = control.steering?.version;
-    if (!isNew && version !== undefined && version !== seen) {
+    if (!isOwn && version !== undefined && version !== seen) {
       seen = version;
       load();
       return;
@@ -94,7 +95,7 @@ export function createPlanned(control) {
       Math.floor(control.now / 60_000),
     ]);
     // Whoever is about to drop something must not lose it by a minute that has passed.
-    if (!isNew && (key === shown || table.contains(document.activeElement))) return;
+    if (!isOwn && (key === shown || table.contains(document.activeElement))) return;
     shown = key;
     show(empty, coming.length === 0);
     show(table, coming.length > 0);
@@ -173,31 +174,16 @@ function comingOf(plans, { now, steering }) {
       until,
     }));
   const planned = plans.flatMap((plan) => {
-    const [from, until] = [plan.from, plan.until].map((time) => (time === null ? null : Date.parse(time)));
-    // The later ones are about so: the Worker keeps the time of day where the clocks are changed.
-    const weeks = plan.weekly ? Math.max(1, Math.ceil((end - from) / (7 * DAY))) : 1;
-    return Array.from({ length: weeks }, (_, week) => {
-      const [begin, over] = [from, until].map((time) =>
-        time === null ? null : sameTime(time, week, plan.zone),
-      );
-      return { words: wordsOf(plan.set), from: begin, start: begin, until: over, plan, isNext: week === 0 };
-    });
+    let [from, until] = [plan.from, plan.until].map((time) => (time === null ? null : Date.parse(time)));
+    // The next one is shown however far away it is: else nobody could drop it.
+    const found = [{ words: wordsOf(plan.set), from, start: from, until, plan, isNext: true }];
+    while (plan.weekly && weekLater(from, plan.zone) < end) {
+      [from, until] = [from, until].map((time) => weekLater(time, plan.zone));
+      found.push({ ...found[0], from, start: from, until, isNext: false });
+    }
+    return found;
   });
-  return [...events, ...planned]
-    .filter(({ from, plan, isNext }) => from < end || (plan && isNext))
-    .sort((one, two) => one.from - two.from);
-}
-
-/** The same time of day so many weeks later. */
-function sameTime(time, weeks, timeZone) {
-  const later = time + weeks * 7 * DAY;
-  const hours = (ms) =>
-    new Intl.DateTimeFormat("en", { timeZone, hour: "2-digit", minute: "2-digit", hourCycle: "h23" }).format(
-      ms,
-    );
-  for (const shift of [0, -3_600_000, 3_600_000, -1_800_000, 1_800_000])
-    if (hours(later + shift) === hours(time)) return later + shift;
-  return later;
+  return [...events.filter(({ from }) => from < end), ...planned].sort((one, two) => one.from - two.from);
 }
 
 /** A row for each, from now to the end of the days that are shown. The table says the same in words. */

@@ -7,7 +7,7 @@ import { ADMIN_TOKEN, room, sleep, startWorld } from "./world.mjs";
 const V4 = "/__anteroom/client/v4";
 const ROOMS = `${V4}/zones/main/waiting_rooms`;
 /** How soon after its time a plan is in force everywhere: the alarm, and what steering takes. */
-const IN_FORCE = 4_000;
+const IN_FORCE = 3_000;
 
 let world;
 let id;
@@ -130,6 +130,7 @@ test("what the room would refuse now is refused beforehand, at its field", async
   assert.deepEqual(await pointers({ set: { queue_all: true }, from, weekly: true }), [400, "/until"]);
   assert.deepEqual(await pointers({ set: { queue_all: true }, from, zone: "Mars/Olympus" }), [400, "/zone"]);
   assert.deepEqual(await pointers({ set: { queue_all: true }, from, more: 1 }), [400, "/more"]);
+  assert.deepEqual(await pointers({ set: { queue_all: true }, from, reason: "a\nb" }), [400, "/reason"]);
   assert.deepEqual(await pointers({ set: { queue_all: true }, from }, "the-token-of-the-wall"), [
     403,
     undefined,

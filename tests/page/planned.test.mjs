@@ -1,7 +1,8 @@
 // Plans that come back each week, by the clock on the wall.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { nextOf, offset } from "../../src/edge/client/plans.js";
+import { nextOf } from "../../src/edge/client/plans.js";
+import { offset } from "../../src/edge/zones.js";
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;

@@ -19,7 +19,7 @@ import {
   takeKnown,
 } from "./fields.js";
 import { judgePlan, MOST_PLANS, orderOf, planOf, shownPlan } from "./plans.js";
-import { judgeToken, MOST_TOKENS, shownToken } from "./tokens.js";
+import { judgeToken, MOST_TOKENS, ROLES, shownToken } from "./tokens.js";
 import { documentOf, isThere, judge, liveRooms, pageOf, problemOf } from "./written.js";
 
 /**
@@ -236,18 +236,11 @@ class Api {
     return { ...refusal(405, refused), allow: methods };
   }
 
-  /** Lets nobody steer whose token is for looking only. */
-  maySteer() {
-    const { by, role } = this.ask;
-    if (role === "view")
-      refuse(403, CODE.caller, `The token of ${by} has the role ${role}; this takes steer`);
-  }
-
   /** Lets nobody change anything whose token is not for it. */
-  mayConfigure() {
+  may(least) {
     const { by, role } = this.ask;
-    if (role !== "configure")
-      refuse(403, CODE.caller, `The token of ${by} has the role ${role}; this takes configure`);
+    if (ROLES.indexOf(role) < ROLES.indexOf(least))
+      refuse(403, CODE.caller, `The token of ${by} has the role ${role}; this takes ${least}`);
   }
 
   /** @returns {Entry} */
@@ -445,7 +438,7 @@ class Api {
     const { name, modified_on: seen, ...sent } = this.body();
     const problems = takeKnown(sent, theirs, [OWN]);
     const steers = this.ask.role === "steer" && isPart && name === undefined && isSteered(sent, entry);
-    if (!steers) this.mayConfigure();
+    if (!steers) this.may("configure");
     // Who sends back what was read says what was seen.
     const shown = entry.room ? shownEvent(entry) : this.shown(entry);
     if (seen !== undefined && seen !== shown.modified_on) {
@@ -464,7 +457,7 @@ class Api {
   }
 
   createRoom() {
-    this.mayConfigure();
+    this.may("configure");
     const room = this.created(ROOM);
     const made = this.madeLately(room, liveRooms(this.book));
     return made ? answered(this.shown(made)) : this.put(room);
@@ -490,7 +483,7 @@ class Api {
   }
 
   deleteRoom(id) {
-    this.mayConfigure();
+    this.may("configure");
     if (this.book.rooms.some((room) => room.id === id && !isThere(room))) return answered({ id });
     const room = this.ownRoom(id);
     return this.remove(room, this.shown(room));
@@ -498,7 +491,7 @@ class Api {
 
   /** Brings a deleted room back. */
   restore(id) {
-    this.mayConfigure();
+    this.may("configure");
     const room = this.book.rooms.find((room) => room.id === id && !isThere(room));
     if (!room) refuse(404, CODE.unknown, "There is no deleted waiting room of this id");
     const back = { ...room };
@@ -507,7 +500,7 @@ class Api {
   }
 
   createEvent(room) {
-    this.mayConfigure();
+    this.may("configure");
     const event = this.created(EVENT, room.id);
     const made = this.madeLately(event, this.eventsOf(room));
     if (made) return answered(shownEvent(made));
@@ -522,7 +515,7 @@ class Api {
   }
 
   deleteEvent(room, id) {
-    this.mayConfigure();
+    this.may("configure");
     const isGone = (event) => event.id === id && event.room === room.id && !isThere(event);
     if (this.book.events.some(isGone)) return answered({ id });
     const event = this.event(room, id);
@@ -535,14 +528,14 @@ class Api {
   }
 
   createPlan(room) {
-    this.maySteer();
+    this.may("steer");
     const { now, newId, by, judged } = this.ask;
     const sent = this.body();
     refuseAll(judgePlan(sent, now));
     if (this.plansOf(room).length >= MOST_PLANS)
       refuse(400, CODE.bound, `A room has at most ${MOST_PLANS} plans. Fix: delete one`);
     const plan = { ...planOf(sent), id: newId(), room: room.id, by, created: now };
-    // Whether it ends in time is judged above: until then it may be longer than an order of now.
+    // Without its end, which may be further away than that of an order of now.
     const order = { ...orderOf({ ...plan, until: null }), dry_run: true };
     if (!judged) return { ...answered(null), order: { room: objectsOf(room), by, order } };
     if (judged.status !== 200) {
@@ -552,7 +545,7 @@ class Api {
           problem(
             CODE.value,
             field ? `${field} = ${value} ${message}. Fix: ${fix}` : message,
-            field ? pointerTo("set", field) : pointerTo("set"),
+            field === "reason" ? pointerTo(field) : pointerTo("set", ...(field ? [field] : [])),
           ),
         ),
       );
@@ -564,7 +557,7 @@ class Api {
   }
 
   deletePlan(room, id) {
-    this.maySteer();
+    this.may("steer");
     const plan = this.plansOf(room).find((plan) => plan.id === id);
     if (!plan) refuse(404, CODE.unknown, "There is no plan of this id");
     const draft = this.begin();
@@ -588,7 +581,7 @@ class Api {
   }
 
   createRule(room) {
-    this.mayConfigure();
+    this.may("configure");
     const fields = this.body();
     refuseAll(judgeRule(fields));
     const { rules, gone } = this.rulesOf(room);
@@ -599,7 +592,7 @@ class Api {
   }
 
   putRules(room) {
-    this.mayConfigure();
+    this.may("configure");
     const sent = this.body(true);
     const { rules, gone } = this.rulesOf(room);
     const left = [...rules];
@@ -621,7 +614,7 @@ class Api {
   }
 
   changeRule(room, id) {
-    this.mayConfigure();
+    this.may("configure");
     const { rules, gone } = this.rulesOf(room);
     const from = rules.findIndex((rule) => rule.id === id);
     if (from < 0) refuse(404, CODE.unknown, "There is no rule of this id");
@@ -635,7 +628,7 @@ class Api {
   }
 
   deleteRule(room, id) {
-    this.mayConfigure();
+    this.may("configure");
     const { rules, gone } = this.rulesOf(room);
     if (gone.includes(id)) return answered(shownRules({ rules }));
     const left = rules.filter((rule) => rule.id !== id);
@@ -648,7 +641,7 @@ class Api {
   }
 
   changeSettings(isPart) {
-    this.mayConfigure();
+    this.may("configure");
     const bypass = given(this.body(), CRAWLERS) ?? (isPart ? undefined : false);
     if (bypass === undefined) return this.settings();
     if (typeof bypass !== "boolean")
@@ -665,12 +658,12 @@ class Api {
   }
 
   listTokens() {
-    this.mayConfigure();
+    this.may("configure");
     return this.page(this.tokens().map((token) => shownToken(token, this.ask.now)));
   }
 
   createToken() {
-    this.mayConfigure();
+    this.may("configure");
     const { now, newId, newToken, by } = this.ask;
     const sent = this.body();
     const taken = [...this.deployed.secrets, ...this.tokens().map(({ name }) => name.toLowerCase())];
@@ -697,7 +690,7 @@ class Api {
   }
 
   revokeToken(id) {
-    this.mayConfigure();
+    this.may("configure");
     const token = this.book.tokens.find((token) => token.id === id);
     if (!token) refuse(404, CODE.unknown, "There is no token of this id");
     if (token.revoked) return answered({ id });
@@ -714,7 +707,7 @@ class Api {
 
   /** Keeps a page for whoever wants to look at it. */
   preview() {
-    this.mayConfigure();
+    this.may("configure");
     const { custom_html: html } = this.body();
     const pointer = pointerTo("custom_html");
     if (typeof html !== "string" || html === "")

@@ -8,7 +8,7 @@ import { CODE, problem } from "./fields.js";
 import { nextOf, orderOf, shownPlan } from "./plans.js";
 import { MOST, Rates } from "./rates.js";
 import { drawToken } from "./tokens.js";
-import { documentOf, pageOf, readDeployed } from "./written.js";
+import { documentOf, liveRooms, pageOf, readDeployed } from "./written.js";
 
 /** Of the tables: whoever changes what older code relies on, makes it another one. */
 const SCHEMA = 1;
@@ -137,10 +137,10 @@ export class Config {
     this.#sql.exec("DELETE FROM log WHERE id <= (SELECT max(id) FROM log) - ?", LOGGED);
   }
 
-  /** Is woken when the next plan begins; not before `earliest`. */
-  #wake(earliest = 0) {
-    const next = Math.min(...this.#read().plans.map(({ from }) => from));
-    if (Number.isFinite(next)) this.#ctx.storage.setAlarm(Math.max(next, earliest));
+  /** Is woken when the next plan begins; one that is due has just failed to. */
+  #wake() {
+    const [next, now] = [Math.min(...this.#read().plans.map(({ from }) => from)), Date.now()];
+    if (Number.isFinite(next)) this.#ctx.storage.setAlarm(next > now ? next : now + AGAIN);
     else this.#ctx.storage.deleteAlarm();
   }
 
@@ -161,19 +161,17 @@ export class Config {
       for (const plan of plans.sort((one, other) => one.from - other.from)) await this.#begin(plan, deployed);
     };
     await Promise.all(Object.values(due).map((plans) => begin(plans).catch(logAway)));
-    // Those whose room could not be reached are still there.
-    this.#wake(Date.now() + AGAIN);
+    this.#wake();
   }
 
   /** Tells a room's object what was planned, and keeps what comes a week later. An order that comes twice changes nothing. */
   async #begin(plan, deployed) {
-    const room = [...this.#read().rooms, ...deployed.rooms].find(({ id }) => id === plan.room);
+    const room = [...liveRooms(this.#read()), ...deployed.rooms].find(({ id }) => id === plan.room);
     const isOver = plan.until !== null && plan.until <= Date.now();
-    const isThere = room && room.deleted === undefined;
     const told =
-      isThere && !isOver
+      room && !isOver
         ? await this.#order({ room: objectsOf(room), by: plan.by, order: orderOf(plan) })
-        : { status: 404, body: { error: isThere ? "its time is over" : "the room is gone" } };
+        : { body: { error: room ? "its time is over" : "the room is gone" } };
     // It was dropped meanwhile.
     if (!this.#read().plans.some(({ id }) => id === plan.id)) return;
     const next = nextOf(plan, Date.now());

@@ -92,6 +92,19 @@ export const problem = (code, message, pointer) => ({
 export const pointerTo = (...names) =>
   names.map((name) => `/${String(name).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 
+/** What is wrong with a field. */
+export const wrong = (field, message) => problem(CODE.value, `${field} ${message}`, pointerTo(field));
+
+/** What is wrong with what was sent: fields that are none of these. */
+export const noFields = (sent, fields) =>
+  Object.keys(sent)
+    .filter((field) => !fields.includes(field))
+    .map((field) => wrong(field, `is not a field. Fix: leave it out; there are ${fields.join(", ")}`));
+
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/i;
+/** Whether it is a time with an offset, as RFC 3339 writes it. */
+export const isTime = (value) => typeof value === "string" && TIME.test(value);
+
 /** A field that was sent, and is not null. */
 export const given = (fields, name) => fields[name] ?? undefined;
 

@@ -1,13 +1,12 @@
 // Orders for later: what an operator wants set from a time to a time, once or each week. When its time comes, the room's
 // object is told as if its operator did that then, and what has an end ends there by itself.
-import { CODE, pointerTo, problem } from "./fields.js";
+import { offset, weekLater } from "../zones.js";
+import { isTime, noFields, wrong } from "./fields.js";
 
 export const MOST_PLANS = 100;
 const DAY = 86_400_000;
 const WEEK = 7 * DAY;
 const YEAR = 366 * DAY;
-const LONGEST_REASON = 200;
-const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/i;
 const FIELDS = ["set", "from", "until", "weekly", "zone", "reason"];
 const isText = (value) => typeof value === "string";
 
@@ -17,14 +16,11 @@ const isText = (value) => typeof value === "string";
  *   epoch; `until` null: it holds until somebody clears it; `zone`: in whose time of day it comes back each week
  */
 
-/** What is wrong with what was sent for a plan, but for the values to set: the room's object judges those. */
+/** What is wrong with what was sent for a plan, but for the values to set and the reason: the room's object judges those. */
 export function judgePlan(sent, now) {
-  const wrong = (field, message) => problem(CODE.value, `${field} ${message}`, pointerTo(field));
-  const problems = Object.keys(sent)
-    .filter((field) => !FIELDS.includes(field))
-    .map((field) => wrong(field, `is not a field. Fix: leave it out; there are ${FIELDS.join(", ")}`));
+  const problems = noFields(sent, FIELDS);
   const { set, from, until = null, weekly = false, zone = "UTC", reason = "" } = sent;
-  const time = (value) => (isText(value) && TIME.test(value) ? Date.parse(value) : Number.NaN);
+  const time = (value) => (isTime(value) ? Date.parse(value) : Number.NaN);
   const [begin, end] = [time(from), until === null ? Number.POSITIVE_INFINITY : time(until)];
   if (typeof set !== "object" || set === null || Array.isArray(set) || Object.keys(set).length === 0)
     problems.push(wrong("set", 'must name fields and their values. Fix: {"queue_all":true}'));
@@ -44,9 +40,7 @@ export function judgePlan(sent, now) {
     );
   if (!isText(zone) || offset(zone, now) === undefined)
     problems.push(wrong("zone", "must be a time zone. Fix: a name such as Europe/Berlin"));
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: a line of the log has none
-  if (!isText(reason) || [...reason].length > LONGEST_REASON || /[\x00-\x1f\x7f]/.test(reason))
-    problems.push(wrong("reason", `must be one line of at most ${LONGEST_REASON} characters`));
+  if (!isText(reason)) problems.push(wrong("reason", "must be text"));
   return problems;
 }
 
@@ -81,27 +75,4 @@ export function nextOf(plan, now) {
   if (!plan.weekly) return undefined;
   while (from <= now) [from, until] = [weekLater(from, plan.zone), weekLater(until, plan.zone)];
   return { ...plan, from, until };
-}
-
-/** The same time of day a week later: not the same number of hours when the clocks were changed. */
-function weekLater(time, zone) {
-  const later = time + WEEK;
-  return later + offset(zone, time) - offset(zone, later);
-}
-
-/**
- * How far a time zone is ahead of UTC, in milliseconds; undefined: there is no such zone.
- * @param {string} timeZone as named in the time zone database
- * @param {number} time
- */
-export function offset(timeZone, time) {
-  let parts;
-  try {
-    parts = new Intl.DateTimeFormat("en", { timeZone, timeZoneName: "longOffset" }).formatToParts(time);
-  } catch {
-    return undefined;
-  }
-  const { value } = parts.find(({ type }) => type === "timeZoneName");
-  const [, sign, hours, minutes] = /^GMT(?:([+-])(\d\d):(\d\d))?/.exec(value);
-  return sign ? Number(`${sign}1`) * (Number(hours) * 60 + Number(minutes)) * 60_000 : 0;
 }

@@ -1,5 +1,5 @@
 // Tokens that are made at run time: what is kept of them is a hash. `src/operator/tokens.rs` knows them by it.
-import { CODE, pointerTo, problem } from "./fields.js";
+import { CODE, isTime, noFields, pointerTo, problem, wrong } from "./fields.js";
 
 /** What they may do, the least first; `src/operator/tokens.rs` says what that is. */
 export const ROLES = ["view", "steer", "configure"];
@@ -8,7 +8,6 @@ export const MOST_TOKENS = 100;
 /** By this programs find one that has got into a text. */
 const PREFIX = "anteroom_";
 const NAME = /^[A-Za-z0-9_-]{1,32}$/;
-const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/i;
 const FIELDS = ["name", "role", "expires_on"];
 
 /**
@@ -33,10 +32,7 @@ export async function drawToken() {
 /** What is wrong with what was sent for a token. @param {string[]} taken names, in lower case */
 export function judgeToken(sent, taken, now) {
   const { name, role, expires_on: ends = null } = sent;
-  const wrong = (field, message) => problem(CODE.value, `${field} ${message}`, pointerTo(field));
-  const problems = Object.keys(sent)
-    .filter((field) => !FIELDS.includes(field))
-    .map((field) => wrong(field, `is not a field. Fix: leave it out; there are ${FIELDS.join(", ")}`));
+  const problems = noFields(sent, FIELDS);
   if (typeof name !== "string" || !NAME.test(name))
     problems.push(
       wrong("name", "must be 1 to 32 letters, digits, _ or -. Fix: say whose it is, such as terraform"),
@@ -47,7 +43,7 @@ export function judgeToken(sent, taken, now) {
   }
   if (!ROLES.includes(role))
     problems.push(wrong("role", `must be one of ${ROLES.join(", ")}. Fix: view, if it is to read only`));
-  if (ends !== null && !(typeof ends === "string" && TIME.test(ends) && Date.parse(ends) > now))
+  if (ends !== null && !(isTime(ends) && Date.parse(ends) > now))
     problems.push(
       wrong(
         "expires_on",

@@ -14,7 +14,8 @@ use crate::edge::gate::{Request, parts};
 use crate::edge::request::{body, field, header};
 use crate::edge::settings::Settings;
 use crate::operator::{
-    self, Admitted, Knock, Operator, Refusal, SESSION_COOKIE, Session, admit, known, session_cookie,
+    self, Admitted, Knock, Operator, Refusal, SESSION_COOKIE, Session, admit, by_secret, known,
+    session_cookie,
 };
 
 /// What a request says, read once.
@@ -61,11 +62,6 @@ impl Caller {
         admit(&self.knock(), &settings.operators, settings.keys.as_deref(), now())
     }
 
-    /// Who sends it, by the session alone.
-    pub fn by_session<'a>(&self, settings: &'a Settings) -> Option<&'a Operator> {
-        operator::by_session(&self.knock(), &settings.operators, settings.keys.as_deref(), now())
-    }
-
     /// Whether it asks for the headers alone.
     pub fn is_head(&self) -> bool {
         self.method == "HEAD"
@@ -92,8 +88,14 @@ pub fn knows(request: &web_sys::Request, settings: &Settings) -> bool {
 }
 
 /// What Cloudflare's clients send a secret in.
-pub fn secrets(request: &web_sys::Request) -> [String; 3] {
+fn secrets(request: &web_sys::Request) -> [String; 3] {
     ["authorization", "x-auth-key", "x-auth-user-service-key"].map(|name| header(request, name))
+}
+
+/// Whose request to the API of rooms it is.
+pub fn client<'a>(request: &web_sys::Request, settings: &'a Settings) -> Option<&'a Operator> {
+    let known = (&settings.operators, settings.keys.as_deref());
+    by_secret(&secrets(request), &Caller::of(request, "").knock(), known, now())
 }
 
 /// Whether a request to one of our own paths may come from an operator: with a secret, with a session, or to sign in. Visitors

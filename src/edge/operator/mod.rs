@@ -11,7 +11,7 @@ mod steering;
 use wasm_bindgen::JsValue;
 use worker::{Env, Result};
 
-pub use access::{Caller, is_from_elsewhere, knows, may_know, secrets};
+pub use access::{Caller, client, is_from_elsewhere, knows, may_know};
 pub use status::{announce, order, status_of};
 
 use super::clock::now;

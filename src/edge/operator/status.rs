@@ -63,7 +63,11 @@ pub async fn room_status(room: &Room, env: &Env, query: &str) -> Result<String> 
     status_of(&room.name, env, query).await
 }
 
-/// Has a room's object do what an operator orders. Returns its answer, as JSON.
+/// Has a room's object do what an operator orders, `body` as [`Order`](crate::steering::Order) reads it. Returns `status` and `body` of
+/// its answer, as JSON.
+///
+/// # Errors
+/// When the object does not answer in time.
 pub async fn order(room: &str, by: String, body: String, env: &Env) -> Result<String> {
     let sent = OperatorAsk { v: VERSION, by, query: String::new(), body };
     let answer = ask::<GlobalSteer>(env, room, &sent, DEADLINE_MS).await?;
