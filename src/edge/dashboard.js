@@ -59,6 +59,12 @@ export function createDashboard(assets, wait, languages) {
     return new Response(answer.body, { headers });
   };
 
+  /** The facts of a page in one language. @param {string | null} language a tag; empty: as it is */
+  const spoken = (language) => {
+    const tag = language && tags.find((one) => one === language || one.startsWith(`${language}-`));
+    return tag ? { language: tag, visitorLanguages: false } : {};
+  };
+
   return {
     /**
      * The page on which operators sign in.
@@ -124,19 +130,21 @@ export function createDashboard(assets, wait, languages) {
      * @param {Request} request
      */
     preview: (page, status, language, request) => {
-      const tag = tags.find((one) => one === language || one.startsWith(`${language}-`));
-      const chosen = language && tag ? { language: tag, visitorLanguages: false } : {};
-      return still({ ...previewFacts(JSON.parse(page), JSON.parse(status)), ...chosen }, request);
+      return still({ ...previewFacts(JSON.parse(page), JSON.parse(status)), ...spoken(language) }, request);
     },
 
     /**
-     * A template as somebody sees it who waits, in the state that the address says.
-     * @param {string} html @param {Request} request
+     * A page as somebody sees it who waits, in the state that the address says.
+     * @param {string} html a template; empty: Anteroom's own page
+     * @param {Request} request
+     * @param {boolean} isOperator nobody else puts words of their own on it
      */
-    previewOf: (html, request) => {
-      const customPage = `made-preview-${crypto.randomUUID()}`;
-      wait.learn(customPage, html);
-      return still({ ...statedFacts(new URL(request.url).searchParams), customPage }, request);
+    previewOf: (html, request, isOperator) => {
+      const customPage = html && `made-preview-${crypto.randomUUID()}`;
+      if (html) wait.learn(customPage, html);
+      const asked = new URL(request.url).searchParams;
+      if (!isOperator) asked.delete("message");
+      return still({ ...statedFacts(asked), customPage, ...spoken(asked.get("language")) }, request);
     },
   };
 }
@@ -166,7 +174,7 @@ export function statedFacts(asked) {
   const page = {
     language: "en-US",
     visitorLanguages: true,
-    message: "",
+    message: asked.get("message") ?? "",
     showPosition: true,
     showWait: true,
     showProgress: true,
@@ -177,6 +185,7 @@ export function statedFacts(asked) {
     name: "preview",
     queueing_method: isSet("queue_is_full") ? "reject" : (asked.get("queueing_method") ?? "fifo"),
     queue_all: isSet("force_queue"),
+    held: isSet("held"),
     estimated_queued_users: 100,
     status: "queueing",
     buckets: minutes > 0 ? [{ wait_seconds: minutes * 60 }] : [],

@@ -1,6 +1,8 @@
 // The operator API, as docs/api.md describes it.
 
 const ROOT = "/__anteroom/";
+/** Where the API of rooms is. One deployment is one zone, whatever it is called. */
+export const ROOMS = "client/v4/zones/main/waiting_rooms";
 const LONGEST_MS = 15_000;
 
 /** The API said no, or could not be reached (status 0). */
@@ -9,7 +11,7 @@ export class Refusal extends Error {
   constructor(status, body) {
     super(body.error ?? body.errors?.[0]?.message ?? `The answer had status ${status}`);
     this.status = status;
-    /** @type {{ field: string, message: string, fix: string }[]} */
+    /** @type {{ field?: string, message: string, fix?: string, source?: { pointer: string, column?: number } }[]} */
     this.errors = body.errors ?? [];
   }
 }
@@ -46,12 +48,15 @@ async function send(url, options) {
 export const get = (route, parameters) =>
   send(address(route, parameters), { headers: { accept: "application/json" } });
 
-export const remove = (route) =>
-  send(address(route), { method: "DELETE", headers: { accept: "application/json" } });
+export const remove = (route, parameters) =>
+  send(address(route, parameters), { method: "DELETE", headers: { accept: "application/json" } });
 
-export const post = (route, parameters, body) =>
+export const post = (route, parameters, body) => change("POST", route, parameters, body);
+
+/** @param {"POST" | "PUT" | "PATCH"} method */
+export const change = (method, route, parameters, body) =>
   send(address(route, parameters), {
-    method: "POST",
+    method,
     headers: { accept: "application/json", "content-type": "application/json" },
     body: JSON.stringify(body),
   });

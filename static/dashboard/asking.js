@@ -30,8 +30,12 @@ export function createAsking(maySteer, { label, question, yes, act, danger = fal
     show(button, true);
     button.focus();
   };
-  button.addEventListener("click", () => {
-    write(ask, question());
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    // It may have to be asked what would happen.
+    const text = await Promise.resolve(question()).catch(({ message }) => `${label}? ${message}.`);
+    button.disabled = false;
+    write(ask, text);
     show(button, false);
     show(box, true);
     agree.focus();

@@ -7,6 +7,7 @@ import { createLog } from "./log.js";
 import { createNow } from "./now.js";
 import { readPlace, writePlace } from "./place.js";
 import { createPreview } from "./preview.js";
+import { openRooms } from "./rooms/view.js";
 import { createSteering } from "./steering.js";
 import { createBuckets, createColos, createOrigin } from "./tables.js";
 import { createTimeline } from "./timeline.js";
@@ -30,14 +31,19 @@ const picker = document.getElementById("picker");
 const connection = document.getElementById("connection");
 
 let rooms = [];
+/** What is on the page: one room as it goes on, or the view of all rooms. */
 let shown;
 let chosen = readPlace(location.hash);
+/** The address of what is on the page. */
+let address = location.hash;
 
 main.replaceChildren(h("p", { class: "quiet loading" }, "Loading …"));
 
 /** The rooms to choose from, each with how it is. */
 function renderPicker() {
-  const go = (room) => location.assign(writePlace({ room, range: chosen.range }));
+  attribute(document.getElementById("all-rooms"), "aria-current", chosen.view && !chosen.id ? "page" : false);
+  const { range } = chosen.view ? readPlace("") : chosen;
+  const go = (room) => location.assign(writePlace({ room, range }));
   const brief = (room) => {
     if (room.error) return "no answer";
     const waiting = room.estimated_queued_users;
@@ -47,10 +53,12 @@ function renderPicker() {
     const old = picker.querySelector("select");
     const select = old ?? h("select", { "aria-label": "Room", onchange: () => go(select.value) });
     const texts = rooms.map((room) => `${room.label ?? room.name} – ${brief(room)}`);
-    if (select.options.length !== rooms.length)
-      select.replaceChildren(...rooms.map((room) => h("option", { value: room.name })));
+    const names = chosen.view ? ["", ...rooms.map(({ name }) => name)] : rooms.map(({ name }) => name);
+    if ([...select.options].map(({ value }) => value).join() !== names.join())
+      select.replaceChildren(...names.map((value) => h("option", { value })));
+    if (chosen.view) texts.unshift("Go to a room …");
     for (const [index, text] of texts.entries()) write(select.options[index], text);
-    select.value = chosen.room;
+    select.value = chosen.room ?? "";
     place(picker, [select]);
     return;
   }
@@ -58,7 +66,7 @@ function renderPicker() {
     h(
       "a",
       {
-        href: writePlace({ room: room.name, range: chosen.range }),
+        href: writePlace({ room: room.name, range }),
         "aria-current": room.name === chosen.room ? "page" : false,
       },
       h("b", {}, room.label ?? room.name),
@@ -252,8 +260,29 @@ function createConnection() {
   };
 }
 
+/** Shows what the address says, unless something that is filled in would be lost. */
 function follow() {
   const wanted = readPlace(location.hash);
+  if (
+    shown?.isChanged?.() &&
+    location.hash !== address &&
+    !confirm("Leave without saving what you have changed?")
+  ) {
+    history.replaceState(null, "", address);
+    return;
+  }
+  if (wanted.view) {
+    chosen = wanted;
+    address = location.hash;
+    renderPicker();
+    shown?.end();
+    place(connection, []);
+    document.body.classList.remove("stale");
+    main.classList.remove("unknown");
+    write(document.querySelector("title"), "All rooms · Anteroom");
+    shown = openRooms({ main, role, at: wanted, changed: () => setTimeout(loadRooms) });
+    return;
+  }
   const isKnown = rooms.some((room) => room.name === wanted.room);
   if (!isKnown) {
     if (rooms.length === 0) return;
@@ -265,6 +294,7 @@ function follow() {
     history.replaceState(null, "", writePlace({ room, range: wanted.range }));
     chosen = { room, range: wanted.range };
   } else chosen = wanted;
+  address = location.hash;
   renderPicker();
   if (shown?.name === chosen.room) {
     shown.show(chosen.range);
@@ -281,7 +311,11 @@ async function loadRooms() {
     const before = rooms.map(({ name }) => name).join();
     rooms = answer.rooms;
     renderProblems(answer.problems ?? []);
-    if (rooms.length === 0) {
+    const isOfAll = Boolean(readPlace(location.hash).view);
+    if (rooms.length === 0 && role === "configure" && !isOfAll) {
+      // The first one can be made there.
+      location.replace(writePlace({ view: "rooms" }));
+    } else if (rooms.length === 0 && !isOfAll) {
       shown?.end();
       shown = undefined;
       place(picker, []);
@@ -295,7 +329,7 @@ async function loadRooms() {
           ", and deploy; README.md shows how.",
         ),
       ]);
-    } else if (rooms.map(({ name }) => name).join() !== before || !shown) follow();
+    } else if (!shown || (!isOfAll && rooms.map(({ name }) => name).join() !== before)) follow();
     else renderPicker();
   } catch ({ message, status }) {
     if (!shown && status !== 401)
@@ -320,6 +354,22 @@ document.querySelector(".skip").addEventListener("click", (event) => {
 });
 document.addEventListener("visibilitychange", () => document.hidden || loadRooms());
 addEventListener("anteroom-signed-out", () => {
+  if (shown?.isChanged?.()) {
+    // What is filled in must not be lost by it.
+    const id = "signed-out";
+    const link = h("a", { href: "/__anteroom/", target: "_blank" }, "Sign in again in another tab");
+    if (!document.getElementById(id))
+      main.prepend(
+        h(
+          "p",
+          { id, class: "notice bad", role: "alert" },
+          "Your session has ended. ",
+          link,
+          ", and go on here.",
+        ),
+      );
+    return;
+  }
   shown?.end();
   shown = undefined;
   clearTimeout(others);
@@ -332,4 +382,5 @@ addEventListener("anteroom-signed-out", () => {
     h("p", {}, h("a", { class: "button primary", href: "/__anteroom/" }, "Sign in again")),
   ]);
 });
+if (chosen.view) follow();
 loadRooms();

@@ -14,13 +14,23 @@ const USUAL = "1h";
 /** The shortest that a chart is worth. */
 const SHORTEST_MS = 60_000;
 
+/** What the address says of the view of all rooms. */
+const PARTS = ["id", "event", "copy"];
+
 /**
  * @typedef {{ name: string } | { from: number, to: number }} Range `name`: of `RANGES`
+ * @typedef {{ view: "rooms", id?: string, event?: string, copy?: string }} Rooms all rooms, or one of them: to be changed
+ * @typedef {{ view?: undefined, room: string, range: Range }} Live what goes on in a room
  * @param {string} hash of the address
- * @returns {{ room: string, range: Range }}
+ * @returns {Rooms | Live}
  */
 export function readPlace(hash) {
   const parameters = new URLSearchParams(hash.replace(/^#/, ""));
+  if (parameters.get("view") === "rooms")
+    return {
+      view: "rooms",
+      ...Object.fromEntries(PARTS.map((part) => [part, parameters.get(part) ?? undefined])),
+    };
   const [from, to] = ["from", "to"].map((name) => Date.parse(parameters.get(name) ?? ""));
   const name = parameters.get("range") ?? USUAL;
   const range =
@@ -28,8 +38,10 @@ export function readPlace(hash) {
   return { room: parameters.get("room") ?? "", range };
 }
 
-/** @param {{ room: string, range: Range }} place */
-export function writePlace({ room, range }) {
+/** @param {Rooms | Live} place */
+export function writePlace(place) {
+  if (place.view) return `#${new URLSearchParams(Object.entries(place).filter(([, part]) => part))}`;
+  const { room, range } = place;
   const times =
     "name" in range
       ? range.name === USUAL

@@ -1,14 +1,13 @@
 // What is coming: events, and changes that operators have planned; on a time line of the days ahead, and as a calendar in two time
 // zones. Here a change is planned, and dropped.
 import { weekLater } from "../../src/edge/zones.js";
-import { get, post, Refusal, remove } from "./api.js";
+import { get, post, Refusal, ROOMS, remove } from "./api.js";
 import { createAsking } from "./asking.js";
 import { h, newId, place, s, show, write } from "./dom.js";
 import { LONGEST_REASON } from "./lasting.js";
 import { section } from "./tables.js";
 import { DAY, FIELDS, title, value, zone } from "./words.js";
 
-const ROOMS = "client/v4/zones/main/waiting_rooms";
 /** The days ahead that the time line has, and how many of what comes back each week are shown. */
 const DAYS_AHEAD = 28;
 const [WIDTH, ROW] = [560, 18];

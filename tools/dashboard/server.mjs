@@ -6,6 +6,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import { Readable } from "node:stream";
 import { handle, newBook } from "../../src/edge/client/api.js";
+import { openapi } from "../../src/edge/client/openapi.js";
 import { createDashboard } from "../../src/edge/dashboard.js";
 import { createWaitingRoom } from "../../src/edge/page/answer.js";
 import { createLanguages } from "../../src/edge/page/languages.js";
@@ -20,6 +21,7 @@ const MINUTE = 60_000;
 export const TOKENS = {
   "may-steer-the-rooms": { name: "anna", role: "steer" },
   "may-view-the-rooms": { name: "wall", role: "view" },
+  "may-configure-the-rooms": { name: "carla", role: "configure" },
 };
 const FIELDS = [
   "active_users",
@@ -146,11 +148,12 @@ export async function startDashboard({ port = 0, rooms = makeRooms(), problems =
     asked.push(`${request.method} ${name}${new URL(request.url).search}`);
     if (broken.has(name)) return json(503, { error: `The test has put ${name} out of order` });
     if (name.startsWith(CLIENT)) return client(operator, request, name.slice(CLIENT.length), body);
+    if (name === "openapi.json") return json(200, openapi("none"));
     const room = rooms.get(parameters.get("room"));
     if (!Object.hasOwn(read, name)) return json(404, { error: "There is nothing here" });
     if (name !== "status" && !room) return json(404, { error: `There is no room ${parameters.get("room")}` });
     if (request.method === "GET") return read[name](operator, parameters, room, request);
-    if (operator.role !== "steer") return json(403, { error: "This needs a token with the role steer" });
+    if (operator.role === "view") return json(403, { error: "This needs a token with the role steer" });
     const result = room.steer(JSON.parse(body), operator.name);
     for (const socket of sockets) if (socket.room === room) socket.tell();
     return json(result.status, result.body);
@@ -239,7 +242,12 @@ function createClient(rooms) {
       id: newId(),
       name,
       variable: `ROOM_${name.toUpperCase()}`,
-      fields: {},
+      fields: {
+        host: "shop.example.com",
+        path: `/${name}`,
+        total_active_users: 1_000,
+        new_users_per_minute: 200,
+      },
       created: 0,
       modified: 0,
     });

@@ -16,6 +16,8 @@ const PATIENCE = 5_000;
 const AGAIN_SECONDS = 2;
 /** What carries a secret; a mail address is none, though some clients send it alone. */
 const SECRETS = ["authorization", "x-auth-key", "x-auth-user-service-key", "x-auth-email"];
+/** The page that is Anteroom's own, where a page is asked for by its id. */
+const BUILT_IN = "built-in";
 const ID = /^[0-9a-f]{32}$/;
 
 /**
@@ -23,14 +25,15 @@ const ID = /^[0-9a-f]{32}$/;
  * @param {Record<string, any>} env
  * @param {{ by?: string, role?: string, version: string }} caller nobody: no token of this deployment came along; `version`: of
  *   Anteroom
- * @param {(html: string, request: Request) => Response} showPreview
+ * @param {(html: string, request: Request, isOperator: boolean) => Response} showPreview
  */
 export async function reach(request, env, caller, showPreview) {
   const { pathname, search, origin, host } = new URL(request.url);
   const path = pathname.slice(ROOT.length);
   const { method } = request;
   if (pathname === PATH) return described(method, caller.version);
-  if (path.startsWith("preview/") && env.CONFIG) return preview(path.slice(8), request, env, showPreview);
+  if (path.startsWith("preview/") && env.CONFIG)
+    return preview(path.slice(8), env, (html) => showPreview(html, request, Boolean(caller.by)));
   const answer = await answerOf(path, search.slice(1), origin, host).catch((error) => {
     console.error(`anteroom: the object CONFIG does not answer: ${error}`);
     const message = "The configuration cannot be reached now; whether it has heard is not known";
@@ -131,11 +134,12 @@ async function statusOf(told) {
 }
 
 /** A page that somebody wants to look at. It is for everybody who knows its address. */
-async function preview(id, request, env, show) {
+async function preview(id, env, show) {
+  if (id === BUILT_IN) return show("");
   const none = () => new Response("There is no such page", { status: 404 });
   if (!ID.test(id)) return none();
   const told = await within(PATIENCE, keeper(env).fetch(`https://object/preview/${id}`)).catch(
     () => undefined,
   );
-  return told?.ok ? show(await told.text(), request) : none();
+  return told?.ok ? show(await told.text()) : none();
 }

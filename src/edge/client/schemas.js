@@ -45,7 +45,7 @@ export const object = (properties, more) => ({
 export function anyCase(names, description) {
   const letters = (name) => name.replace(/[a-z]/g, (letter) => `[${letter.toUpperCase()}${letter}]`);
   const said = [description, `${names.join(", ")}, in any case`].filter(Boolean).join("; ");
-  return text(said, { pattern: `^(${names.map(letters).join("|")})$` });
+  return text(said, { pattern: `^(${names.map(letters).join("|")})$`, "x-names": names });
 }
 
 export const json = (schema) => ({ "application/json": { schema } });
