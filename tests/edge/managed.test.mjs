@@ -493,6 +493,57 @@ describe("a room made at run time", () => {
   });
 });
 
+describe("where no room is", { concurrency: true }, () => {
+  let world;
+  before(async () => {
+    world = await startWorld({ rooms: {}, colos: { AMS: 1 } });
+  });
+  after(() => world.close());
+  const at = { host: "new.test" };
+
+  test("the dashboard is there, and the first room can be made in it", async () => {
+    const page = await world.send({ ...at, path: "/__anteroom/" });
+    assert.deepEqual([page.status, page.fromOrigin], [401, false]);
+    for (const [name, type] of [
+      ["dashboard.js", "text/javascript; charset=utf-8"],
+      ["dashboard.css", "text/css; charset=utf-8"],
+    ]) {
+      const asset = await world.send({ ...at, path: `/__anteroom/${name}` });
+      assert.deepEqual([asset.status, asset.headers["content-type"]], [200, type]);
+    }
+    const signedIn = await world.send({
+      ...at,
+      path: "/__anteroom/session",
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ token: ADMIN_TOKEN }),
+    });
+    assert.equal(signedIn.status, 303);
+    const cookie = signedIn.setCookie[0].split(";")[0];
+    for (const path of ["", "?figures"]) {
+      const dashboard = await world.send({ ...at, path: `/__anteroom/${path}`, headers: { cookie } });
+      assert.equal(dashboard.status, 200);
+    }
+    const status = () => world.send({ ...at, path: "/__anteroom/status", headers: { cookie } });
+    assert.deepEqual(JSON.parse((await status()).body).rooms, []);
+    const headers = { cookie, "sec-fetch-site": "same-origin" };
+    const first = { name: "first", host: "first.test", ...WAIT };
+    const answer = await ask(world, "POST", "", first, { ...at, token: "", headers });
+    assert.deepEqual([answer.status, answer.result.name], [200, "first"]);
+    assert.deepEqual(
+      JSON.parse((await status()).body).rooms.map(({ label }) => label),
+      ["first"],
+    );
+  });
+
+  test("all else is the origin's alone", async () => {
+    for (const path of ["/", "/__anteroom-like", "/x/__anteroom/"]) {
+      const answer = await world.send({ ...at, path });
+      assert.deepEqual([answer.fromOrigin, answer.setCookie], [true, []], path);
+    }
+  });
+});
+
 describe("a Worker that starts while nobody can say which rooms were made", { concurrency: true }, () => {
   const here = { path: "/somewhere" };
 

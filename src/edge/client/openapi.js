@@ -355,8 +355,8 @@ export const openapi = (version) => ({
     version,
     summary: "Waiting rooms: made, watched and steered",
     description:
-      "Rooms, events and rules stand below `/__anteroom/client/v4`, as Cloudflare's clients call them, on every host that " +
-      "leads to the Worker. All else is for operators, on every host that a room covers.",
+      "Rooms, events and rules stand below `/__anteroom/client/v4`, as Cloudflare's clients call them; all else is for " +
+      "operators. It is answered on every host that leads to the Worker.",
     license: { name: "Apache-2.0", identifier: "Apache-2.0" },
   },
   servers: [{ url: "/" }],
