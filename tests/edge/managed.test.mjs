@@ -274,8 +274,15 @@ describe("the API", () => {
     const over = await ask(world, "POST", "", { ...WAIT, name: "over", host: HOST, path: "/deployed" });
     assert.equal(over.status, 200, "a room of one host before one of all");
     const rule = { action: "bypass_waiting_room", expression: "http.host eq" };
-    const refused = await ask(world, "POST", `${id}/rules`, rule);
+    const refused = await ask(world, "POST", `${id}/rules?dry_run=true`, rule);
     assert.deepEqual([refused.status, ...pointers(refused)], [400, "/expression"]);
+    assert.equal(refused.errors[0].source.column, 13, "a form can mark it");
+    const list = [
+      { ...rule, expression: 'http.host eq "ä"' },
+      { ...rule, expression: '"😀" eq x' },
+    ];
+    const [second] = (await ask(world, "PUT", `${id}/rules`, list)).errors;
+    assert.deepEqual(second.source, { pointer: "/1/expression", column: 1 });
     assert.match(refused.errors[0].message, /column 13: \w+.*Fix: \w+/s, "in words");
     const event = (name, from, to) => ({
       name,

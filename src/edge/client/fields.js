@@ -81,11 +81,14 @@ export const CODE = {
   rate: 10100,
 };
 
-/** @param {number} code @param {string} message @param {string} [pointer] which field */
-export const problem = (code, message, pointer) => ({
+/**
+ * @param {number} code @param {string} message @param {string} [pointer] which field
+ * @param {number} [column] where in its text: in characters, from 1
+ */
+export const problem = (code, message, pointer, column) => ({
   code,
   message,
-  ...(pointer && { source: { pointer } }),
+  ...(pointer && { source: { pointer, ...(column && { column }) } }),
 });
 
 /** A JSON pointer to a field. */

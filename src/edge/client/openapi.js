@@ -229,7 +229,12 @@ const SCHEMAS = {
 const problem = object({
   code: whole(),
   message: text(),
-  source: maybe(object({ pointer: text("a JSON pointer to the field") })),
+  source: maybe(
+    object({
+      pointer: text("a JSON pointer to the field"),
+      column: maybe(whole("where in an expression: in characters, of Unicode, from 1", { minimum: 1 })),
+    }),
+  ),
 });
 const envelope = (success, errors, result, more) =>
   object({
