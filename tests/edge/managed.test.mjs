@@ -409,6 +409,42 @@ describe("a room made at run time", () => {
     assert.equal(openTicket(id, visitor.ticket()).id, place.id);
   });
 
+  test("says what a change would do to those who wait, as long as it is only tried", async () => {
+    const { id } = await made(world, { ...WAIT, name: "tried", host: HOST, path: "/tried" });
+    await inForce("/tried", "a new room", (answer) => answer.waiting);
+    const tries = async (method, path, body) => {
+      const { messages, errors } = await ask(world, method, `${id}${path}?dry_run=true`, body);
+      assert.deepEqual(errors, []);
+      return messages.map(({ message, source }) => [source?.pointer, message]);
+    };
+    await eventually("those who wait are counted", async () => {
+      const [[pointer, message], ...more] = await tries("DELETE", "");
+      assert.deepEqual([pointer, more], [undefined, []]);
+      return /^\d+ waits? and nobody is in: those who wait get the origin/.test(message);
+    });
+    assert.match(
+      (await tries("PATCH", "", { path: "/there" }))[0][1],
+      / waits? .* is led to \/there and keeps/,
+    );
+    assert.deepEqual(await tries("PATCH", "", { description: "mine" }), []);
+    const at = (ms) => new Date(Date.now() + ms).toISOString();
+    const event = { name: "on", event_start_time: at(-1_000), event_end_time: at(2_000_000) };
+    assert.match((await tries("POST", "/events", event))[0][1], / waits? .*: the event is on at once/);
+    const { result } = await ask(world, "POST", `${id}/events`, event);
+    await eventually("it is on", async () => {
+      const [told] = await tries("DELETE", `/events/${result.id}`);
+      return told && /: the event is on and ends: the room's own limits hold, 200 users/.test(told[1]);
+    });
+    assert.deepEqual((await ask(world, "PATCH", id, { description: "mine" })).messages, [], "it is done");
+    const page = await ask(world, "PATCH", `${id}?dry_run=true`, { custom_page_html: "{{#open}}" });
+    assert.deepEqual([page.status, ...pointers(page)], [400, "/custom_page_html"], "pages are tried too");
+    await world.fault("Global", id, "throw");
+    const [[, unknown]] = await tries("DELETE", "");
+    assert.match(unknown, /^How many wait and are in is not known, as the room's object does not answer: /);
+    await world.fault("Global", id);
+    assert.equal((await ask(world, "GET", id)).status, 200, "nothing was done");
+  });
+
   test("shows the page that came with it", async () => {
     const page = { custom_page_html: "<h1>Ours: {{#queueAll}}closed{{/queueAll}}</h1>" };
     const { id } = await made(world, { ...WAIT, ...page, name: "paged", host: HOST, path: "/paged" });

@@ -236,11 +236,16 @@ const problem = object({
     }),
   ),
 });
+const message = object({
+  code: whole(),
+  message: text("one sentence"),
+  source: maybe(object({ pointer: text("a JSON pointer to the field that does it") })),
+});
 const envelope = (success, errors, result, more) =>
   object({
     success: { type: "boolean", const: success },
     errors,
-    messages: list(anything()),
+    messages: list(ref("message"), "with `dry_run=true`: what the change does to those who wait and are in"),
     result,
     ...more,
   });
@@ -376,6 +381,7 @@ export const openapi = (version) => ({
   components: {
     schemas: {
       problem,
+      message,
       refusal: envelope(false, { ...list(ref("problem")), minItems: 1 }, { type: "null" }),
       ...SCHEMAS,
       ...OPERATORS_SCHEMAS,
