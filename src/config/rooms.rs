@@ -309,11 +309,6 @@ impl Rooms {
         self.working.iter().find(|room| room.name == name)
     }
 
-    /// Whether any room covers something on this host.
-    pub fn covers_host(&self, host: &str) -> bool {
-        !self.on(host).is_empty()
-    }
-
     /// The places of the routes that hold on a host: however many rooms there are on others.
     fn on(&self, host: &str) -> &[usize] {
         let host = bare_host(host);

@@ -96,7 +96,7 @@ fn decide_known(request: Request, env: Env, context: Context) -> Result<JsValue>
 fn decide_by(settings: Rc<Settings>, request: Request, env: Env, context: Context) -> Result<JsValue> {
     health::tend_once(&env, &settings, &context);
     let (_, host, path) = parts(&request.url);
-    if operator::is_own(path) && settings.rooms.covers_host(host) {
+    if operator::is_own(path) {
         let path = path.to_owned();
         return Ok(later(async move { operator::handle(&request.inner, &path, &env, &settings).await }));
     }

@@ -274,8 +274,15 @@ describe("the API", () => {
     const over = await ask(world, "POST", "", { ...WAIT, name: "over", host: HOST, path: "/deployed" });
     assert.equal(over.status, 200, "a room of one host before one of all");
     const rule = { action: "bypass_waiting_room", expression: "http.host eq" };
-    const refused = await ask(world, "POST", `${id}/rules`, rule);
+    const refused = await ask(world, "POST", `${id}/rules?dry_run=true`, rule);
     assert.deepEqual([refused.status, ...pointers(refused)], [400, "/expression"]);
+    assert.equal(refused.errors[0].source.column, 13, "a form can mark it");
+    const list = [
+      { ...rule, expression: 'http.host eq "ä"' },
+      { ...rule, expression: '"😀" eq x' },
+    ];
+    const [second] = (await ask(world, "PUT", `${id}/rules`, list)).errors;
+    assert.deepEqual(second.source, { pointer: "/1/expression", column: 1 });
     assert.match(refused.errors[0].message, /column 13: \w+.*Fix: \w+/s, "in words");
     const event = (name, from, to) => ({
       name,
@@ -402,6 +409,42 @@ describe("a room made at run time", () => {
     assert.equal(openTicket(id, visitor.ticket()).id, place.id);
   });
 
+  test("says what a change would do to those who wait, as long as it is only tried", async () => {
+    const { id } = await made(world, { ...WAIT, name: "tried", host: HOST, path: "/tried" });
+    await inForce("/tried", "a new room", (answer) => answer.waiting);
+    const tries = async (method, path, body) => {
+      const { messages, errors } = await ask(world, method, `${id}${path}?dry_run=true`, body);
+      assert.deepEqual(errors, []);
+      return messages.map(({ message, source }) => [source?.pointer, message]);
+    };
+    await eventually("those who wait are counted", async () => {
+      const [[pointer, message], ...more] = await tries("DELETE", "");
+      assert.deepEqual([pointer, more], [undefined, []]);
+      return /^\d+ waits? and nobody is in: those who wait get the origin/.test(message);
+    });
+    assert.match(
+      (await tries("PATCH", "", { path: "/there" }))[0][1],
+      / waits? .* is led to \/there and keeps/,
+    );
+    assert.deepEqual(await tries("PATCH", "", { description: "mine" }), []);
+    const at = (ms) => new Date(Date.now() + ms).toISOString();
+    const event = { name: "on", event_start_time: at(-1_000), event_end_time: at(2_000_000) };
+    assert.match((await tries("POST", "/events", event))[0][1], / waits? .*: the event is on at once/);
+    const { result } = await ask(world, "POST", `${id}/events`, event);
+    await eventually("it is on", async () => {
+      const [told] = await tries("DELETE", `/events/${result.id}`);
+      return told && /: the event is on and ends: the room's own limits hold, 200 users/.test(told[1]);
+    });
+    assert.deepEqual((await ask(world, "PATCH", id, { description: "mine" })).messages, [], "it is done");
+    const page = await ask(world, "PATCH", `${id}?dry_run=true`, { custom_page_html: "{{#open}}" });
+    assert.deepEqual([page.status, ...pointers(page)], [400, "/custom_page_html"], "pages are tried too");
+    await world.fault("Global", id, "throw");
+    const [[, unknown]] = await tries("DELETE", "");
+    assert.match(unknown, /^How many wait and are in is not known, as the room's object does not answer: /);
+    await world.fault("Global", id);
+    assert.equal((await ask(world, "GET", id)).status, 200, "nothing was done");
+  });
+
   test("shows the page that came with it", async () => {
     const page = { custom_page_html: "<h1>Ours: {{#queueAll}}closed{{/queueAll}}</h1>" };
     const { id } = await made(world, { ...WAIT, ...page, name: "paged", host: HOST, path: "/paged" });
@@ -490,6 +533,57 @@ describe("a room made at run time", () => {
     for (let request = 0; request < 20; request += 1) await visitor.get();
     // One look a second of this isolate, whatever comes.
     assert.ok((await calls()) - before <= 1 + (Date.now() - began) / 1_000);
+  });
+});
+
+describe("where no room is", { concurrency: true }, () => {
+  let world;
+  before(async () => {
+    world = await startWorld({ rooms: {}, colos: { AMS: 1 } });
+  });
+  after(() => world.close());
+  const at = { host: "new.test" };
+
+  test("the dashboard is there, and the first room can be made in it", async () => {
+    const page = await world.send({ ...at, path: "/__anteroom/" });
+    assert.deepEqual([page.status, page.fromOrigin], [401, false]);
+    for (const [name, type] of [
+      ["dashboard.js", "text/javascript; charset=utf-8"],
+      ["dashboard.css", "text/css; charset=utf-8"],
+    ]) {
+      const asset = await world.send({ ...at, path: `/__anteroom/${name}` });
+      assert.deepEqual([asset.status, asset.headers["content-type"]], [200, type]);
+    }
+    const signedIn = await world.send({
+      ...at,
+      path: "/__anteroom/session",
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ token: ADMIN_TOKEN }),
+    });
+    assert.equal(signedIn.status, 303);
+    const cookie = signedIn.setCookie[0].split(";")[0];
+    for (const path of ["", "?figures"]) {
+      const dashboard = await world.send({ ...at, path: `/__anteroom/${path}`, headers: { cookie } });
+      assert.equal(dashboard.status, 200);
+    }
+    const status = () => world.send({ ...at, path: "/__anteroom/status", headers: { cookie } });
+    assert.deepEqual(JSON.parse((await status()).body).rooms, []);
+    const headers = { cookie, "sec-fetch-site": "same-origin" };
+    const first = { name: "first", host: "first.test", ...WAIT };
+    const answer = await ask(world, "POST", "", first, { ...at, token: "", headers });
+    assert.deepEqual([answer.status, answer.result.name], [200, "first"]);
+    assert.deepEqual(
+      JSON.parse((await status()).body).rooms.map(({ label }) => label),
+      ["first"],
+    );
+  });
+
+  test("all else is the origin's alone", async () => {
+    for (const path of ["/", "/__anteroom-like", "/x/__anteroom/"]) {
+      const answer = await world.send({ ...at, path });
+      assert.deepEqual([answer.fromOrigin, answer.setCookie], [true, []], path);
+    }
   });
 });
 

@@ -380,9 +380,16 @@ new_users_per_minute = 1
       out,
       /room other changes\n {2}path: "?\/other"? → "?\/others"?\n {2}queue_all: false → true/,
     );
+    assert.match(
+      out,
+      /\n {2}Nobody waits and nobody is in: who comes to shop.example.com\/other is led to \/others/,
+    );
     const left = changed.slice(0, changed.indexOf("[other]"));
     assert.equal((await apply(left)).out, "All is as in the file.\n");
-    assert.match((await apply(left, "--prune", "--yes")).out, /room other is deleted\nDone: 1 change,/);
+    assert.match(
+      (await apply(left, "--prune", "--yes")).out,
+      /room other is deleted\n {2}Nobody waits and nobody is in: those who wait .*\nDone: 1 change,/,
+    );
   });
 
   test("show what a room has that is deployed, so that it can move over", async () => {

@@ -292,7 +292,7 @@ test("what the table of fields says is told at the field that was sent", () => {
     fix: "mend it",
     excerpt: "",
   });
-  for (const [found, pointer, code] of [
+  for (const [found, pointer, code, column] of [
     [error("queueing_method", 'must be "fifo"'), "/queueing_method", 1002],
     [
       error("additional_routes.path", "is covered by room Shop on every host already"),
@@ -302,13 +302,13 @@ test("what the table of fields says is told at the field that was sent", () => {
     [error("cookie_attributes.samesite", "must be"), "/cookie_attributes/samesite", 1002],
     [error("cookie_attributes.domain", "is required"), "/anteroom/cookie_attributes/domain", 1002],
     [error("origin_guard.min", "must be"), "/anteroom/origin_guard/min", 1002],
-    [error("bypass_rules", "is rule 2; column 4: must be"), "/expression", 1002],
+    [error("bypass_rules", "is rule 2; column 4: must be"), "/expression", 1002, 4],
     [error("event_start_time", "is before the end of event x", "event"), "/event_start_time", 1003],
     [error("name", "is one room too many: there are"), "/name", 1005],
   ]) {
     errors = [found];
     const [told] = api.refused(400, "POST", ZONE, ROOM);
-    assert.deepEqual([told.source.pointer, told.code], [pointer, code]);
+    assert.deepEqual([told.source.pointer, told.code, told.source.column], [pointer, code, column]);
     assert.match(told.message, /Fix: mend it/);
   }
 });

@@ -180,6 +180,10 @@ async function plan(api, file, { prune = false, edited } = {}) {
   const there = edited ? [edited] : await readAll(api);
   const steps = [];
   const step = (words, act) => steps.push({ words, act });
+  const stepOfDelete = async (what, path) => {
+    const { messages } = await api.json(path, { dry_run: true }, undefined, "DELETE");
+    step([`${what} is deleted`, ...said(messages)], () => api.json(path, {}, undefined, "DELETE"));
+  };
   const called = (name) => (entry) => entry.name.toLowerCase() === name.toLowerCase();
   for (const [name, { events = [], rules = [], ...fields }] of file) {
     const body = { name, ...fields };
@@ -193,11 +197,13 @@ async function plan(api, file, { prune = false, edited } = {}) {
         // Who has looked at it for long is told if somebody has changed it since.
         ...(edited && { modified_on: edited.modified_on }),
       };
-      const { result } = await api.json(`${ROOMS}/${room.id}`, { dry_run: true }, whole, "PUT");
+      const { result, messages } = await api.json(`${ROOMS}/${room.id}`, { dry_run: true }, whole, "PUT");
       const changes = differences({ ...room, events: null, rules: null }, result);
       if (room.name !== result.name) changes.unshift(`name: ${room.name} → ${result.name}`);
       if (changes.length > 0)
-        step([`room ${name} changes`, ...changes], () => api.json(`${ROOMS}/${at.id}`, {}, whole, "PUT"));
+        step([`room ${name} changes`, ...changes, ...said(messages)], () =>
+          api.json(`${ROOMS}/${at.id}`, {}, whole, "PUT"),
+        );
     } else {
       await api.json(ROOMS, { dry_run: true }, body);
       step([`room ${name} is made`], async () => {
@@ -209,19 +215,22 @@ async function plan(api, file, { prune = false, edited } = {}) {
       const where = () => `${ROOMS}/${at.id}/events`;
       if (!known) step([`event ${event.name} of ${name} is made`], () => api.json(where(), {}, event));
       else {
-        const { result } = await api.json(`${where()}/${known.id}`, { dry_run: true }, event, "PUT");
+        const { result, messages } = await api.json(
+          `${where()}/${known.id}`,
+          { dry_run: true },
+          event,
+          "PUT",
+        );
         const changes = differences(known, result);
         if (changes.length > 0)
-          step([`event ${event.name} of ${name} changes`, ...changes], () =>
+          step([`event ${event.name} of ${name} changes`, ...changes, ...said(messages)], () =>
             api.json(`${where()}/${known.id}`, {}, event, "PUT"),
           );
       }
     }
     for (const gone of room?.events.filter((event) => !events.some((other) => called(event.name)(other))) ??
       [])
-      step([`event ${gone.name} of ${name} is deleted`], () =>
-        api.json(`${ROOMS}/${at.id}/events/${gone.id}`, {}, undefined, "DELETE"),
-      );
+      await stepOfDelete(`event ${gone.name} of ${name}`, `${ROOMS}/${room.id}/events/${gone.id}`);
     const wanted = rules.map((rule) => ({
       action: "bypass_waiting_room",
       description: "",
@@ -236,9 +245,12 @@ async function plan(api, file, { prune = false, edited } = {}) {
   }
   for (const room of prune ? there : [])
     if (!room.deployed_as && !file.some(([name]) => called(name)(room)))
-      step([`room ${room.name} is deleted`], () => api.json(`${ROOMS}/${room.id}`, {}, undefined, "DELETE"));
+      await stepOfDelete(`room ${room.name}`, `${ROOMS}/${room.id}`);
   return steps;
 }
+
+/** What a change does to those who wait and are in. */
+const said = (messages) => messages.map(({ message }) => message);
 
 const sorted = (fields) => Object.entries(fields).sort(([one], [other]) => (one < other ? -1 : 1));
 

@@ -1,5 +1,6 @@
 // The endpoints of the API that Cloudflare's own clients drive: what each asks of the book, and changes in it. Nothing here
 // reads a clock, draws a random number or stores anything: `config.js` does.
+import { matters } from "./effects.js";
 import { endpointsAt } from "./endpoints.js";
 import {
   ACTION,
@@ -58,10 +59,13 @@ import { documentOf, isThere, judge, liveRooms, pageOf, problemOf } from "./writ
 /**
  * What comes of it. `look`: the room whose object says its status; `order`: what is asked is to be asked
  * again with what a room's object says of this order, which it must not carry out; `entries`: the log is asked for its entries before one;
- * `allow`: the methods that there are; `written`: what is to be stored before the answer leaves: rows by their keys (undefined:
- * removed), what was before and is then, and new pages.
- * @typedef {{ status: number, body: object, look?: string, order?: { room: string, by: string, order: object }, entries?: { before: number }, allow?: string, written?: { book: Book, rows: Record<string, object | undefined>,
- *   before: any, after: any, pages: { html: string, pointer: string }[] } }} Outcome
+ * `allow`: the methods that there are; `pages`: new ones, which must be good; `weighs`: a change that is only tried, of which
+ * `effects.js` says what it does to those whom the room's object counts; `written`: what is to be stored before the answer
+ * leaves: rows by their keys (undefined: removed), what was before and is then.
+ * @typedef {{ status: number, body: object, look?: string, order?: { room: string, by: string, order: object },
+ *   entries?: { before: number }, allow?: string, pages?: { html: string, pointer: string }[],
+ *   weighs?: { room: string, change: import("./effects.js").Change },
+ *   written?: { book: Book, rows: Record<string, object | undefined>, before: any, after: any } }} Outcome
  */
 
 /** Who repeats a request that was lost within so many milliseconds is answered as before. */
@@ -380,16 +384,33 @@ class Api {
       refuse(400, CODE.bound, `It may have ${LONGEST_ROW} characters in all`);
     const old = [...this.book.rooms, ...this.book.events].map((entry) => pageOf(entry)?.name);
     const after = result(new Api(book, this.deployed, this.check, this.ask));
-    if (this.query.get("dry_run") === "true") return answered(after);
     const isNew = ({ name }) => !old.includes(name);
-    const written = {
-      book,
-      rows,
-      before,
-      after,
+    const outcome = {
+      ...answered(after),
       pages: pages.filter(isNew).map(({ html }) => ({ html, pointer })),
     };
-    return { ...answered(after), written };
+    return this.isTried() ? outcome : { ...outcome, written: { book, rows, before, after } };
+  }
+
+  /** Whether nothing is to be changed. */
+  isTried() {
+    return this.query.get("dry_run") === "true";
+  }
+
+  /** Where a change is only tried: what it does to those who wait and are in is to be said. @param {Entry} room */
+  weighed(outcome, room, before, after, isEvent = false) {
+    if (!this.isTried()) return outcome;
+    // A page may be long, and nothing goes by it.
+    const light = (shown) => shown && { ...shown, custom_page_html: null };
+    const change = {
+      before: light(before),
+      after: light(after),
+      isEvent,
+      room: light(this.shown(room)),
+      events: this.eventsOf(room).map((event) => light(shownEvent(event))),
+      now: this.ask.now,
+    };
+    return matters(change) ? { ...outcome, weighs: { room: objectsOf(room), change } } : outcome;
   }
 
   /** Puts a room or an event into the book, and answers with it. */
@@ -472,7 +493,9 @@ class Api {
     // Those who are in line there follow.
     const place = ({ fields: { host, path } }) => ({ host, path: path ?? ROOM.path });
     if (!isSame(place(room), place(changed))) changed.former = place(room);
-    return this.put(changed, undefined, this.shown(room));
+    const before = this.shown(room);
+    const outcome = this.put(changed, undefined, before);
+    return this.weighed(outcome, room, before, outcome.body.result);
   }
 
   /** Deletes a room or an event. */
@@ -486,7 +509,8 @@ class Api {
     this.may("configure");
     if (this.book.rooms.some((room) => room.id === id && !isThere(room))) return answered({ id });
     const room = this.ownRoom(id);
-    return this.remove(room, this.shown(room));
+    const before = this.shown(room);
+    return this.weighed(this.remove(room, before), room, before, null);
   }
 
   /** Brings a deleted room back. */
@@ -506,12 +530,15 @@ class Api {
     if (made) return answered(shownEvent(made));
     if (this.eventsOf(room).length >= MOST_EVENTS)
       refuse(400, CODE.bound, `A room has at most ${MOST_EVENTS} events`);
-    return this.put(event, room);
+    const outcome = this.put(event, room);
+    return this.weighed(outcome, room, null, outcome.body.result, true);
   }
 
   changeEvent(room, id, isPart) {
     const event = this.event(room, id);
-    return this.put(this.changed(event, EVENT, isPart), room, shownEvent(event));
+    const before = shownEvent(event);
+    const outcome = this.put(this.changed(event, EVENT, isPart), room, before);
+    return this.weighed(outcome, room, before, outcome.body.result, true);
   }
 
   deleteEvent(room, id) {
@@ -519,7 +546,8 @@ class Api {
     const isGone = (event) => event.id === id && event.room === room.id && !isThere(event);
     if (this.book.events.some(isGone)) return answered({ id });
     const event = this.event(room, id);
-    return this.remove(event, shownEvent(event));
+    const before = shownEvent(event);
+    return this.weighed(this.remove(event, before), room, before, null, true);
   }
 
   /** Those of a room, the next first. */
@@ -725,7 +753,7 @@ class Api {
     draft.rows[`preview/${id}`] = { v: 1, until: previews[id], html };
     const told = { preview_url: `${base}/__anteroom/client/v4/preview/${id}` };
     const outcome = this.write(draft, () => told, null);
-    outcome.written?.pages.push({ html, pointer });
+    outcome.pages.push({ html, pointer });
     return outcome;
   }
 }

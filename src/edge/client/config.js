@@ -103,14 +103,14 @@ export class Config {
       handle(this.#read(), deployed, check, { ...asked, now, newId, newToken, judged });
     let told = answer();
     if (told.order) told = answer(await this.#order(told.order));
-    const { written, entries, ...outcome } = told;
+    const { written, entries, pages = [], ...outcome } = told;
     if (entries) return this.#log(entries.before);
-    if (!written) return outcome;
-    const mistakes = written.pages
+    const mistakes = pages
       .map(({ html, pointer }) => [mistakeIn(html), pointer])
       .filter(([mistake]) => mistake)
       .map(([mistake, pointer]) => problem(CODE.value, `The page ${mistake}`, pointer));
     if (mistakes.length > 0) return refusal(400, mistakes);
+    if (!written) return outcome;
     this.#ctx.storage.transactionSync(() => {
       this.#store(written.rows);
       this.#note(now, asked, written);

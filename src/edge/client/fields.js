@@ -65,7 +65,7 @@ const READ_ONLY = [
   "last_updated",
 ];
 
-/** What is wrong, as a number: clients show it, and none goes by it. */
+/** What is wrong, or what a change does, as a number: clients show it, and none goes by it. */
 export const CODE = {
   body: 1001,
   value: 1002,
@@ -76,16 +76,20 @@ export const CODE = {
   long: 1007,
   away: 1008,
   method: 1009,
+  effect: 2001,
   route: 7003,
   caller: 10000,
   rate: 10100,
 };
 
-/** @param {number} code @param {string} message @param {string} [pointer] which field */
-export const problem = (code, message, pointer) => ({
+/**
+ * @param {number} code @param {string} message @param {string} [pointer] which field
+ * @param {number} [column] where in its text: in characters, from 1
+ */
+export const problem = (code, message, pointer, column) => ({
   code,
   message,
-  ...(pointer && { source: { pointer } }),
+  ...(pointer && { source: { pointer, ...(column && { column }) } }),
 });
 
 /** A JSON pointer to a field. */

@@ -229,13 +229,23 @@ const SCHEMAS = {
 const problem = object({
   code: whole(),
   message: text(),
-  source: maybe(object({ pointer: text("a JSON pointer to the field") })),
+  source: maybe(
+    object({
+      pointer: text("a JSON pointer to the field"),
+      column: maybe(whole("where in an expression: in characters, of Unicode, from 1", { minimum: 1 })),
+    }),
+  ),
+});
+const message = object({
+  code: whole(),
+  message: text("one sentence"),
+  source: maybe(object({ pointer: text("a JSON pointer to the field that does it") })),
 });
 const envelope = (success, errors, result, more) =>
   object({
     success: { type: "boolean", const: success },
     errors,
-    messages: list(anything()),
+    messages: list(ref("message"), "with `dry_run=true`: what the change does to those who wait and are in"),
     result,
     ...more,
   });
@@ -355,8 +365,8 @@ export const openapi = (version) => ({
     version,
     summary: "Waiting rooms: made, watched and steered",
     description:
-      "Rooms, events and rules stand below `/__anteroom/client/v4`, as Cloudflare's clients call them, on every host that " +
-      "leads to the Worker. All else is for operators, on every host that a room covers.",
+      "Rooms, events and rules stand below `/__anteroom/client/v4`, as Cloudflare's clients call them; all else is for " +
+      "operators. It is answered on every host that leads to the Worker.",
     license: { name: "Apache-2.0", identifier: "Apache-2.0" },
   },
   servers: [{ url: "/" }],
@@ -371,6 +381,7 @@ export const openapi = (version) => ({
   components: {
     schemas: {
       problem,
+      message,
       refusal: envelope(false, { ...list(ref("problem")), minItems: 1 }, { type: "null" }),
       ...SCHEMAS,
       ...OPERATORS_SCHEMAS,

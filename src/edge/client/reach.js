@@ -3,6 +3,7 @@
 import { learned, looked } from "../../../build/rust/index.js";
 import { envelope, refusal } from "./api.js";
 import { keeper, within } from "./document.js";
+import { effectsOf } from "./effects.js";
 import { CODE, problem } from "./fields.js";
 import { openapi, PATH } from "./openapi.js";
 import { derivedId } from "./written.js";
@@ -75,6 +76,7 @@ export async function reach(request, env, caller, showPreview) {
     if (!told.ok) throw new Error(`status ${told.status}`);
     const outcome = await told.json();
     if (outcome.look) return statusOf(JSON.parse(await looked(outcome.look, env)));
+    if (outcome.weighs) outcome.body.messages = await weighed(outcome.weighs, env);
     // Who has made a room sees it at once, where it was made.
     if (writes || method === "DELETE") await learned(env, host);
     return outcome;
@@ -116,6 +118,12 @@ function unknownCaller(headers) {
     "Send a token of this deployment as Authorization: Bearer, X-Auth-Key or X-Auth-User-Service-Key. " +
     `The request brings ${brings}`
   );
+}
+
+/** What a change that is only tried does to those whom its room's object counts. */
+async function weighed({ room, change }, env) {
+  const status = await looked(room, env).then(JSON.parse, () => undefined);
+  return effectsOf(change, status);
 }
 
 /** What a room's object says of it, by the names of Cloudflare's clients. */

@@ -179,7 +179,7 @@ export function judge(entry, room) {
 export function problemOf({ part, field, message, fix, excerpt }, inList) {
   const [first, ...rest] = field.split(".");
   const theirs = part === "event" ? EVENT : ROOM;
-  const place = /^is rule (\d+)/.exec(message)?.[1];
+  const [, place, column] = /^is rule (\d+)(?:; column (\d+):)?/.exec(message) ?? [];
   const pointer =
     first === "bypass_rules"
       ? (inList && place ? pointerTo(place - 1) : "") + pointerTo(rest[0] ?? "expression")
@@ -191,7 +191,8 @@ export function problemOf({ part, field, message, fix, excerpt }, inList) {
           : pointerTo(OWN, first, ...rest);
   const isTaken = / already$|^is before the end|^is the name of another/.test(message);
   const code = isTaken ? CODE.taken : message.startsWith("is one room too many") ? CODE.bound : CODE.value;
-  return problem(code, `${field} ${message}. Fix: ${fix}${excerpt && `\n${excerpt}`}`, pointer);
+  const text = `${field} ${message}. Fix: ${fix}${excerpt && `\n${excerpt}`}`;
+  return problem(code, text, pointer, column && Number(column));
 }
 
 /** An id that follows from what it is for: always the same. */

@@ -23,7 +23,7 @@ use crate::operator::{Admitted, Refusal, Target};
 use crate::protocol::messages::UNWATCHED;
 use crate::protocol::{GlobalAudit, GlobalNotifications, GlobalSteer, Method};
 
-/// Our own paths begin so, on every host that a room covers.
+/// Our own paths begin so, on every host that leads to the Worker: also where no room is yet.
 pub const ROOT: &str = "/__anteroom/";
 
 /// Whether a path is one of our own.
