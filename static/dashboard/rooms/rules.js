@@ -196,10 +196,12 @@ function createEditor(rule, { check, save, close }) {
   }
 
   function refused({ errors, message }) {
-    const one = errors[0];
-    const where = one?.source?.column === undefined ? "" : `Character ${one.source.column}: `;
-    // The excerpt is drawn here.
-    tell(`${where}${(one?.message ?? message).split("\n")[0]}.`, one?.source);
+    const [one = { message }] = errors;
+    const { column } = one.source ?? {};
+    // The excerpt below is drawn here, and where it is stands once.
+    const [line] = one.message.split("\n");
+    const text = column === undefined ? line : `Character ${column}: ${line.replace(/^.*?column \d+: /, "")}`;
+    tell(/[.!?]$/.test(text) ? text : `${text}.`, one.source);
   }
 
   expression.addEventListener("input", () => {
