@@ -8,6 +8,7 @@ import { gzipSync } from "node:zlib";
 import { readDashboard } from "./dashboard/assets.mjs";
 import { readPages } from "./pages.mjs";
 import { setup } from "./setup.mjs";
+import { writeTables } from "./tables.mjs";
 import { Failure, main, ROOT, run, seconds, TOOLS } from "./toolchain.mjs";
 import { compileWasm, SETTINGS } from "./wasm.mjs";
 
@@ -23,8 +24,12 @@ const SOURCES = [
   "tools/wasm.mjs",
   "tools/bindgen",
   "tools/pages.mjs",
+  "tools/tables.mjs",
   "tools/dashboard/assets.mjs",
   "src",
+  // It writes the tables down.
+  "check/src",
+  "check/Cargo.toml",
   "cipher",
   "static",
   "build.rs",
@@ -97,7 +102,8 @@ export async function build() {
 }
 
 async function compile() {
-  await compileWasm(ROOT, "anteroom", BUILD);
+  // Its last steps leave a processor free.
+  await Promise.all([compileWasm(ROOT, "anteroom", BUILD), writeTables()]);
   await run(
     ESBUILD,
     [

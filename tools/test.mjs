@@ -10,6 +10,7 @@ import { build } from "./build.mjs";
 import { findChromium } from "./chromium.mjs";
 import { assemble } from "./package.mjs";
 import { setup } from "./setup.mjs";
+import { writeTables } from "./tables.mjs";
 import {
   environment,
   Failure,
@@ -72,6 +73,8 @@ const STEPS = [
     work: () => run(join(ROOT, "node_modules", ".bin", "biome"), ["check", "--error-on-warnings"]),
   },
   { parts: ["rust", "lint", "quick"], title: "rustfmt", work: () => cargo(["fmt", "--all", "--check"]) },
+  // Of which the description of the API is made.
+  { parts: ["page", "quick"], title: "tables of fields and endpoints", work: writeTables },
   {
     parts: ["page", "quick"],
     title: "tests of the waiting page",

@@ -169,8 +169,8 @@ fn entry(help: &mut String, written: &str, text: &str) {
     help.push('\n');
 }
 
-/// The tables of fields and of operators' endpoints as JSON, one entry a line. `src/edge/client/tables.json` holds it: the
-/// Worker's description of its API is made of it. A field is told by a JSON Schema.
+/// The tables of fields and of operators' endpoints as JSON, one entry a line. The build writes it to `build/tables.json`, of
+/// which the Worker's description of its API is made. A field is told by a JSON Schema.
 pub fn json() -> String {
     let lines = |entries: Vec<String>| entries.join(",\n");
     let fields = FIELDS.iter().map(|field| format!("{:?}: {}", field.name, schema(field))).collect();

@@ -41,7 +41,7 @@ pub struct Arguments {
     json: bool,
 
     /// Print the table of a room's fields, as docs/configuration.md has it, and validate nothing; with --json also the table
-    /// of the operators' endpoints, as src/edge/client/tables.json has both
+    /// of the operators' endpoints, of which the description of the API is made
     #[arg(long)]
     fields: bool,
 

@@ -7,6 +7,8 @@ use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anteroom::config::{FIELDS, WEBHOOK_FIELDS};
+use anteroom::operator::ENDPOINTS;
+use serde_json::Value;
 
 const OBJECTS: &str = r#"
 [[durable_objects.bindings]]
@@ -654,12 +656,12 @@ fn the_documents_have_the_table_of_fields() {
     let document = include_str!("../../docs/configuration.md");
     assert!(document.contains(&table), "put what anteroom-check --fields prints into docs/configuration.md");
     let output = run(&["--fields", "--json"]);
-    let tables = String::from_utf8(output.stdout).unwrap();
-    let known = include_str!("../../src/edge/client/tables.json");
-    assert!(
-        output.status.success() && known == tables,
-        "write src/edge/client/tables.json: cargo run -p anteroom-check -- --fields --json"
-    );
+    let tables: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(output.status.success());
+    for field in FIELDS {
+        assert!(tables["fields"][field.name]["type"].is_string(), "{}", field.name);
+    }
+    assert_eq!(tables["endpoints"].as_array().map(Vec::len), Some(ENDPOINTS.len()));
     let events = include_str!("../../docs/events.md");
     for field in FIELDS.iter().filter(|field| field.in_events.is_some()) {
         assert!(events.contains(field.name), "docs/events.md does not name {}", field.name);

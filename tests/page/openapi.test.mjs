@@ -2,11 +2,11 @@
 // (tests/edge/schema.test.mjs).
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import tables from "../../build/tables.json" with { type: "json" };
 import { ENDPOINTS } from "../../src/edge/client/endpoints.js";
 import { EVENT, ROOM, RULE } from "../../src/edge/client/fields.js";
 import { openapi } from "../../src/edge/client/openapi.js";
 import { OPERATIONS } from "../../src/edge/client/operators.js";
-import tables from "../../src/edge/client/tables.json" with { type: "json" };
 
 const document = openapi("1.2.3");
 const { schemas } = document.components;

@@ -1,6 +1,7 @@
 // The description of the whole API as OpenAPI 3.1, `/__anteroom/openapi.json`. It is made of the tables by which the API works:
-// of fields and operators' endpoints (`tables.json`, which `anteroom-check --fields --json` writes of `src/config/fields.rs` and
+// of fields and operators' endpoints (`build/tables.json`, which `tools/tables.mjs` makes of `src/config/fields.rs` and
 // `src/operator/access.rs`), of what is taken and shown (`fields.js`), and of this API's endpoints (`endpoints.js`).
+import tables from "../../../build/tables.json" with { type: "json" };
 import { ENDPOINTS } from "./endpoints.js";
 import { EVENT, OWN, REQUIRED, ROOM, RULE } from "./fields.js";
 import { OPERATORS_SCHEMAS, operatorsPaths } from "./operators.js";
@@ -22,7 +23,6 @@ import {
   text,
   whole,
 } from "./schemas.js";
-import tables from "./tables.json" with { type: "json" };
 import { ROLES } from "./tokens.js";
 import { ALSO_OWN, LONGEST_PAGE, TURNSTILE } from "./written.js";
 
