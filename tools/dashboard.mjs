@@ -4,6 +4,7 @@
 import { watch } from "node:fs";
 import { join } from "node:path";
 import { setup } from "./setup.mjs";
+import { writeTables } from "./tables.mjs";
 import { Failure, main, ROOT, underNode22 } from "./toolchain.mjs";
 
 main(
@@ -11,6 +12,7 @@ main(
   async () => {
     await setup();
     await underNode22();
+    await writeTables();
     const { Command } = await import("commander");
     const { startDashboard, TOKENS } = await import("./dashboard/server.mjs");
     const { port } = new Command("npm run dashboard --")

@@ -284,7 +284,9 @@ describe("rooms in the dashboard", { concurrency: 2 }, () => {
     const status = async () => (await api("GET", `/${copy.id}/status`)).estimated_queued_users;
     await eventually("somebody who waits", async () => (await status()) === 1);
     await page.getByRole("button", { name: "Delete", exact: true }).first().click();
-    await page.getByText(`Delete ${copy.name}? 1 waits and nobody is in: those who wait get the origin`).waitFor();
+    await page
+      .getByText(`Delete ${copy.name}? 1 waits and nobody is in: those who wait get the origin`)
+      .waitFor();
     await page.getByRole("button", { name: "Yes, delete it" }).click();
     await page.getByText(`${copy.name} is deleted. It can be brought back for 30 days.`).waitFor();
     await heading(page, "All rooms").waitFor();

@@ -742,6 +742,9 @@ class Api {
       refuse(400, CODE.value, "custom_html must be the text of a page", pointer);
     const { now, newId, base } = this.ask;
     const draft = this.begin();
+    // Workers have nothing to learn of it.
+    draft.book.version = this.book.version;
+    delete draft.rows.meta;
     const id = newId();
     const { previews } = draft.book;
     const oldest = Object.keys(previews).sort((one, other) => previews[one] - previews[other]);

@@ -24,14 +24,16 @@ export function createInput(field, { isLocked }) {
 }
 
 const placeholder = ({ normal, example, inherits }) =>
-  inherits ? "as in the room" : String(normal ?? (example === undefined ? "" : `such as ${asText(example)}`));
+  inherits
+    ? "as in the room"
+    : String(normal ?? (example === undefined || example === "" ? "" : `such as ${asText(example)}`));
 const asText = (value) => (typeof value === "object" ? JSON.stringify(value) : value);
 
 /** @type {Record<string, (field: import("./fields.js").Field, isLocked: boolean) => Input>} */
 const KINDS = {
   text: (field, disabled) => line(field, { disabled }),
   long: (field, disabled) =>
-    line(field, { disabled, rows: field.key === "custom_page_html" ? 8 : 3 }, "textarea"),
+    field.key === "custom_page_html" ? page(field, disabled) : line(field, { disabled, rows: 3 }, "textarea"),
   number(field, disabled) {
     const one = line(field, { disabled, inputmode: "decimal", size: 9 });
     return {
@@ -209,6 +211,23 @@ function line(field, properties, tag = "input") {
     // An empty text that was said is another thing than none.
     get: () => (element.value === "" && given !== "" ? undefined : element.value),
   };
+}
+
+/** A template, written here or loaded from a file. */
+function page(field, disabled) {
+  const one = line(field, { disabled, rows: 8, class: "code" }, "textarea");
+  const file = h("input", {
+    type: "file",
+    accept: ".html,.mustache,text/html",
+    "aria-label": `${field.label}, from a file`,
+    disabled,
+    onchange: async () => {
+      one.element.value = (await file.files[0]?.text()) ?? one.element.value;
+      file.value = "";
+      one.element.dispatchEvent(new Event("input", { bubbles: true }));
+    },
+  });
+  return { ...one, element: h("div", {}, one.element, !disabled && file), focus: one.element };
 }
 
 /** @param {string | undefined} none what it says where nothing is said; undefined: something must be */
