@@ -236,6 +236,7 @@ describe("rooms in the dashboard", { concurrency: 2 }, () => {
     assert.equal(night.event_start_time, "2030-01-31T20:00:00+01:00");
     assert.deepEqual([night.queueing_method, night.total_active_users], ["random", null]);
     await page.getByRole("link", { name: "Copy night" }).click();
+    await heading(page, `New event of ${room.name}`).waitFor();
     await page.getByLabel("Starts needed").fill("2030-02-28T20:00");
     await page.getByLabel("Ends needed").fill("2030-02-28T22:00");
     await check(page);
@@ -243,6 +244,7 @@ describe("rooms in the dashboard", { concurrency: 2 }, () => {
     await page.getByText("The event night_copy is made.").waitFor();
     // What was not touched is not sent, and stays as it was written.
     await page.getByRole("link", { name: "night", exact: true }).click();
+    await heading(page, `night, an event of ${room.name}`).waitFor();
     await page.getByLabel("Description").fill("with a band");
     await check(page);
     assert.deepEqual(await changes(page), [["Description", "empty", "with a band"]]);
