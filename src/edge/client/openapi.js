@@ -202,6 +202,22 @@ const SCHEMAS = {
     { search_engine_crawler_bypass: maybe(orNull(flag("search engines' crawlers go past all rooms"))) },
     { additionalProperties: false },
   ),
+  batch: {
+    ...list(
+      object(
+        {
+          method: one(["POST", "PUT", "PATCH", "DELETE"]),
+          path: text(
+            "below the rooms: empty for a new room, `/<room>/events`; `$0` is the id of what the first change has made",
+          ),
+          body: maybe(anything("as the endpoint takes it")),
+        },
+        { additionalProperties: false },
+      ),
+    ),
+    maxItems: 1_000,
+  },
+  batched: list(anything("what the endpoint gives")),
   page: object({ custom_html: text("a template", { minLength: 1 }) }, { additionalProperties: false }),
   preview: object({ preview_url: text("for everybody who knows it", { format: "uri" }) }),
   status: object({
