@@ -6,6 +6,8 @@ use anteroom::config::{FIELDS, Field, InEvents, Kind};
 use anteroom::operator::{ENDPOINTS, Endpoint, Needs};
 use serde_json::{Map, Value, json};
 
+use crate::shapes::shape;
+
 /// Where the second column of the help begins, and where its lines end.
 const COLUMN: usize = 36;
 const WIDTH: usize = 118;
@@ -179,7 +181,7 @@ pub fn json() -> String {
 }
 
 /// A field as a JSON Schema. `x-any-case`: capitals do not matter; `x-steered`: operators may change it while a room runs;
-/// `x-in-events`: an event may have another value.
+/// `x-in-events`: an event may have another value; `x-default`: what holds where it is left out, in words, where that is no value.
 fn schema(field: &Field) -> Value {
     let mut said = Map::new();
     let mut put = |name: &str, value: Value| said.insert(name.to_owned(), value);
@@ -213,10 +215,20 @@ fn schema(field: &Field) -> Value {
             put("minimum", 0.into());
             put("maximum", 1.into());
         }
-        Kind::Own { .. } if !range.is_empty() => {
-            help = format!("{help}; {}", range.replace('`', ""));
+        Kind::Own { .. } => {
+            let shape = shape(field.name);
+            let says = ["/enum", "/properties", "/items/enum"].iter().any(|at| shape.pointer(at).is_some())
+                || shape.get("maximum").is_some() && range.starts_with(|first: char| first.is_ascii_digit());
+            if let Value::Object(keywords) = shape {
+                for (keyword, value) in keywords {
+                    put(&keyword, value);
+                }
+            }
+            if !says && !range.is_empty() {
+                help = format!("{help}; {}", range.replace('`', ""));
+            }
         }
-        Kind::Flag { .. } | Kind::Own { .. } => {}
+        Kind::Flag { .. } => {}
     }
     let kind = match kind.as_str() {
         "true/false" => "boolean",
@@ -227,9 +239,17 @@ fn schema(field: &Field) -> Value {
         _ => "object",
     };
     put("type", kind.into());
-    if let Ok(default) = serde_json::from_str(default.trim_matches('`')) {
-        put("default", default);
+    let default = default.replace('`', "");
+    let value = serde_json::from_str::<Value>(&default).ok();
+    let is_told = |example: &Value| value.as_ref() != Some(example) && !example.is_boolean();
+    if let Some(example) = example_of(field).filter(is_told) {
+        put("examples", json!([example]));
     }
+    match value {
+        Some(value) => put("default", value),
+        None if matches!(default.as_str(), "" | "none" | "required") => None,
+        None => put("x-default", default.into()),
+    };
     if field.steered.is_some() {
         put("x-steered", true.into());
     }
@@ -240,6 +260,15 @@ fn schema(field: &Field) -> Value {
         put("description", help.into());
     }
     Value::Object(said)
+}
+
+/// A value as somebody could write it.
+fn example_of(field: &Field) -> Option<Value> {
+    if let Kind::Line { example, .. } = field.kind {
+        return Some(example.into());
+    }
+    let table: toml::Table = toml::from_str(&format!("example = {}", field.words.example)).ok()?;
+    serde_json::to_value(table.get("example")?).ok()
 }
 
 /// What an endpoint is; without `method` whoever answers says which there are, without `role` it is for everybody or has rules

@@ -6,6 +6,7 @@ mod deployment;
 mod fields;
 mod project;
 mod sentences;
+mod shapes;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

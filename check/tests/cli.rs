@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anteroom::config::{FIELDS, WEBHOOK_FIELDS};
+use anteroom::config::{FIELDS, WEBHOOK_FIELDS, parse_room};
 use anteroom::operator::ENDPOINTS;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 const OBJECTS: &str = r#"
 [[durable_objects.bindings]]
@@ -646,6 +646,94 @@ fn help_teaches_every_field() {
     for word in fields.chain(WEBHOOK_FIELDS).chain(more) {
         assert!(help.contains(word), "{word}");
     }
+}
+
+/// Values that a schema allows, and others that it forbids, at the edge of both.
+fn at_the_edge(schema: &Value) -> (Vec<Value>, Vec<Value>) {
+    let (mut good, mut bad) = (Vec::new(), Vec::new());
+    let is_whole = schema["type"] == "integer";
+    let step = if is_whole { 1.0 } else { 0.01 };
+    let number = |value: f64| if is_whole { json!(value as i64) } else { json!(value) };
+    for (keyword, outwards) in [("minimum", -step), ("maximum", step)] {
+        if let Some(edge) = schema[keyword].as_f64() {
+            good.push(number(edge));
+            bad.push(number(edge + outwards));
+        }
+    }
+    if let Some(names) = schema["enum"].as_array() {
+        good.extend(names.clone());
+        bad.push(if is_whole { json!(1) } else { json!("none of these") });
+    }
+    if let Some(longest) = schema["maxLength"].as_u64() {
+        bad.push(json!("x".repeat(longest as usize + 1)));
+    }
+    if let Some(most) = schema["maxItems"].as_u64() {
+        let items = &schema["items"];
+        let one = |at| {
+            if items["type"] == "object" {
+                json!({ "path": format!("/{at}") })
+            } else {
+                json!(format!("x{at}"))
+            }
+        };
+        let list = |count| Value::Array((0..count).map(one).collect());
+        good.push(list(most));
+        bad.push(list(most + 1));
+        bad.extend(at_the_edge(items).1.into_iter().map(|item| json!([item])));
+    }
+    good.extend(schema["examples"].as_array().into_iter().flatten().cloned());
+    good.extend(schema.get("default").cloned());
+    (good, bad)
+}
+
+#[test]
+fn what_the_table_says_of_a_value_is_what_the_parser_says() {
+    // What some of the fields need beside them.
+    let beside = json!({
+        "total_active_users": { "min": 1, "max": 1000 }, "new_users_per_minute": 200, "limits": "adaptive",
+        "mode": "observe", "turnstile_sitekey": "0x4AAAA", "cookie_suffix": "shop", "refresh_interval_seconds": 5, "host": "shop.example.com",
+        "session_duration": 30,
+    });
+    let output = run(&["--fields", "--json"]);
+    let tables: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let (mut tried, mut wrong) = (0, Vec::new());
+    let mut try_all = |name: &str, schema: &Value, value_of: &dyn Fn(&Value) -> (String, Value)| {
+        let (good, bad) = at_the_edge(schema);
+        for (value, is_good) in
+            good.iter().map(|value| (value, true)).chain(bad.iter().map(|value| (value, false)))
+        {
+            let (field, whole) = value_of(value);
+            let mut table = beside.clone();
+            table[&field] = whole;
+            let errors = parse_room("ROOM_SHOP", &table).err().unwrap_or_default();
+            let about: Vec<String> = errors
+                .iter()
+                .filter(|error| error.field.starts_with(name))
+                .map(ToString::to_string)
+                .collect();
+            if about.is_empty() != is_good {
+                wrong.push(format!("{name} = {value}: {about:?}"));
+            }
+            tried += 1;
+        }
+    };
+    for (name, schema) in tables["fields"].as_object().into_iter().flatten() {
+        if name == "bypass_rules" {
+            continue;
+        }
+        try_all(name, schema, &|value| (name.clone(), value.clone()));
+        for (inner, schema) in schema["properties"].as_object().into_iter().flatten() {
+            try_all(&format!("{name}.{inner}"), schema, &|value| {
+                // A window's least is at most its most.
+                let mut table = Map::from_iter([(inner.clone(), value.clone())]);
+                if inner == "min" {
+                    table.insert("max".to_owned(), json!(10_000));
+                }
+                (name.clone(), Value::Object(table))
+            });
+        }
+    }
+    assert!(wrong.is_empty() && tried > 200, "of {tried}: {wrong:#?}");
 }
 
 #[test]

@@ -11,6 +11,7 @@ const STEER = "the-token-of-anna-who-steers";
 const VIEW = "the-token-of-a-wall-that-views";
 const OPERATOR_TOKENS = `anna:steer:${STEER}, wall:view:${VIEW}`;
 const HOURS = 3_600_000;
+const STATUS = "/__anteroom/status";
 const OWN = `http://${HOST}`;
 const HERE = { "sec-fetch-site": "same-origin", origin: OWN };
 const ELSEWHERE = { "sec-fetch-site": "cross-site", origin: "https://evil.test" };
@@ -215,6 +216,25 @@ describe("who gets in below /__anteroom/", () => {
     assert.equal(has(bySession), false);
     byToken.socket.end();
     await eventually("whoever ends it is answered, and does not wait", () => byToken.socket.closed);
+  });
+
+  test("what a room's object must say is refused in words while it fails", async () => {
+    for (const mode of ["throw", "hang"]) {
+      await world.fault("Global", "other", mode);
+      for (const path of ["preview", "steering", "audit", "news", "history"]) {
+        const answer = await world.send({ path: `/__anteroom/${path}?room=other`, headers: bearer(VIEW) });
+        assert.equal(answer.status, 503, `${path}: ${answer.body}`);
+        assert.match(JSON.parse(answer.body).error, /cannot be reached|does not answer/, path);
+      }
+      const { rooms } = JSON.parse((await world.send({ path: STATUS, headers: bearer(VIEW) })).body);
+      assert.deepEqual(
+        rooms.filter(({ error }) => error).map(({ name }) => name),
+        ["other"],
+      );
+      await world.fault("Global", "other");
+    }
+    const answer = await world.send({ path: "/__anteroom/preview?room=other", headers: bearer(VIEW) });
+    assert.equal(answer.status, 200);
   });
 
   test("a room is named where there are several, and what is sent has a bound", async () => {

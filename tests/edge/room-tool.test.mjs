@@ -535,4 +535,38 @@ new_users_per_minute = 1
     });
     assert.equal(viewer.code, 2);
   });
+
+  test("let rooms swap their paths, and take what another gives up; all of it is done or nothing", async () => {
+    const rooms = (paths) =>
+      Object.entries(paths)
+        .map(([name, path]) =>
+          [`[${name}]`, 'host = "swap.example.com"', `path = "${path}"`, "total_active_users = 1"]
+            .concat("new_users_per_minute = 1\n")
+            .join("\n"),
+        )
+        .join("\n");
+    const there = async () =>
+      Object.fromEntries(
+        Object.entries(parse((await call(["export"])).out)).map(([name, { path }]) => [name, path]),
+      );
+    const first = rooms({ one: "/one", two: "/two", three: "/three" });
+    assert.equal((await apply(first, "--prune", "--yes")).code, 0);
+    const swapped = { one: "/two", two: "/one", three: "/three" };
+    const { out, err } = await apply(rooms(swapped), "--yes");
+    assert.match(out, /room one changes\n {2}path: "?\/one"? → "?\/two"?/, err);
+    assert.match(out, /who comes to swap.example.com\/one is led to \/two/);
+    assert.deepEqual(await there(), swapped);
+    // One takes the path of another that goes, which is said after it.
+    const taken = { one: "/three", two: "/one" };
+    assert.match((await apply(rooms(taken), "--prune", "--yes")).out, /Done: 2 changes/);
+    assert.deepEqual(await there(), taken);
+    const clash = await apply(rooms({ four: "/four", one: "/four", two: "/five" }), "--yes");
+    assert.equal(clash.code, 1);
+    assert.match(
+      clash.err,
+      /^Nothing was changed \(status 400\):\n {2}room (one changes|four is made): path is covered by room/,
+    );
+    assert.deepEqual(await there(), taken, "nothing was done");
+    assert.equal((await apply("", "--prune", "--yes")).code, 0);
+  });
 });

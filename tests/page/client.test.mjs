@@ -281,6 +281,96 @@ test("what is wrong is told field by field", () => {
   );
 });
 
+test("several changes are made as one, or none of them is", () => {
+  let errors = [];
+  const api = newApi({ check: ({ version }) => (version > api.book.version ? errors : []) });
+  const post = (path, body) => ({ method: "POST", path, body });
+  const all = [
+    post("", { ...ROOM, name: "one", path: "/one" }),
+    post("", { ...ROOM, name: "two", path: "/two" }),
+    post("/$1/events", EVENT),
+    { method: "PUT", path: "/$0/rules", body: [RULE] },
+  ];
+  assert.equal(api.did("POST", `${ZONE}/batch?dry_run=true`, all).length, 4);
+  assert.equal(api.rows.size, 0, "it was only tried");
+  const [one, two, event, rules] = api.did("POST", `${ZONE}/batch`, all);
+  assert.deepEqual([one.name, two.name, event.name, rules.length], ["one", "two", EVENT.name, 1]);
+  assert.deepEqual(
+    api.did("GET", `${ZONE}/${two.id}/events`).map(({ id }) => id),
+    [event.id],
+  );
+  assert.equal(api.book.version, 1, "it is one change");
+  const names = () =>
+    api
+      .did("GET", ZONE)
+      .filter(({ deployed_as }) => !deployed_as)
+      .map(({ name, path }) => `${name} ${path}`);
+  assert.deepEqual(names(), ["one /one", "two /two"], "in their order");
+  assert.deepEqual(api.did("POST", `${ZONE}/batch`, all)[0], one, "whoever repeats it does nothing twice");
+  // Two rooms swap their paths: what is between the two changes is nowhere.
+  const swap = [
+    { method: "PATCH", path: `/${one.id}`, body: { path: "/two" } },
+    { method: "PATCH", path: `/${two.id}`, body: { path: "/one" } },
+  ];
+  api.now += 1_000;
+  const tried = api.ask("POST", `${ZONE}/batch?dry_run=true`, swap);
+  assert.deepEqual(
+    tried.weighs.map(({ room, at }) => [room, at]),
+    [
+      [one.id, "/0/body"],
+      [two.id, "/1/body"],
+    ],
+  );
+  api.did("POST", `${ZONE}/batch`, swap);
+  assert.deepEqual(names(), ["one /two", "two /one"]);
+  assert.deepEqual(
+    documentOf(api.book).gone.map(([id, , { path }]) => [id, path]),
+    [
+      [one.id, "/one"],
+      [two.id, "/two"],
+    ],
+    "who comes to the old place is led to the new one",
+  );
+  // What is wrong is told at its change, all of it, and nothing is done.
+  const wrong = [
+    { method: "PATCH", path: `/${one.id}`, body: { queue_all: true } },
+    post("", { name: "a b", host: "a.example.com" }),
+    { method: "DELETE", path: "/nothing" },
+    { method: "GET", path: "" },
+    post("/batch", []),
+    post("/preview", { custom_html: "x" }),
+    7,
+  ];
+  assert.deepEqual(pointers(api.refused(400, "POST", `${ZONE}/batch`, wrong)), [
+    "/1/body/name",
+    "/1/body/total_active_users",
+    "/1/body/new_users_per_minute",
+    "/2",
+    "/3",
+    "/4",
+    "/5",
+    "/6",
+  ]);
+  assert.equal(api.did("GET", `${ZONE}/${one.id}`).queue_all, false);
+  const found = { name: one.id, field: "path", message: "is covered by another already", fix: "mend it" };
+  errors = [{ ...found, part: "room", excerpt: "" }];
+  const [taken] = api.refused(400, "POST", `${ZONE}/batch`, [
+    { method: "PATCH", path: `/${two.id}`, body: { queue_all: true } },
+    { method: "PATCH", path: `/${one.id}`, body: { queue_all: true } },
+  ]);
+  assert.deepEqual([taken.source.pointer, taken.code], ["/1/body/path", 1003]);
+  errors = [
+    { ...found, part: "room", field: "bypass_rules", message: "is rule 1; column 4: must be", excerpt: "" },
+  ];
+  const [rule] = api.refused(400, "POST", `${ZONE}/batch`, [
+    { method: "PUT", path: `/${one.id}/rules`, body: [RULE] },
+    { method: "PATCH", path: `/${one.id}`, body: { queue_all: true } },
+  ]);
+  assert.deepEqual(rule.source, { pointer: "/0/body/0/expression", column: 4 });
+  assert.equal(api.ask("POST", `${ZONE}/batch`, swap, { role: "steer" }).status, 403);
+  api.refused(400, "POST", `${ZONE}/batch`, Array(1_001).fill(swap[0]));
+});
+
 test("what the table of fields says is told at the field that was sent", () => {
   let errors = [];
   const api = newApi({ check: ({ rooms }) => (rooms.length > 0 ? errors : []) });

@@ -44,6 +44,7 @@ test("every field of the table is described, with its range", () => {
   );
   assert.deepEqual([total_active_users.minimum, total_active_users.maximum], [1, 2_147_483_647]);
   assert.match("FiFo", new RegExp(queueing_method.pattern));
+  assert.deepEqual(queueing_method["x-enum"], ["fifo", "random", "passthrough", "reject"]);
   assert.deepEqual(schemas.ownOfRoom.properties.slot_strategy.enum.slice(0, 2), ["leases", "counters"]);
   for (const [theirs, schema] of [
     [ROOM, schemas.room],
@@ -52,4 +53,40 @@ test("every field of the table is described, with its range", () => {
   ])
     for (const name of Object.keys(theirs))
       assert.ok(schema.required.includes(name), `${name} is always there`);
+});
+
+test("a form knows of each field what it may be, what holds without it, and how it is written", () => {
+  const { newRoom, partOfRoom, newEvent, newRule, ownOfRoom, ownOfEvent } = schemas;
+  const { host, path, session_duration, additional_routes } = newRoom.properties;
+  assert.deepEqual([host.examples, host.maxLength], [["shop.example.com"], 253]);
+  assert.deepEqual([path.default, path.examples, path.pattern], ["/", ["/sale"], "^/"]);
+  assert.deepEqual([session_duration["x-steered"], additional_routes.default], [true, []]);
+  assert.equal(additional_routes.maxItems, 20);
+  assert.deepEqual(newRoom.properties.cookie_attributes.default, ROOM.cookie_attributes);
+  // What a part does not name stays as it is.
+  assert.equal(partOfRoom.properties.session_duration.default, undefined);
+  // What an event does not say, its room does.
+  for (const [name, schema] of Object.entries({ ...newEvent.properties, ...ownOfEvent.properties }))
+    if ((EVENT[name] ?? null) === null)
+      assert.deepEqual([schema.default, schema["x-default"]], [undefined, undefined], name);
+  assert.deepEqual(
+    Object.keys(newEvent.properties).filter((name) => newEvent.properties[name]["x-steered"]),
+    ["event_start_time", "event_end_time"],
+  );
+  assert.deepEqual(
+    [newRule.properties.enabled.default, newRule.properties.expression.examples.length],
+    [true, 1],
+  );
+  const { origin_guard, health_checks, origin, limits, message } = ownOfRoom.properties;
+  const { strategy, max } = origin_guard.properties;
+  assert.deepEqual([strategy.enum[0], strategy.default], ["position", "position"]);
+  assert.deepEqual([max.minimum, max.maximum, max.default], [1, 10_000, 1_000]);
+  assert.deepEqual([health_checks.maxItems, health_checks.items.maxLength], [10, 100]);
+  assert.deepEqual([origin.examples.length, origin["x-default"]], [1, "the deployment's"]);
+  assert.deepEqual(limits.enum, ["fixed", "adaptive", null]);
+  assert.deepEqual([message.maxLength, message.examples.length], [500, 1]);
+  for (const [name, { type, anyOf, enum: names, items, properties }] of Object.entries(ownOfRoom.properties))
+    if ([type].flat().includes("array")) assert.ok(items.type, name);
+    else if ([type].flat().includes("object")) assert.ok(properties, name);
+    else assert.ok(type ?? anyOf ?? names, name);
 });

@@ -138,10 +138,8 @@ function refusal(where, status, said) {
   } catch {}
   if (told?.success === false) {
     const messages = told.errors.map(({ message }) => `  ${message}`);
-    return new Refused(
-      [`The room was refused (status ${status}):`, ...messages].join("\n"),
-      status === 401 ? 2 : 1,
-    );
+    const words = [`The room was refused (status ${status}):`, ...messages].join("\n");
+    return Object.assign(new Refused(words, status === 401 ? 2 : 1), { status, errors: told.errors });
   }
   if (typeof told?.error !== "string") {
     const fix = status === 404 ? ": is a room of Anteroom there, and is its version this one's?" : "";

@@ -170,67 +170,65 @@ function differences(before, after) {
 }
 
 /**
- * What is to be done so that all is as in a file: words for each step, and how.
+ * A change, as the API takes several at once. `path`: below the rooms; `of`: the one that makes the room that it is of, whose id
+ * stands for `$`; `changes`: in words, of what it has answered.
+ * @typedef {{ what: string, method: string, path: string, body?: any, of?: Step, changes?: (result: any) => string[] | undefined,
+ *   said?: string[] }} Step `said`: what else is to be read of it
+ */
+
+/**
+ * What is to be done so that all is as in a file. Nothing is done, but all of it is tried.
  * @param {ReturnType<typeof import("./api.mjs").openApi>} api
  * @param {[name: string, table: any][]} file
  * @param {{ prune?: boolean, edited?: any }} [how] `prune`: rooms go that are not in the file; `edited`: the room that the
  *   file's one table is of, as somebody has read it, whatever it is called there
+ * @returns {Promise<Step[]>}
  */
 async function plan(api, file, { prune = false, edited } = {}) {
   const there = edited ? [edited] : await readAll(api);
+  /** @type {Step[]} */
   const steps = [];
-  const step = (words, act) => steps.push({ words, act });
-  const stepOfDelete = async (what, path) => {
-    const { messages } = await api.json(path, { dry_run: true }, undefined, "DELETE");
-    step([`${what} is deleted`, ...said(messages)], () => api.json(path, {}, undefined, "DELETE"));
-  };
   const called = (name) => (entry) => entry.name.toLowerCase() === name.toLowerCase();
+  const put = (what, path, body, before) => ({
+    ...{ what: `${what} changes`, method: "PUT", path, body },
+    changes: (result) => {
+      const changes = differences({ ...before, events: null, rules: null }, result);
+      if (before.name !== result.name) changes.unshift(`name: ${before.name} → ${result.name}`);
+      return changes.length > 0 ? changes : undefined;
+    },
+  });
   for (const [name, { events = [], rules = [], ...fields }] of file) {
     const body = { name, ...fields };
     const room = edited ?? there.find(called(name));
-    const at = { id: room?.id };
-    if (room) {
-      // Fields of Anteroom's own go only where that is said.
-      const whole = {
-        ...body,
-        anteroom: body.anteroom ?? null,
-        // Who has looked at it for long is told if somebody has changed it since.
-        ...(edited && { modified_on: edited.modified_on }),
-      };
-      const { result, messages } = await api.json(`${ROOMS}/${room.id}`, { dry_run: true }, whole, "PUT");
-      const changes = differences({ ...room, events: null, rules: null }, result);
-      if (room.name !== result.name) changes.unshift(`name: ${room.name} → ${result.name}`);
-      if (changes.length > 0)
-        step([`room ${name} changes`, ...changes, ...said(messages)], () =>
-          api.json(`${ROOMS}/${at.id}`, {}, whole, "PUT"),
-        );
-    } else {
-      await api.json(ROOMS, { dry_run: true }, body);
-      step([`room ${name} is made`], async () => {
-        at.id = (await api.json(ROOMS, {}, body)).result.id;
-      });
-    }
+    // Fields of Anteroom's own go only where that is said.
+    const whole = {
+      ...body,
+      anteroom: body.anteroom ?? null,
+      // Who has looked at it for long is told if somebody has changed it since.
+      ...(edited && { modified_on: edited.modified_on }),
+    };
+    const made = room ? undefined : { what: `room ${name} is made`, method: "POST", path: "", body };
+    steps.push(made ?? put(`room ${name}`, `/${room.id}`, whole, room));
+    const at = { of: made, path: `/${room?.id ?? "$"}` };
     for (const event of events) {
       const known = room?.events.find(called(event.name));
-      const where = () => `${ROOMS}/${at.id}/events`;
-      if (!known) step([`event ${event.name} of ${name} is made`], () => api.json(where(), {}, event));
-      else {
-        const { result, messages } = await api.json(
-          `${where()}/${known.id}`,
-          { dry_run: true },
-          event,
-          "PUT",
-        );
-        const changes = differences(known, result);
-        if (changes.length > 0)
-          step([`event ${event.name} of ${name} changes`, ...changes, ...said(messages)], () =>
-            api.json(`${where()}/${known.id}`, {}, event, "PUT"),
-          );
-      }
+      const what = `event ${event.name} of ${name}`;
+      if (known) steps.push(put(what, `${at.path}/events/${known.id}`, event, known));
+      else
+        steps.push({
+          ...at,
+          what: `${what} is made`,
+          method: "POST",
+          path: `${at.path}/events`,
+          body: event,
+        });
     }
-    for (const gone of room?.events.filter((event) => !events.some((other) => called(event.name)(other))) ??
-      [])
-      await stepOfDelete(`event ${gone.name} of ${name}`, `${ROOMS}/${room.id}/events/${gone.id}`);
+    for (const { name: event, id } of room?.events ?? [])
+      if (!events.some(called(event)))
+        steps.push({
+          ...{ what: `event ${event} of ${name} is deleted`, method: "DELETE" },
+          path: `${at.path}/events/${id}`,
+        });
     const wanted = rules.map((rule) => ({
       action: "bypass_waiting_room",
       description: "",
@@ -241,28 +239,95 @@ async function plan(api, file, { prune = false, edited } = {}) {
       ...{ action, description, enabled, expression },
     }));
     if (JSON.stringify(old.map(sorted)) !== JSON.stringify(wanted.map(sorted)))
-      step([`the rules of ${name} are others`], () => api.json(`${ROOMS}/${at.id}/rules`, {}, wanted, "PUT"));
+      steps.push({
+        ...{ ...at, what: `the rules of ${name} are others`, method: "PUT" },
+        ...{ path: `${at.path}/rules`, body: wanted },
+      });
   }
   for (const room of prune ? there : [])
     if (!room.deployed_as && !file.some(([name]) => called(name)(room)))
-      await stepOfDelete(`room ${room.name}`, `${ROOMS}/${room.id}`);
-  return steps;
+      steps.push({ what: `room ${room.name} is deleted`, method: "DELETE", path: `/${room.id}` });
+  return tried(api, steps);
 }
 
-/** What a change does to those who wait and are in. */
-const said = (messages) => messages.map(({ message }) => message);
+/** Tries steps. @returns {Promise<Step[]>} those that change something, with what is to be read of each */
+async function tried(api, steps) {
+  const left = [];
+  for (const { steps: some, results, messages } of await sendAll(api, steps, true))
+    for (const [place, step] of some.entries()) {
+      const changes = step.changes ? step.changes(results[place]) : [];
+      const isOf = ({ source }) => source?.pointer.split("/")[1] === `${place}`;
+      const effects = messages.filter(isOf).map(({ message }) => message);
+      if (changes) left.push(Object.assign(step, { said: [...changes, ...effects] }));
+    }
+  return left;
+}
+
+/** So long may what is sent at once be, in characters: the API takes somewhat more. */
+const MOST_SENT = 1_000_000;
+/** So many changes are made at once. */
+const MOST_AT_ONCE = 1_000;
+
+/**
+ * Sends steps, as one change unless they are very long: then as few as there can be.
+ * @param {ReturnType<typeof import("./api.mjs").openApi>} api
+ * @param {Step[]} steps
+ * @param {boolean} isTried nothing is done
+ */
+async function sendAll(api, steps, isTried) {
+  const parts = [];
+  let length = Number.POSITIVE_INFINITY;
+  for (const step of steps) {
+    const long = JSON.stringify(step.body ?? null).length + 200;
+    if (length + long > MOST_SENT || parts.at(-1).length === MOST_AT_ONCE) {
+      parts.push([]);
+      length = 0;
+    }
+    parts.at(-1).push(step);
+    length += long;
+  }
+  const ids = new Map();
+  const sent = [];
+  for (const part of parts) {
+    // Of a room that an earlier part makes nothing can be tried yet.
+    const some = part.filter(({ of }) => !isTried || !of || part.includes(of));
+    const changes = some.map(({ method, path, body, of }) => {
+      const id = part.includes(of) ? `$${some.indexOf(of)}` : ids.get(of);
+      return { method, path: of ? path.replace("$", id) : path, body };
+    });
+    const query = isTried ? { dry_run: true } : {};
+    const { result, messages } = await api.json(`${ROOMS}/batch`, query, changes).catch((error) => {
+      throw named(error, some, isTried || sent.length === 0);
+    });
+    for (const [place, step] of some.entries()) ids.set(step, result[place]?.id);
+    const later = part.filter((step) => !some.includes(step));
+    sent.push({ steps: [...some, ...later], results: result, messages });
+  }
+  return sent;
+}
+
+/** An error that says of which steps it is, and whether steps before them were done. */
+function named(error, steps, isFirst) {
+  if (!error.errors) return error;
+  const lines = error.errors.map(({ message, source }) => {
+    const step = steps[source?.pointer.split("/")[1]];
+    return `  ${step ? `${step.what}: ` : ""}${message}`;
+  });
+  const done = isFirst ? "Nothing was changed" : "Some of it was done, and the rest was refused";
+  return new Refused([`${done} (status ${error.status}):`, ...lines].join("\n"), error.code);
+}
 
 const sorted = (fields) => Object.entries(fields).sort(([one], [other]) => (one < other ? -1 : 1));
 
-/** Says what changes, asks, and does it. @param {{ words: string[], act: () => Promise<any> }[]} steps */
-async function carryOut(steps, yes, out) {
-  out(
-    steps
-      .map(({ words: [what, ...changes] }) => [`${what}`, ...changes.map((one) => `  ${one}`)].join("\n"))
-      .join("\n"),
-  );
+/**
+ * Says what changes, asks, and does it.
+ * @param {ReturnType<typeof import("./api.mjs").openApi>} api
+ * @param {Step[]} steps
+ */
+async function carryOut(api, steps, yes, out) {
+  out(steps.map(({ what, said }) => [what, ...said.map((one) => `  ${one}`)].join("\n")).join("\n"));
   if (!yes) await agree();
-  for (const { act } of steps) await act();
+  await sendAll(api, steps, false);
   out(`Done: ${steps.length} ${steps.length === 1 ? "change" : "changes"}, in force within seconds.`);
 }
 
@@ -275,7 +340,7 @@ async function carryOut(steps, yes, out) {
 export async function applyRooms(api, { file, prune, yes }, out) {
   const steps = await plan(api, readFile(file), { prune });
   if (steps.length === 0) return out("All is as in the file.");
-  return carryOut(steps, yes, out);
+  return carryOut(api, steps, yes, out);
 }
 
 /**
@@ -288,7 +353,7 @@ export async function createRoom(api, { room: name, "field=value": fields, yes }
   const there = await listAll(api, ROOMS);
   if (there.some((room) => room.name.toLowerCase() === name.toLowerCase()))
     throw new Refused(`There is a room ${name}: \`edit ${name}\` changes it.`);
-  return carryOut(await plan(api, [[name, fields]]), yes, out);
+  return carryOut(api, await plan(api, [[name, fields]]), yes, out);
 }
 
 /**
@@ -323,7 +388,7 @@ export async function editRoom(api, { room: name, yes }, out) {
         throw new Refused("Nothing was changed.");
       }
       if (steps.length === 0) return out("Nothing was changed.");
-      return await carryOut(steps, yes, out);
+      return await carryOut(api, steps, yes, out);
     }
   } finally {
     rmSync(folder, { recursive: true });
@@ -349,5 +414,5 @@ export async function importRooms(api, { zone, yes }, out) {
   const tables = tablesOf(await readCloudflare(zone, process.env));
   const steps = await plan(api, Object.entries(tables));
   if (steps.length === 0) return out("All is here as it is there.");
-  return carryOut(steps, yes, out);
+  return carryOut(api, steps, yes, out);
 }

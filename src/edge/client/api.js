@@ -63,9 +63,14 @@ import { documentOf, isThere, judge, liveRooms, pageOf, problemOf } from "./writ
  * `effects.js` says what it does to those whom the room's object counts; `written`: what is to be stored before the answer
  * leaves: rows by their keys (undefined: removed), what was before and is then.
  * @typedef {{ status: number, body: object, look?: string, order?: { room: string, by: string, order: object },
- *   entries?: { before: number }, allow?: string, pages?: { html: string, pointer: string }[],
- *   weighs?: { room: string, change: import("./effects.js").Change },
+ *   entries?: { before: number }, allow?: string, pages?: { key?: string, html: string, pointer: string }[],
+ *   weighs?: Weighed | Weighed[],
  *   written?: { book: Book, rows: Record<string, object | undefined>, before: any, after: any } }} Outcome
+ */
+
+/**
+ * `at`: in front of the pointers to its fields, where it is one of several.
+ * @typedef {{ room: string, change: import("./effects.js").Change, at?: string }} Weighed
  */
 
 /** Who repeats a request that was lost within so many milliseconds is answered as before. */
@@ -76,6 +81,8 @@ const KEPT = 30 * DAY;
 const PREVIEW_KEPT = 7 * DAY;
 const MOST_PREVIEWS = 50;
 const MOST_EVENTS = 100;
+/** How many changes may be made as one. */
+const MOST_CHANGES = 1_000;
 /** How many ids of deleted rules are remembered. */
 const MOST_GONE = 20;
 /** Of all pages together, in characters: the book is as a whole in memory. */
@@ -132,6 +139,7 @@ const DOES = {
   putSettings: (api) => api.changeSettings(false),
   patchSettings: (api) => api.changeSettings(true),
   preview: (api) => api.preview(),
+  batch: (api) => api.batch(),
   getLog: (api) => api.log(),
   getRoom: (api, { waiting_room_id: id }) => answered(api.shown(api.room(id))),
   putRoom: (api, { waiting_room_id: id }) => api.changeRoom(id, false),
@@ -161,6 +169,11 @@ const DOES = {
   patchRule: (api, { waiting_room_id: id, rule_id }) => api.changeRule(api.ownRoom(id), rule_id),
   deleteRule: (api, { waiting_room_id: id, rule_id }) => api.deleteRule(api.ownRoom(id), rule_id),
 };
+
+/** What may be one of several changes: those of rooms, events and rules. */
+const ONE_OF_SEVERAL = Object.keys(DOES).filter((name) =>
+  /^(create|put|patch|delete)(Room|Event|Rules?)$/.test(name),
+);
 
 /** By which name a room's objects go. @param {Entry} room */
 export const objectsOf = ({ variable, id, name }) => (variable ? name : id);
@@ -224,8 +237,9 @@ export function handle(book, deployed, check, ask) {
 }
 
 class Api {
-  constructor(book, deployed, check, ask) {
-    Object.assign(this, { book, deployed, check, ask });
+  /** @param {object} [draft] what it goes on with, as one of several changes; it is checked and stored by whoever began it */
+  constructor(book, deployed, check, ask, draft) {
+    Object.assign(this, { book, deployed, check, ask, draft });
     this.query = new URLSearchParams(ask.query);
   }
 
@@ -327,6 +341,7 @@ class Api {
 
   /** Begins the next version of the book. What was deleted long ago goes. */
   begin() {
+    if (this.draft) return this.draft;
     const { now } = this.ask;
     const book = structuredClone(this.book);
     const rows = {};
@@ -362,21 +377,35 @@ class Api {
     const [entries, kind] = entry.room ? [book.events, "event"] : [book.rooms, "room"];
     const at = entries.findIndex(({ id }) => id === entry.id);
     entries.splice(at < 0 ? entries.length : at, 1, set);
-    rows[`${kind}/${entry.id}`] = set;
+    this.lay(rows, `${kind}/${entry.id}`, set);
+  }
+
+  /** Puts a row into a draft, and keeps which change did. */
+  lay(rows, key, row, inList = false) {
+    rows[key] = row;
+    this.draft?.places.set(key, { place: this.draft.place, inList });
   }
 
   /**
    * Ends a change: checks all there is then by the table of fields.
    * @param {(api: Api) => any} result what is answered, by the new book
    * @param {any} before what there was
+   * @param {(error: object) => object} tell what an error of the table of fields is for whoever has sent it
    */
-  write({ book, rows }, result, before, inList = false) {
+  write({ book, rows }, result, before, tell = (error) => problemOf(error, false)) {
+    if (this.draft) {
+      this.draft.before.push(before);
+      return answered(result(new Api(book, this.deployed, this.check, this.ask)));
+    }
     const known = this.check(documentOf(this.book)).map((error) => JSON.stringify(error));
     const found = this.check(documentOf(book)).filter((error) => !known.includes(JSON.stringify(error)));
     const named = (text) =>
       [...book.rooms, ...book.events].reduce((text, { id, name }) => text.replaceAll(id, name), text);
-    refuseAll(found.map((error) => problemOf({ ...error, message: named(error.message) }, inList)));
-    const pages = [...book.rooms, ...book.events].map(pageOf).filter(Boolean);
+    refuseAll(found.map((error) => tell({ ...error, message: named(error.message) })));
+    const keyOf = (entry) => `${entry.room ? "event" : "room"}/${entry.id}`;
+    const pages = [...book.rooms, ...book.events]
+      .map((entry) => ({ key: keyOf(entry), ...pageOf(entry) }))
+      .filter(({ html }) => html);
     const pointer = pointerTo("custom_page_html");
     if (pages.reduce((sum, { html }) => sum + html.length, 0) > MOST_PAGES)
       refuse(400, CODE.bound, `All pages together may have ${MOST_PAGES} characters`, pointer);
@@ -387,7 +416,7 @@ class Api {
     const isNew = ({ name }) => !old.includes(name);
     const outcome = {
       ...answered(after),
-      pages: pages.filter(isNew).map(({ html }) => ({ html, pointer })),
+      pages: pages.filter(isNew).map(({ key, html }) => ({ key, html, pointer })),
     };
     return this.isTried() ? outcome : { ...outcome, written: { book, rows, before, after } };
   }
@@ -399,7 +428,8 @@ class Api {
 
   /** Where a change is only tried: what it does to those who wait and are in is to be said. @param {Entry} room */
   weighed(outcome, room, before, after, isEvent = false) {
-    if (!this.isTried()) return outcome;
+    // Nobody is in a room that is made only now.
+    if (!this.isTried() || (this.draft && room.created === this.ask.now)) return outcome;
     // A page may be long, and nothing goes by it.
     const light = (shown) => shown && { ...shown, custom_page_html: null };
     const change = {
@@ -438,7 +468,7 @@ class Api {
       ...(room && { room }),
       name,
       fields,
-      order: this.book.version + 1,
+      order: this.draft ? this.book.version + this.draft.place / MOST_CHANGES : this.book.version + 1,
       created: now,
     };
   }
@@ -598,8 +628,9 @@ class Api {
     const before = shownRules(this.rulesOf(room));
     const draft = this.begin();
     draft.book.rules[room.id] = { v: 1, rules, gone };
-    draft.rows[`rules/${room.id}`] = draft.book.rules[room.id];
-    return this.write(draft, (api) => shownRules(api.rulesOf(room)), before, inList);
+    this.lay(draft.rows, `rules/${room.id}`, draft.book.rules[room.id], inList);
+    const tell = (error) => problemOf(error, inList);
+    return this.write(draft, (api) => shownRules(api.rulesOf(room)), before, tell);
   }
 
   /** A rule with other fields. */
@@ -731,6 +762,64 @@ class Api {
     const before = this.query.get("before") ?? `${Number.MAX_SAFE_INTEGER}`;
     if (!/^[1-9]\d{0,15}$/.test(before)) refuse(400, CODE.value, "before must be the id of an entry");
     return { ...answered([]), entries: { before: Number(before) } };
+  }
+
+  /**
+   * Several changes as one: all are made, or none; what they clash with is what there is after the last of them. `$3` in a path
+   * stands for the id in the result of the change 3, from 0.
+   */
+  batch() {
+    this.may("configure");
+    const changes = this.body(true);
+    if (changes.length > MOST_CHANGES)
+      refuse(400, CODE.bound, `There may be ${MOST_CHANGES} changes at once`);
+    const draft = { ...this.begin(), places: new Map(), before: [], place: 0 };
+    const [results, weighs, problems] = [[], [], []];
+    const into = (place, { code, message, source: { pointer = "", column } = {} }) =>
+      problem(code, message, `${pointerTo(place)}${pointer && `/body${pointer}`}`, column);
+    for (const [place, change] of changes.entries()) {
+      draft.place = place;
+      try {
+        const { body, weighs: one } = this.step(draft, change, results);
+        results.push(body.result);
+        if (one) weighs.push({ ...one, at: `${pointerTo(place)}/body` });
+      } catch (error) {
+        if (!(error instanceof Refused)) throw error;
+        results.push(null);
+        problems.push(...error.problems.map((one) => into(place, one)));
+      }
+    }
+    refuseAll(problems);
+    const tell = (error) => {
+      const kind = error.field.startsWith("bypass_rules") ? "rules" : error.part;
+      const { place, inList } = draft.places.get(`${kind}/${error.name}`) ?? {};
+      const told = problemOf(error, inList);
+      return place === undefined ? problem(told.code, told.message) : into(place, told);
+    };
+    const outcome = this.write(draft, () => results, draft.before, tell);
+    const pages = outcome.pages.map(({ key, html, pointer }) => {
+      const place = draft.places.get(key)?.place;
+      return { html, pointer: place === undefined ? pointer : `${pointerTo(place)}/body${pointer}` };
+    });
+    return { ...outcome, pages, ...(weighs.length > 0 && { weighs }) };
+  }
+
+  /** One of several changes. */
+  step(draft, change, results) {
+    const { method, path, body } = typeof change === "object" && change !== null ? change : {};
+    if (typeof method !== "string" || typeof path !== "string")
+      refuse(400, CODE.value, "A change must be an object with method, path and body");
+    const filled = path.replace(/\$(\d+)/g, (_, place) => results[place]?.id ?? "");
+    const ask = {
+      ...this.ask,
+      method,
+      path: `${this.ask.path.slice(0, -"/batch".length)}${filled}`,
+      body: JSON.stringify(body ?? null),
+    };
+    const endpoint = endpointsAt(ask.path).here.find((one) => one.method === method);
+    if (!ONE_OF_SEVERAL.includes(endpoint?.does))
+      refuse(400, CODE.route, `${method} ${path} is no change of a room, an event or rules`);
+    return new Api(draft.book, this.deployed, this.check, ask, draft).route();
   }
 
   /** Keeps a page for whoever wants to look at it. */

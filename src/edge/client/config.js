@@ -24,6 +24,8 @@ const SHOWN = 100;
 const AGAIN = 2_000;
 /** A longer text is told by its length in the log. */
 const LONGEST_LOGGED = 1_000;
+/** Likewise of what several changes are of. */
+const LONGEST_ENTRY = 400_000;
 
 export class Config {
   #ctx;
@@ -129,7 +131,10 @@ export class Config {
 
   /** An entry of the log. */
   #note(at, { by, method, path }, { before, after }) {
-    const values = [before, after].map((value) => JSON.stringify(value, shortened));
+    const values = [before, after].map((value) => {
+      const text = JSON.stringify(value, shortened);
+      return text.length > LONGEST_ENTRY ? JSON.stringify(`(${text.length} characters)`) : text;
+    });
     this.#sql.exec(
       "INSERT INTO log (at, by, method, path, before, after) VALUES (?, ?, ?, ?, ?, ?)",
       ...[at, by, method, path, ...values],

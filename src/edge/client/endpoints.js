@@ -57,6 +57,7 @@ export const ENDPOINTS = [
     "preview",
     "Keeps a page for a week, to be looked at",
   ),
+  writes("POST", `${ROOMS}/batch`, "batch", "batch", "batched", "Makes several changes as one, or none"),
   reads(`${ROOMS}/log`, "getLog", "log", "The last 100 changes, newest first", { query: ["before"] }),
   reads(ROOM, "getRoom", "room", "One room"),
   writes("PUT", ROOM, "putRoom", "newRoom", "room", "Replaces a room"),

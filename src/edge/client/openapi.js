@@ -24,26 +24,43 @@ import {
   whole,
 } from "./schemas.js";
 import { ROLES } from "./tokens.js";
-import { ALSO_OWN, LONGEST_PAGE, TURNSTILE } from "./written.js";
+import { ALSO_OWN, LONGEST_PAGE } from "./written.js";
 
 /** Where it is. */
 export const PATH = "/__anteroom/openapi.json";
 const ROOT = "/__anteroom/client/v4/";
 const ID = text("32 hexadecimal digits", { pattern: "^[0-9a-f]{32}$" });
-const NAME = text("unique in any case", { pattern: "^[A-Za-z0-9_-]{1,64}$" });
-const ROUTE = object({ host: text(), path: maybe(orNull(text())) }, { additionalProperties: false });
+const NAME = text("unique in any case", { pattern: "^[A-Za-z0-9_-]{1,64}$", examples: ["sale"] });
 
-/** A field of the table, as JSON Schema. */
-function fieldOf(name) {
-  const { "x-any-case": isAnyCase, enum: names, ...schema } = tables.fields[name];
-  if (!names) return schema.type === "array" ? { ...schema, items: text() } : schema;
-  return isAnyCase ? anyCase(names, schema.description) : { ...schema, enum: names };
+const TIME = "2026-11-27T09:00:00+01:00";
+
+/**
+ * A field of the table, as JSON Schema.
+ * @param {string} name @param {boolean} [isAnyCase] capitals do not matter
+ */
+function fieldOf(name, isAnyCase = tables.fields[name]["x-any-case"]) {
+  const { "x-any-case": _, enum: names, ...schema } = tables.fields[name];
+  if (!names) return schema;
+  return isAnyCase ? { ...schema, ...anyCase(names, schema.description) } : { ...schema, enum: names };
 }
+
+/** Without what holds where it is left out: a part leaves it as it is. */
+const withoutDefault = ({ default: _, "x-default": __, ...schema }) => schema;
+/** As an event has it from its room, unless it has its own. */
+const inherited = ({ "x-steered": _, "x-in-events": __, ...schema }) => withoutDefault(schema);
+
+const { host, path } = tables.fields.additional_routes.items.properties;
+const ROUTE = object(
+  { host: withoutDefault(host), path: maybe(orNull(path)) },
+  { additionalProperties: false },
+);
+/** Whoever may steer may change it. */
+const STEERED = { "x-steered": true };
 
 /** What Cloudflare's clients mean by a field, where that is not what a var means by it, or no field of a room. */
 const THEIRS = {
-  custom_page_html: text("the page itself, a template", { maxLength: LONGEST_PAGE }),
-  additional_routes: list(ROUTE, tables.fields.additional_routes.description),
+  custom_page_html: text("the page itself, a template; empty: Anteroom's own", { maxLength: LONGEST_PAGE }),
+  additional_routes: { ...tables.fields.additional_routes, items: ROUTE },
   cookie_attributes: {
     ...{ type: "object", additionalProperties: false },
     properties: Object.fromEntries(
@@ -53,18 +70,21 @@ const THEIRS = {
       }),
     ),
   },
-  turnstile_mode: anyCase(TURNSTILE.turnstile_mode, tables.fields.turnstile_mode.description),
-  turnstile_action: anyCase(TURNSTILE.turnstile_action, tables.fields.turnstile_action.description),
-  event_start_time: date(),
-  event_end_time: date("at least a minute later"),
+  turnstile_mode: fieldOf("turnstile_mode", true),
+  turnstile_action: fieldOf("turnstile_action", true),
+  event_start_time: { ...date("with Z or an offset", { examples: [TIME] }), ...STEERED },
+  event_end_time: { ...date("at least a minute later"), ...STEERED },
   prequeue_start_time: date("nobody new enters from then on; at least five minutes before the start"),
   shuffle_at_event_start: flag("who came in the prequeue is put in an order by lot"),
   action: anyCase(["bypass_waiting_room"]),
-  expression: text("whom the rule is for"),
+  expression: text("whom the rule is for", { examples: ["ip.src in {192.0.2.0/24}"] }),
   enabled: flag("false: the rule does nothing"),
 };
 
-const typeOf = (name) => THEIRS[name] ?? fieldOf(name);
+/** What an event means by a field that a room has too. */
+const OF_EVENT = { suspended: flag("the event is ignored") };
+
+const typeOf = (name, theirs) => (theirs === EVENT && OF_EVENT[name]) || (THEIRS[name] ?? fieldOf(name));
 
 /** What only Anteroom has: the fields that stand in `anteroom`, each of which null takes away. */
 function ownOf(theirs, names) {
@@ -74,14 +94,15 @@ function ownOf(theirs, names) {
     const bound = whole("", { minimum, maximum });
     const range = object({ min: bound, max: bound }, { additionalProperties: false });
     return ["total_active_users", "new_users_per_minute"].includes(name)
-      ? { description: field.description, anyOf: [bound, range] }
+      ? { ...field, type: undefined, anyOf: [bound, range] }
       : fieldOf(name);
   };
+  const schemaOf = (name) => (theirs === EVENT ? inherited(shape(name)) : shape(name));
   return {
     type: "object",
     description: "what only Anteroom has",
     additionalProperties: false,
-    properties: Object.fromEntries(own.map((name) => [name, orNull(shape(name))])),
+    properties: Object.fromEntries(own.map((name) => [name, orNull(schemaOf(name))])),
   };
 }
 
@@ -92,8 +113,10 @@ const SEEN = { modified_on: text("as it was read: who sends it is told what othe
 /** A body. @param {Record<string, any>} theirs the table of what is taken @param {boolean} isPart nothing is required */
 function taken(theirs, own, isPart, more = {}) {
   const properties = Object.keys(theirs).map((name) => {
-    if (theirs[name] === REQUIRED) return [name, isPart ? maybe(typeOf(name)) : typeOf(name)];
-    return [name, maybe(orNull(typeOf(name)))];
+    const [type, otherwise] = [withoutDefault(typeOf(name, theirs)), theirs[name]];
+    if (otherwise === REQUIRED) return [name, isPart ? maybe(type) : type];
+    if (otherwise === null) return [name, maybe(orNull(inherited(type)))];
+    return [name, maybe(orNull(isPart ? type : { ...type, default: otherwise }))];
   });
   const all = { ...more, ...Object.fromEntries(properties), ...(own && { [OWN]: maybe(orNull(own)) }) };
   return object(all, { additionalProperties: false });
@@ -102,8 +125,8 @@ function taken(theirs, own, isPart, more = {}) {
 /** An answer: every field is there. */
 function shown(theirs, own, more) {
   const properties = Object.keys(theirs).map((name) => {
-    const { default: _, ...type } = typeOf(name);
-    return [name, theirs[name] === null ? orNull(type) : type];
+    const type = typeOf(name, theirs);
+    return [name, theirs[name] === null ? orNull(inherited(type)) : withoutDefault(type)];
   });
   return object({ ...more, ...Object.fromEntries(properties), ...(own && { [OWN]: maybe(own) }) });
 }
@@ -179,6 +202,22 @@ const SCHEMAS = {
     { search_engine_crawler_bypass: maybe(orNull(flag("search engines' crawlers go past all rooms"))) },
     { additionalProperties: false },
   ),
+  batch: {
+    ...list(
+      object(
+        {
+          method: one(["POST", "PUT", "PATCH", "DELETE"]),
+          path: text(
+            "below the rooms: empty for a new room, `/<room>/events`; `$0` is the id of what the first change has made",
+          ),
+          body: maybe(anything("as the endpoint takes it")),
+        },
+        { additionalProperties: false },
+      ),
+    ),
+    maxItems: 1_000,
+  },
+  batched: list(anything("what the endpoint gives")),
   page: object({ custom_html: text("a template", { minLength: 1 }) }, { additionalProperties: false }),
   preview: object({ preview_url: text("for everybody who knows it", { format: "uri" }) }),
   status: object({

@@ -76,7 +76,7 @@ export async function reach(request, env, caller, showPreview) {
     if (!told.ok) throw new Error(`status ${told.status}`);
     const outcome = await told.json();
     if (outcome.look) return statusOf(JSON.parse(await looked(outcome.look, env)));
-    if (outcome.weighs) outcome.body.messages = await weighed(outcome.weighs, env);
+    if (outcome.weighs) outcome.body.messages = await weighed([outcome.weighs].flat(), env);
     // Who has made a room sees it at once, where it was made.
     if (writes || method === "DELETE") await learned(env, host);
     return outcome;
@@ -120,10 +120,17 @@ function unknownCaller(headers) {
   );
 }
 
-/** What a change that is only tried does to those whom its room's object counts. */
-async function weighed({ room, change }, env) {
-  const status = await looked(room, env).then(JSON.parse, () => undefined);
-  return effectsOf(change, status);
+/** What changes that are only tried do to those whom their rooms' objects count. */
+async function weighed(all, env) {
+  const names = [...new Set(all.map(({ room }) => room))];
+  const look = (room) => looked(room, env).then(JSON.parse, () => undefined);
+  const known = new Map(await Promise.all(names.map(async (room) => [room, await look(room)])));
+  return all.flatMap(({ room, change, at = "" }) =>
+    effectsOf(change, known.get(room)).map(({ source, ...message }) => {
+      const pointer = `${at}${source?.pointer ?? ""}`;
+      return { ...message, ...(pointer && { source: { pointer } }) };
+    }),
+  );
 }
 
 /** What a room's object says of it, by the names of Cloudflare's clients. */

@@ -12,7 +12,7 @@ export const one = (names, description) => text(description, { enum: names });
 /** Milliseconds since the epoch. */
 export const moment = (description) => whole(description, { format: "int64" });
 /** A time as text. */
-export const date = (description) => text(description, { format: "date-time" });
+export const date = (description, more) => text(description, { format: "date-time", ...more });
 /** Any value. */
 export const anything = (description) => (description ? { description } : {});
 /** An object with other names than its describer knows. */
@@ -41,11 +41,11 @@ export const object = (properties, more) => ({
   ...more,
 });
 
-/** A text of which capitals do not matter. */
+/** A text of which capitals do not matter. `x-enum`: the names, for forms. */
 export function anyCase(names, description) {
   const letters = (name) => name.replace(/[a-z]/g, (letter) => `[${letter.toUpperCase()}${letter}]`);
   const said = [description, `${names.join(", ")}, in any case`].filter(Boolean).join("; ");
-  return text(said, { pattern: `^(${names.map(letters).join("|")})$`, "x-names": names });
+  return text(said, { pattern: `^(${names.map(letters).join("|")})$`, "x-enum": names });
 }
 
 export const json = (schema) => ({ "application/json": { schema } });

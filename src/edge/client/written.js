@@ -13,7 +13,7 @@ const MOST_GONE = 100;
 /** Capitals do not matter in them. */
 const ANY_CASE = ["queueing_method", "turnstile_mode", "turnstile_action"];
 /** The values of Turnstile's fields, which are taken though a room has no site key. */
-export const TURNSTILE = {
+const TURNSTILE = {
   turnstile_mode: ["off", "invisible", "visible_non_interactive", "visible_managed"],
   turnstile_action: ["log", "infinite_queue"],
 };

@@ -64,7 +64,10 @@ pub async fn handle(
         },
         Target::Asset => dashboard::asset(request, path),
         Target::Preview => match steering::room(request, settings) {
-            Ok(room) => dashboard::preview(request, room, &status::room_status(room, env, "").await?),
+            Ok(room) => match status::room_status(room, env, "").await {
+                Ok(status) => dashboard::preview(request, room, &status),
+                Err(error) => steering::unreachable(&error),
+            },
             Err(refusal) => reply::refuse(&refusal),
         },
         Target::SignIn => access::sign_in(request, &caller, settings).await,

@@ -90,7 +90,7 @@ pub async fn live(request: &web_sys::Request, ends: Option<u64>, env: &Env, room
     }
 }
 
-fn unreachable(error: &worker::Error) -> Result<JsValue> {
+pub fn unreachable(error: &worker::Error) -> Result<JsValue> {
     log_error(&error.to_string());
     refuse(&Refusal::new(
         503,

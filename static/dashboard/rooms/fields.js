@@ -135,7 +135,7 @@ function fieldOf(path, given, { isRequired, inherits }) {
   const schema = plain(given);
   const name = path.at(-1);
   const group = Object.keys(GROUPS).find((one) => GROUPS[one].includes(name)) ?? OTHERS;
-  const choices = schema["x-names"] ?? schema.enum?.map(String);
+  const choices = schema["x-enum"] ?? schema.enum?.map(String);
   const parts =
     schema.type === "object" &&
     schema.properties &&
@@ -152,7 +152,7 @@ function fieldOf(path, given, { isRequired, inherits }) {
     choices,
     parts: parts || undefined,
     normal: inherits ? undefined : schema.default,
-    example: schema["x-example"] ?? schema.examples?.[0],
+    example: schema.examples?.[0],
     isRequired,
     inherits,
     schema,
