@@ -71,6 +71,7 @@ const UNSEEN = ["modified_on", OWN];
  * @property {string[]} [choices]
  * @property {Field[]} [parts] of a group
  * @property {any} [normal] what holds where nothing is said
+ * @property {string} [usual] the same in words, where that is no value
  * @property {any} [example]
  * @property {boolean} isRequired
  * @property {boolean} inherits where nothing is said, it is as in the room
@@ -140,7 +141,8 @@ function fieldOf(path, given, { isRequired, inherits }) {
     schema.type === "object" &&
     schema.properties &&
     Object.entries(schema.properties).map(([key, part]) =>
-      fieldOf([key], part, { isRequired: false, inherits: false }),
+      // What holds for the whole holds for its parts.
+      fieldOf([key], { default: schema.default?.[key], ...part }, { isRequired: false, inherits: false }),
     );
   return {
     path,
@@ -152,6 +154,7 @@ function fieldOf(path, given, { isRequired, inherits }) {
     choices,
     parts: parts || undefined,
     normal: inherits ? undefined : schema.default,
+    usual: inherits ? undefined : schema["x-default"],
     example: schema.examples?.[0],
     isRequired,
     inherits,

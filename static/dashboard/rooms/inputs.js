@@ -23,11 +23,16 @@ export function createInput(field, { isLocked }) {
   return { focus: input.element, ...input };
 }
 
-const placeholder = ({ normal, example, inherits }) =>
-  inherits
-    ? "as in the room"
-    : String(normal ?? (example === undefined || example === "" ? "" : `such as ${asText(example)}`));
-const asText = (value) => (typeof value === "object" ? JSON.stringify(value) : value);
+function placeholder({ normal, usual, example, inherits }) {
+  if (inherits) return "as in the room";
+  const known = asText(normal) || usual;
+  return known ?? (asText(example) && `such as ${asText(example)}`);
+}
+/** A list stands in lines. */
+const asText = (value) => {
+  if (Array.isArray(value)) return value.map(asText).join("\n");
+  return typeof value === "object" ? JSON.stringify(value) : String(value ?? "");
+};
 
 /** @type {Record<string, (field: import("./fields.js").Field, isLocked: boolean) => Input>} */
 const KINDS = {
@@ -114,7 +119,7 @@ const KINDS = {
     };
   },
   lines(field, disabled) {
-    const one = line({ ...field, example: field.example ?? "" }, { disabled, rows: 2 }, "textarea");
+    const one = line(field, { disabled, rows: 2 }, "textarea");
     let given;
     return {
       ...one,
@@ -132,7 +137,7 @@ const KINDS = {
   },
   /** A host and a path in each line. */
   routes(field, disabled) {
-    const one = KINDS.lines({ ...field, example: "shop.example.com/sale" }, disabled);
+    const one = KINDS.lines({ ...field, example: ["shop.example.com/sale"] }, disabled);
     return {
       ...one,
       set: (value) => one.set(value?.map(({ host, path }) => `${host}${path ?? "/"}`)),
