@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import Cloudflare from "cloudflare";
 
-import { ADMIN_TOKEN, room, sleep, startWorld } from "./world.mjs";
+import { ADMIN_TOKEN, eventually, room, sleep, startWorld } from "./world.mjs";
 
 const V4 = "/__anteroom/client/v4";
 const ROOMS = `${V4}/zones/main/waiting_rooms`;
@@ -107,6 +107,32 @@ test("one that is revoked is refused everywhere within three seconds, and its se
   );
   assert.equal((await ask("DELETE", `tokens/${"0".repeat(32)}`)).status, 404);
   assert.ok((await made({ name: "anna", role: "view" })).token, "its name is free");
+});
+
+test("who listens by one that is revoked is told nothing after a minute, and may not begin again", async () => {
+  const { id, token } = await made({ name: "listener", role: "view" });
+  await inForce(token, 200);
+  const live = { path: "/__anteroom/live?room=deployed", headers: { authorization: `Bearer ${token}` } };
+  const { socket } = await world.upgrade(live);
+  const heard = [];
+  const hear = async () => {
+    for (;;) heard.push(await socket.read());
+  };
+  hear();
+  await ask("DELETE", `tokens/${id}`);
+  await sleep(60_000);
+  const steered = await world.send({
+    method: "POST",
+    path: "/__anteroom/steering?room=deployed",
+    headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
+    body: JSON.stringify({ set: { message: "not for those who are gone" } }),
+  });
+  assert.equal(steered.status, 200, steered.body);
+  await eventually("it is closed", () => socket.closed);
+  assert.deepEqual(socket.closed, [1008, "the session is over"]);
+  assert.ok(heard.length > 0 && !heard.join().includes("not for those"));
+  const again = await world.upgrade(live);
+  assert.deepEqual([again.status, again.socket], [401, undefined]);
 });
 
 test("one ends when it says so", async () => {
