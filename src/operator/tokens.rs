@@ -91,6 +91,11 @@ impl Operator {
         self.made_until.map(|until| until.min(now_ms + LISTENS_MS))
     }
 
+    /// Stands for an operator by a token that can be revoked, as text.
+    pub fn listener(&self) -> Option<String> {
+        self.made_until.map(|_| URL_SAFE_NO_PAD.encode(self.mark()))
+    }
+
     /// Stands for token, name and role together: a change of any makes another one.
     pub(super) fn mark(&self) -> [u8; 32] {
         let parts = Sha256::new().chain_update(self.token).chain_update(self.role.name());
@@ -205,6 +210,11 @@ impl Operators {
     /// Whose mark this is: nobody's once the token, the name or the role has changed.
     pub(super) fn by_mark(&self, mark: &[u8; 32], now_ms: u64) -> Option<&Operator> {
         self.find(Operator::mark, mark, now_ms)
+    }
+
+    /// Those whose tokens were made at run time, each as [`Operator::listener`] says.
+    pub fn listeners(&self) -> impl Iterator<Item = String> {
+        self.0.iter().filter_map(Operator::listener)
     }
 
     /// Looks at all of them, also behind the one that it is.

@@ -24,6 +24,9 @@ pub const LIVE: &str = "/live";
 /// The header of a request for [`LIVE`] that says when the operator's session is over, in milliseconds since the epoch.
 pub const SESSION_ENDS: &str = "anteroom-session-ends";
 
+/// The header of a request for [`LIVE`] that says by which token made at run time it comes: it may be revoked meanwhile.
+pub const LISTENER: &str = "anteroom-listener";
+
 /// What an operator asks of a room.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct OperatorAsk {

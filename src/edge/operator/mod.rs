@@ -108,7 +108,7 @@ pub async fn handle(
                 Target::Live => {
                     let listens = operator.and_then(|operator| operator.listens_until(now()));
                     let ends = session_ends.into_iter().chain(listens).min();
-                    return steering::live(request, ends, env, room).await;
+                    return steering::live(request, operator, ends, env, room).await;
                 }
                 Target::Audit => GlobalAudit::ROUTE,
                 Target::Notification => GlobalNotifications::ROUTE,

@@ -12,7 +12,7 @@ use crate::edge::platform::log_error;
 use crate::edge::request::{body, header, query};
 use crate::edge::settings::Settings;
 use crate::operator::{Operator, Refusal};
-use crate::protocol::messages::{LIVE, OperatorAnswer, OperatorAsk, SESSION_ENDS, VERSION};
+use crate::protocol::messages::{LISTENER, LIVE, OperatorAnswer, OperatorAsk, SESSION_ENDS, VERSION};
 use crate::room::Room;
 
 /// Which room a request is about: the address says so, where there are several.
@@ -69,7 +69,13 @@ pub async fn ask(
 }
 
 /// Opens a WebSocket to a room's Global. `ends`: when it is closed at the latest, in milliseconds since the epoch.
-pub async fn live(request: &web_sys::Request, ends: Option<u64>, env: &Env, room: &Room) -> Result<JsValue> {
+pub async fn live(
+    request: &web_sys::Request,
+    operator: Option<&Operator>,
+    ends: Option<u64>,
+    env: &Env,
+    room: &Room,
+) -> Result<JsValue> {
     if !header(request, "upgrade").eq_ignore_ascii_case("websocket") {
         return refuse(&Refusal::new(426, "This is for WebSockets"));
     }
@@ -77,6 +83,9 @@ pub async fn live(request: &web_sys::Request, ends: Option<u64>, env: &Env, room
     headers.set("upgrade", "websocket")?;
     if let Some(end) = ends {
         headers.set(SESSION_ENDS, &end.to_string())?;
+    }
+    if let Some(listener) = operator.and_then(Operator::listener) {
+        headers.set(LISTENER, &listener)?;
     }
     let init = RequestInit::new();
     init.set_headers(&headers);

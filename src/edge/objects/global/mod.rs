@@ -86,7 +86,7 @@ fn restore(start: &Start<'_>) -> Result<Box<dyn ObjectMachine>> {
 pub(super) fn carry_out(shell: &Shell, effect: GlobalEffect) {
     match effect {
         GlobalEffect::Accept { to, text } => shell.reply(to, Ok(text.into_bytes())),
-        GlobalEffect::Broadcast { text } => sockets::broadcast(shell.state(), &text),
+        GlobalEffect::Broadcast { text } => sockets::broadcast(shell, &text),
         GlobalEffect::EndSessions { until } => sockets::end_sessions(shell.state(), until),
         GlobalEffect::Push(attempt) => {
             let here = shell.clone();

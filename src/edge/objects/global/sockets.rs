@@ -4,8 +4,10 @@ use worker::worker_sys::WebSocketRequestResponsePair;
 use worker::{Request, Response, Result, State, WebSocket, WebSocketPair};
 
 use super::super::shell::Shell;
+use crate::edge::configuration;
+use crate::edge::settings::Settings;
 use crate::machines::{GlobalInput, Input};
-use crate::protocol::messages::SESSION_ENDS;
+use crate::protocol::messages::{LISTENER, SESSION_ENDS};
 
 /// Why a socket is closed whose session is over: "policy violation", RFC 6455.
 const SESSION_OVER: u16 = 1_008;
@@ -32,7 +34,8 @@ pub async fn join(shell: &Shell, request: &Request) -> Result<Response> {
         Err((status, reason)) => return Response::error(reason, status),
     };
     let pair = WebSocketPair::new()?;
-    let tags: Vec<&str> = tag.as_deref().into_iter().collect();
+    let listener = request.headers().get(LISTENER)?;
+    let tags: Vec<&str> = [&tag, &listener].into_iter().flatten().map(String::as_str).collect();
     shell.state().accept_websocket_with_tags(&pair.server, &tags);
     pair.server.send_with_str(text)?;
     tell(shell);
@@ -54,11 +57,23 @@ pub fn tell(shell: &Shell) {
     shell.tell(Input::Global(GlobalInput::Sockets(ends(shell.state()))));
 }
 
-/// Sends a text over all sockets.
-pub fn broadcast(state: &State, text: &str) {
+/// Sends a text over all sockets, and closes those whose token was revoked. Who can be revoked is told nothing while this isolate
+/// has heard of a change that it does not know yet.
+pub fn broadcast(shell: &Shell, text: &str) {
+    let (state, settings) = (shell.state(), Settings::of(shell.env()));
+    let (is_ready, is_behind) = (configuration::is_ready(&settings), configuration::is_behind());
+    let listeners: Vec<String> = settings.operators.listeners().collect();
     for socket in state.get_websockets() {
-        // One that is closing is gone soon.
-        let _ = socket.send_with_str(text);
+        // The other tag is a time.
+        let listener = state.get_tags(&socket).into_iter().find(|tag| tag.parse::<u64>().is_err());
+        match listener {
+            Some(_) if is_behind => {}
+            Some(listener) if is_ready && !listeners.contains(&listener) => {
+                let _ = socket.close(Some(SESSION_OVER), Some("the session is over"));
+            }
+            // One that is closing is gone soon.
+            _ => drop(socket.send_with_str(text)),
+        }
     }
 }
 
