@@ -15,13 +15,27 @@ const LONG_PART: u64 = 4;
 
 /// One visitor's trouble counts [`MOST_TROUBLES`] times in this time, in milliseconds: whoever asks again and again for a
 /// page that fails does not speak for the origin. For a hold it takes several.
-const TROUBLES_MS: u64 = 10_000;
-/// See [`TROUBLES_MS`].
+const HEARD_MS: u64 = 10_000;
+/// See [`HEARD_MS`].
 const MOST_TROUBLES: u8 = 2;
+/// Limits are judged by so many answers of one visitor in that time: whoever asks for slow pages is one of many.
+const MOST_ANSWERS: u8 = 4;
+/// And by one trouble of one visitor in this time, in milliseconds.
+const JUDGED_MS: u64 = 60_000;
 /// The most requests of which it is known whose they are.
 const KNOWN_REQUESTS: usize = 10_000;
-/// The most visitors whose trouble is remembered, per generation.
+/// The most visitors of whom it is remembered what has counted, per generation.
 const REMEMBERED_TICKETS: usize = 10_000;
+
+/// What has counted of a ticket lately.
+#[derive(Debug, Clone, Copy, Default)]
+struct Heard {
+    since: u64,
+    answers: u8,
+    troubles: u8,
+    /// When limits were judged by a trouble of it last.
+    judged_at: u64,
+}
 
 /// What one worker has at the origin of one room.
 #[derive(Debug)]
@@ -34,9 +48,10 @@ pub struct OriginMonitor {
     is_followed: bool,
     /// The tickets whose requests are on their way, where it matters.
     tickets: BTreeMap<u64, u64>,
-    /// How often a ticket's trouble has counted, and since when.
-    troubles: Remembered<(u64, u8)>,
+    heard: Remembered<Heard>,
     counts: OriginCounts,
+    /// What the limits are judged by: of each ticket a little. `None`: they do not depend on the origin.
+    judged: Option<OriginCounts>,
     reported: OriginCounts,
 }
 
@@ -58,8 +73,9 @@ impl OriginMonitor {
             timeout_ms: guard.map(|guard| guard.settings.timeout_ms),
             is_followed: room.follows_origin(),
             tickets: BTreeMap::new(),
-            troubles: Remembered::new(TROUBLES_MS, REMEMBERED_TICKETS),
+            heard: Remembered::new(JUDGED_MS, REMEMBERED_TICKETS),
             counts: OriginCounts::default(),
+            judged: room.adaptive.map(|_| OriginCounts::default()),
             reported: OriginCounts::default(),
         }
     }
@@ -131,24 +147,43 @@ impl OriginMonitor {
         // Whoever leaves soon has changed their mind; whoever waited long has not been served in time.
         let too_long = self.timeout_ms.is_some_and(|timeout| took_ms >= timeout / LONG_PART);
         let reply = if reply == Reply::Left && too_long { Reply::TimedOut } else { reply };
+        // Of a request of which it is not known whose it is nobody can say how many more are that visitor's.
         let ticket = self.tickets.remove(&(passage.number() as u64));
-        if reply.is_trouble() && ticket.is_some_and(|ticket| !self.counts_trouble(ticket, now)) {
+        let (counts, is_judged) = ticket.map_or((true, false), |ticket| self.hear(ticket, reply, now));
+        if !counts {
             self.guard.finished(passage, Ending::Other, now);
             return false;
         }
         self.guard.finished(passage, reply.ending(), now);
         self.counts.count(reply, took_ms);
+        if is_judged && let Some(judged) = &mut self.judged {
+            judged.count(reply, took_ms);
+        }
         self.is_followed && reply.is_trouble()
     }
 
-    /// Whether a ticket's trouble counts, and counts it.
-    fn counts_trouble(&mut self, ticket: u64, now: u64) -> bool {
-        let known = self.troubles.get(ticket).filter(|(since, _)| now < since + TROUBLES_MS);
-        let (since, count) = known.unwrap_or((now, 0));
-        if count < MOST_TROUBLES {
-            self.troubles.put(ticket, (since, count + 1), now);
+    /// Whether what came of a ticket's request counts, and whether limits are judged by it.
+    fn hear(&mut self, ticket: u64, reply: Reply, now: u64) -> (bool, bool) {
+        let mut heard = self.heard.get(ticket).unwrap_or_default();
+        if now >= heard.since + HEARD_MS {
+            heard = Heard { since: now, judged_at: heard.judged_at, ..Heard::default() };
         }
-        count < MOST_TROUBLES
+        let is_trouble = reply.is_trouble();
+        let (count, most) = if is_trouble {
+            (&mut heard.troubles, MOST_TROUBLES)
+        } else {
+            (&mut heard.answers, MOST_ANSWERS)
+        };
+        if *count >= most || reply == Reply::Left {
+            return (!is_trouble, false);
+        }
+        *count += 1;
+        let is_judged = !is_trouble || now >= heard.judged_at + JUDGED_MS;
+        if is_trouble && is_judged {
+            heard.judged_at = now;
+        }
+        self.heard.put(ticket, heard, now);
+        (true, is_judged)
     }
 
     /// What to report; `None`: nothing has changed since it was asked for last.
@@ -159,5 +194,10 @@ impl OriginMonitor {
         }
         self.reported = counts.clone();
         Some(counts)
+    }
+
+    /// What the limits are judged by, of what was reported last; `None`: they do not depend on the origin.
+    pub fn judged(&self) -> Option<OriginCounts> {
+        self.judged.clone()
     }
 }

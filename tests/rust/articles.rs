@@ -119,6 +119,7 @@ pub fn report(colo: &str, counts: Counts) -> ColoReport {
         overrides: Default::default(),
         ended: Vec::new(),
         heard: 0,
+        judged: None,
     }
 }
 

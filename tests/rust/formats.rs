@@ -122,6 +122,7 @@ fn report() -> ColoReport {
         overrides: Overrides::default(),
         ended: Vec::new(),
         heard: 0,
+        judged: None,
     }
 }
 
@@ -307,6 +308,7 @@ fn reports_of_workers() {
             origin: None,
             counts: SlotCounts::default(),
             heard: 0,
+            judged: None,
         },
         "0109080303000180feac0d00b0aab8bef2300000010180feac0db0aab8bef230b1aab8bef23080feac0d01020100b1aab8bef230b2aab8bef23000000100000000",
     );

@@ -129,7 +129,7 @@ proptest! {
         for (status, took, requests, active, entering, waiting, ms) in steps {
             let reply = match status { 0 => Reply::Unreachable, 1 => Reply::TimedOut, status => Reply::Status(status) };
             evidence.add(&counts(&vec![(reply, took); requests as usize]), now);
-            adaptive.step(&room, &evidence, Use { active, entering: entering.into(), waiting }, now);
+            adaptive.step(&room, &evidence, &evidence, Use { active, entering: entering.into(), waiting }, now);
             let limits = adaptive.limits(&room);
             prop_assert!((50..=1_000).contains(&limits.total_active_users));
             prop_assert!((50..=1_000).contains(&limits.new_users_per_minute));
@@ -145,7 +145,7 @@ fn fixed_limits_never_move() {
     for second in 0..60 {
         let now = START + second * 1_000;
         evidence.add(&counts(&[(Reply::TimedOut, 0); 50]), now);
-        adaptive.step(&room, &evidence, Use { active: 900, entering: 200.0, waiting: true }, now);
+        adaptive.step(&room, &evidence, &evidence, Use { active: 900, entering: 200.0, waiting: true }, now);
         assert_eq!(adaptive.limits(&room), room.limits());
     }
 }
@@ -203,7 +203,7 @@ fn adaptive_limits_find_a_hidden_capacity_and_follow_its_halving() {
             now += 1_000;
             site.second(adaptive.limits(&room), &mut evidence, now);
             let used = Use { active: site.active as i64, entering: site.entering, waiting: true };
-            adaptive.step(&room, &evidence, used, now);
+            adaptive.step(&room, &evidence, &evidence, used, now);
             sum += f64::from(adaptive.limits(&room).total_active_users);
         }
         (f64::from(adaptive.limits(&room).total_active_users), sum / seconds as f64)
@@ -220,6 +220,156 @@ fn adaptive_limits_find_a_hidden_capacity_and_follow_its_halving() {
     println!("serves {served}, follows {followed}, failed {} of {}", site.failed, site.asked);
     assert!(followed < 1.1 * served && followed > 0.8 * served);
     assert!(site.failed / site.asked <= 0.05);
+}
+
+/// Users of a site by way of one worker, and the limits that follow the origin as Global sees it. Each asks for a page every
+/// ten seconds, in turn.
+struct Crowd {
+    room: Room,
+    monitor: OriginMonitor,
+    reported: [OriginCounts; 2],
+    evidence: [Evidence; 2],
+    adaptive: Adaptive,
+    now: u64,
+}
+
+const USERS: u64 = 200;
+
+impl Crowd {
+    /// The limits have grown to all that the owner allows.
+    fn new() -> Self {
+        let room = adaptive_room(20, USERS as u32);
+        let mut crowd = Self {
+            monitor: OriginMonitor::new(&room),
+            room,
+            reported: [OriginCounts::default(), OriginCounts::default()],
+            evidence: [Evidence::default(), Evidence::default()],
+            adaptive: Adaptive::default(),
+            now: START,
+        };
+        for _ in 0..300 {
+            crowd.second(true, |_, _| (Reply::Status(200), 100), |_| {});
+        }
+        assert!(crowd.is_open());
+        crowd
+    }
+
+    fn ask(&mut self, ticket: u64, (reply, took_ms): (Reply, u64), at: u64) {
+        let Arrival::Go(passage) = self.monitor.arrive(ticket, false, at) else { panic!("not sent") };
+        self.monitor.came_back(passage, reply, took_ms, at);
+    }
+
+    /// One second of it: how the origin answers a user's so-manieth request, and who else asks. Judged by what counts of
+    /// each ticket, or by everything.
+    fn second(
+        &mut self,
+        capped: bool,
+        answers: impl Fn(u64, u64) -> (Reply, u64),
+        attack: impl Fn(&mut Self),
+    ) {
+        let second = (self.now - START) / 1_000;
+        for user in (0..USERS).filter(|user| user % 10 == second % 10) {
+            self.ask(1 + user, answers(user, second), self.now);
+        }
+        attack(self);
+        if let Some(all) = self.monitor.report() {
+            let judged = if capped { self.monitor.judged().unwrap() } else { all.clone() };
+            for (index, counts) in [all, judged].into_iter().enumerate() {
+                self.evidence[index].add(&counts.since(&self.reported[index]), self.now);
+                self.reported[index] = counts;
+            }
+        }
+        self.now += 1_000;
+        let used = Use { active: USERS as i64, entering: USERS as f64, waiting: true };
+        let [all, judged] = &self.evidence;
+        self.adaptive.step(&self.room, all, judged, used, self.now);
+    }
+
+    fn is_open(&self) -> bool {
+        self.adaptive.limits(&self.room) == self.room.limits()
+    }
+}
+
+#[test]
+fn one_visitor_who_asks_for_slow_pages_does_not_lower_limits() {
+    let mut crowd = Crowd::new();
+    for second in 0..300 {
+        crowd.second(
+            true,
+            |_, _| (Reply::Status(200), 100),
+            |crowd| {
+                for request in 0..20 {
+                    crowd.ask(1, (Reply::Status(200), 8_000), crowd.now + request * 50);
+                }
+            },
+        );
+        assert!(crowd.is_open(), "after {second} s");
+    }
+}
+
+#[test]
+fn a_few_visitors_who_ask_for_bad_pages_do_not_lower_limits() {
+    // Of a hundred tickets so many, and what they get.
+    let attacks = [
+        (5, Reply::Status(503), 10),
+        (5, Reply::TimedOut, 10_000),
+        (5, Reply::Status(500), 8_000),
+        (12, Reply::Status(200), 8_000),
+    ];
+    for (of_hundred, reply, took_ms) in attacks {
+        let mut crowd = Crowd::new();
+        let attackers = USERS * of_hundred / 100;
+        for second in 0..300 {
+            crowd.second(
+                true,
+                |_, _| (Reply::Status(200), 100),
+                |crowd| {
+                    // Each at a time of its own.
+                    for attacker in 0..attackers {
+                        let lasts = (second + 1) * 1_000 > attacker * 60_000 / attackers;
+                        for request in 0..if lasts { 4 } else { 0 } {
+                            crowd.ask(1_000 + attacker, (reply, took_ms), crowd.now + request * 250);
+                        }
+                    }
+                },
+            );
+            assert!(crowd.is_open(), "{of_hundred} % with {reply:?}, after {second} s");
+        }
+    }
+}
+
+#[test]
+fn an_origin_that_is_slow_or_fails_lowers_limits_as_soon_as_ever() {
+    // Of a hundred requests so many, and what they get.
+    let troubles = [
+        (100, Reply::Status(200), 900),
+        (100, Reply::TimedOut, 10_000),
+        (100, Reply::Unreachable, 0),
+        (60, Reply::Status(200), 900),
+        (20, Reply::Status(500), 100),
+        (5, Reply::Status(503), 100),
+    ];
+    for (of_hundred, reply, took_ms) in troubles {
+        let seconds = |capped| {
+            let mut crowd = Crowd::new();
+            let answers = |user: u64, second: u64| {
+                let is_bad = (user / 10 * 37 + second * 13) % 100 < of_hundred;
+                if is_bad { (reply, took_ms) } else { (Reply::Status(200), 100) }
+            };
+            let mut least = u32::MAX;
+            let lowered = (0..120).filter(|_| {
+                crowd.second(capped, answers, |_| {});
+                least = least.min(crowd.adaptive.limits(&crowd.room).total_active_users);
+                !crowd.is_open()
+            });
+            let first = lowered.fold(None, |first: Option<u64>, second| first.or(Some(second)));
+            (first.expect("they are lowered"), least)
+        };
+        let ((soon, low), (soon_before, low_before)) = (seconds(true), seconds(false));
+        println!("{of_hundred} % {reply:?}: {low} after {soon} s; {low_before} after {soon_before} s");
+        assert!(soon <= soon_before, "{of_hundred} % {reply:?}");
+        assert!(low <= low_before + USERS as u32 / 50, "{of_hundred} % {reply:?}");
+    }
 }
 
 #[test]

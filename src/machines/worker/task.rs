@@ -121,7 +121,8 @@ impl Task {
         }
         self.tries += 1;
         let (origin, heard) = (context.origin.report(), worker.heard);
-        let report = WorkerReport { origin, heard, ..worker.outbox.report(time) };
+        let judged = origin.as_ref().and_then(|_| context.origin.judged());
+        let report = WorkerReport { origin, heard, judged, ..worker.outbox.report(time) };
         effects.push(WorkerEffect::Call(Call {
             number: 0,
             name: colo_object(&worker.deployed.name, &worker.colo),
