@@ -266,19 +266,17 @@ impl DataCenter {
                 self.dirty |= code == Count::Bypassed.code();
             }
         }
-        // A report that was overtaken changes nothing.
-        let told = |seen: &&OriginCounts| {
-            seen.is_sound() && worker.origin.as_ref().is_none_or(|(known, _)| !seen.is_before(known))
-        };
-        if let Some(seen) = report.origin.as_ref().filter(told) {
-            let judged = report.judged.as_ref().filter(|judged| judged.is_sound()).unwrap_or(seen);
-            let now = (seen.clone(), judged.clone());
-            let (all_before, judged_before) = worker.origin.as_ref().unwrap_or(&now);
-            let added = seen.since(all_before);
-            self.origin.add(&OriginCounts { in_flight: 0, ..added });
-            self.judged.add(&judged.since(judged_before));
-            worker.origin = Some(now);
-            self.dirty = true;
+        if let Some(seen) = &report.origin {
+            let judged = report.judged.as_ref().unwrap_or(seen);
+            let told = (seen.clone(), judged.clone());
+            let known = worker.origin.as_ref().unwrap_or(&told);
+            // A report that was overtaken changes nothing.
+            if seen.is_sound() && judged.is_sound() && !seen.is_before(&known.0) {
+                self.origin.add(&OriginCounts { in_flight: 0, ..seen.since(&known.0) });
+                self.judged.add(&judged.since(&known.1));
+                worker.origin = Some(told);
+                self.dirty = true;
+            }
         }
         // After a restart, a report that goes on where the lost memory ended is not counted: the answer tells the
         // worker from where to send again.
@@ -520,7 +518,7 @@ impl DataCenter {
             overrides: self.last_known.clone(),
             ended,
             heard,
-            judged: room.adaptive.map(|_| OriginReport { since: self.instance, counts: self.judged.clone() }),
+            judged: room.adaptive.map(|_| self.judged.clone()),
         }
     }
 

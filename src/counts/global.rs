@@ -433,7 +433,7 @@ impl Global {
             }
             let before = &colo.report;
             self.evidence.take_in(report.origin.as_ref(), before.origin.as_ref(), now);
-            self.judged.take_in(report.judged(), before.judged(), now);
+            self.judged.take_in(report.judged().as_ref(), before.judged().as_ref(), now);
             if colo.is_cut_off(now.saturating_sub(BACK_MS)) {
                 colo.back = Some((now, colo.received_at));
             }
@@ -456,7 +456,7 @@ impl Global {
             self.merged.merge(&report.counts, 1);
             self.recorder.tallies.replace(&Tallies::default(), &report.tallies);
             self.evidence.take_in(report.origin.as_ref(), None, now);
-            self.judged.take_in(report.judged(), None, now);
+            self.judged.take_in(report.judged().as_ref(), None, now);
             self.tried = None;
             let name = report.colo.clone();
             self.colos.insert(name, Colo::new(report, now, now));

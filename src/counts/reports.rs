@@ -97,12 +97,13 @@ pub struct ColoReport {
     pub heard: u64,
     /// What of `origin` limits are judged by; `None`: all of it.
     #[serde(default)]
-    pub judged: Option<OriginReport>,
+    pub judged: Option<OriginCounts>,
 }
 
 impl ColoReport {
     /// What limits are judged by.
-    pub fn judged(&self) -> Option<&OriginReport> {
-        self.judged.as_ref().or(self.origin.as_ref())
+    pub fn judged(&self) -> Option<OriginReport> {
+        let OriginReport { since, counts } = self.origin.as_ref()?;
+        Some(OriginReport { since: *since, counts: self.judged.as_ref().unwrap_or(counts).clone() })
     }
 }

@@ -15,26 +15,42 @@ const LONG_PART: u64 = 4;
 
 /// One visitor's trouble counts [`MOST_TROUBLES`] times in this time, in milliseconds: whoever asks again and again for a
 /// page that fails does not speak for the origin. For a hold it takes several.
-const HEARD_MS: u64 = 10_000;
-/// See [`HEARD_MS`].
-const MOST_TROUBLES: u8 = 2;
-/// Limits are judged by so many answers of one visitor in that time: whoever asks for slow pages is one of many.
-const MOST_ANSWERS: u8 = 4;
-/// And by one trouble of one visitor in this time, in milliseconds.
-const JUDGED_MS: u64 = 60_000;
+const TROUBLES_MS: u64 = 10_000;
+/// See [`TROUBLES_MS`].
+const MOST_TROUBLES: u64 = 2;
+/// Limits are judged by one trouble of a visitor in this time, in milliseconds.
+const JUDGED_TROUBLE_MS: u64 = 60_000;
+/// And by one answer in this time, in milliseconds, a few at once: whoever asks for slow pages is one of many.
+const JUDGED_ANSWER_MS: u64 = 2_500;
+/// Answers of a visitor that may come at once, beside the first one.
+const MORE_ANSWERS: u64 = 3;
 /// The most requests of which it is known whose they are.
 const KNOWN_REQUESTS: usize = 10_000;
 /// The most visitors of whom it is remembered what has counted, per generation.
 const REMEMBERED_TICKETS: usize = 10_000;
 
-/// What has counted of a ticket lately.
-#[derive(Debug, Clone, Copy, Default)]
-struct Heard {
-    since: u64,
-    answers: u8,
-    troubles: u8,
-    /// When limits were judged by a trouble of it last.
-    judged_at: u64,
+/// What limits are judged by: of each ticket a little, so that few tickets do not speak for the origin.
+#[derive(Debug)]
+struct Judged {
+    /// From when on a ticket's next trouble counts, and its next answer if none may come at once.
+    lately: Remembered<(u64, u64)>,
+    counts: OriginCounts,
+}
+
+impl Judged {
+    fn count(&mut self, ticket: u64, reply: Reply, took_ms: u64, now: u64) {
+        let (mut trouble_at, mut answer_at) = self.lately.get(ticket).unwrap_or_default();
+        let (next_at, at_once, every_ms) = if reply.is_trouble() {
+            (&mut trouble_at, 0, JUDGED_TROUBLE_MS)
+        } else {
+            (&mut answer_at, MORE_ANSWERS * JUDGED_ANSWER_MS, JUDGED_ANSWER_MS)
+        };
+        if reply != Reply::Left && *next_at <= now + at_once {
+            *next_at = (*next_at).max(now) + every_ms;
+            self.lately.put(ticket, (trouble_at, answer_at), now);
+            self.counts.count(reply, took_ms);
+        }
+    }
 }
 
 /// What one worker has at the origin of one room.
@@ -48,10 +64,11 @@ pub struct OriginMonitor {
     is_followed: bool,
     /// The tickets whose requests are on their way, where it matters.
     tickets: BTreeMap<u64, u64>,
-    heard: Remembered<Heard>,
+    /// Since when how often a ticket's trouble has counted.
+    troubles: Remembered<(u64, u64)>,
     counts: OriginCounts,
-    /// What the limits are judged by: of each ticket a little. `None`: they do not depend on the origin.
-    judged: Option<OriginCounts>,
+    /// `None`: limits do not depend on the origin.
+    judged: Option<Judged>,
     reported: OriginCounts,
 }
 
@@ -73,9 +90,12 @@ impl OriginMonitor {
             timeout_ms: guard.map(|guard| guard.settings.timeout_ms),
             is_followed: room.follows_origin(),
             tickets: BTreeMap::new(),
-            heard: Remembered::new(JUDGED_MS, REMEMBERED_TICKETS),
+            troubles: Remembered::new(TROUBLES_MS, REMEMBERED_TICKETS),
             counts: OriginCounts::default(),
-            judged: room.adaptive.map(|_| OriginCounts::default()),
+            judged: room.adaptive.map(|_| Judged {
+                lately: Remembered::new(JUDGED_TROUBLE_MS, REMEMBERED_TICKETS),
+                counts: OriginCounts::default(),
+            }),
             reported: OriginCounts::default(),
         }
     }
@@ -147,43 +167,27 @@ impl OriginMonitor {
         // Whoever leaves soon has changed their mind; whoever waited long has not been served in time.
         let too_long = self.timeout_ms.is_some_and(|timeout| took_ms >= timeout / LONG_PART);
         let reply = if reply == Reply::Left && too_long { Reply::TimedOut } else { reply };
-        // Of a request of which it is not known whose it is nobody can say how many more are that visitor's.
         let ticket = self.tickets.remove(&(passage.number() as u64));
-        let (counts, is_judged) = ticket.map_or((true, false), |ticket| self.hear(ticket, reply, now));
-        if !counts {
+        if reply.is_trouble() && ticket.is_some_and(|ticket| !self.counts_trouble(ticket, now)) {
             self.guard.finished(passage, Ending::Other, now);
             return false;
         }
         self.guard.finished(passage, reply.ending(), now);
         self.counts.count(reply, took_ms);
-        if is_judged && let Some(judged) = &mut self.judged {
-            judged.count(reply, took_ms);
+        if let (Some(judged), Some(ticket)) = (&mut self.judged, ticket) {
+            judged.count(ticket, reply, took_ms, now);
         }
         self.is_followed && reply.is_trouble()
     }
 
-    /// Whether what came of a ticket's request counts, and whether limits are judged by it.
-    fn hear(&mut self, ticket: u64, reply: Reply, now: u64) -> (bool, bool) {
-        let mut heard = self.heard.get(ticket).unwrap_or_default();
-        if now >= heard.since + HEARD_MS {
-            heard = Heard { since: now, judged_at: heard.judged_at, ..Heard::default() };
+    /// Whether a ticket's trouble counts, and counts it.
+    fn counts_trouble(&mut self, ticket: u64, now: u64) -> bool {
+        let known = self.troubles.get(ticket).filter(|(since, _)| now < since + TROUBLES_MS);
+        let (since, count) = known.unwrap_or((now, 0));
+        if count < MOST_TROUBLES {
+            self.troubles.put(ticket, (since, count + 1), now);
         }
-        let is_trouble = reply.is_trouble();
-        let (count, most) = if is_trouble {
-            (&mut heard.troubles, MOST_TROUBLES)
-        } else {
-            (&mut heard.answers, MOST_ANSWERS)
-        };
-        if *count >= most || reply == Reply::Left {
-            return (!is_trouble, false);
-        }
-        *count += 1;
-        let is_judged = !is_trouble || now >= heard.judged_at + JUDGED_MS;
-        if is_trouble && is_judged {
-            heard.judged_at = now;
-        }
-        self.heard.put(ticket, heard, now);
-        (true, is_judged)
+        count < MOST_TROUBLES
     }
 
     /// What to report; `None`: nothing has changed since it was asked for last.
@@ -198,6 +202,6 @@ impl OriginMonitor {
 
     /// What the limits are judged by, of what was reported last; `None`: they do not depend on the origin.
     pub fn judged(&self) -> Option<OriginCounts> {
-        self.judged.clone()
+        Some(self.judged.as_ref()?.counts.clone())
     }
 }
