@@ -102,7 +102,7 @@ pub struct Ledger {
     in_window: u64,
     in_window_before: u64,
     peak: u64,
-    holders: Remembered<(u64, u64)>,
+    holders: Remembered<(u32, u64)>,
 }
 
 /// What a ledger keeps in storage. It is written in the background, so a restart may find an old one.
@@ -213,9 +213,9 @@ impl Ledger {
     pub fn take(&mut self, id: u64, limit: i64, owned: i64, now: u64) -> Outcome {
         self.roll(now);
         if let Some((minute, number)) = self.holders.get(id)
-            && minute >= self.minute.into()
+            && minute >= self.minute
         {
-            return Outcome::Given { minute: self.minute, number };
+            return Outcome::Given { minute, number };
         }
         if self.void || (self.given as i64) >= owned {
             return Outcome::Refused { minute: self.minute, limit, wait_ms: HINT_MS };
@@ -224,7 +224,7 @@ impl Ledger {
         self.given += 1;
         self.changed_at = now;
         self.count_rate(now / WINDOW_MS);
-        self.holders.put(id, (self.minute.into(), number), now);
+        self.holders.put(id, (self.minute, number), now);
         Outcome::Given { minute: self.minute, number }
     }
 

@@ -12,7 +12,7 @@ const REMEMBERED_MS: u64 = MINUTE_MS + REACHES_MS;
 #[derive(Debug, Clone)]
 pub struct Holders {
     /// The minute of the permit, and when it was given.
-    given: Remembered<(u64, u64)>,
+    given: Remembered<(u32, u64)>,
     good_ms: u64,
 }
 
@@ -40,13 +40,12 @@ impl Holders {
 
     /// A visitor is given a permit of a minute.
     pub fn put(&mut self, id: u64, minute: u32, now: u64) {
-        self.given.put(id, (minute.into(), now), now);
+        self.given.put(id, (minute, now), now);
     }
 
     /// The permit that a visitor was given, if it is good in a minute, and now.
     pub fn given_to(&self, id: u64, minute: u32, now: u64) -> Option<Outcome> {
-        let is_good = |(of, at): &(u64, u64)| *of >= minute.into() && now < at + self.good_ms;
-        let (of, _) = self.given.get(id).filter(is_good)?;
-        Some(Outcome::Given { minute: of as u32, number: 0 })
+        let (minute, _) = self.given.get(id).filter(|(of, at)| *of >= minute && now < at + self.good_ms)?;
+        Some(Outcome::Given { minute, number: 0 })
     }
 }
