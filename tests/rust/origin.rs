@@ -1,12 +1,14 @@
 //! What the room learns of its origin by passing requests on, and what follows from it.
 
-use anteroom::counts::DataCenter;
+use anteroom::counts::{DataCenter, Global};
 use anteroom::origin::{
     Adaptive, Arrival, Ending, Evidence, Hold, OriginCounts, OriginMonitor, OriginReport, Reply, Use,
 };
 use anteroom::protocol::messages::{VERSION, WorkerReport};
 use anteroom::room::{AdaptiveRange, Limits, OnUnhealthy, Room};
 use proptest::prelude::*;
+
+use crate::articles::{NOW, counts as users};
 
 const START: u64 = 1_680_000_000_000;
 
@@ -91,6 +93,65 @@ fn a_data_center_counts_each_request_once() {
     // What a worker has told a data center that restarted since is not told again; what comes is.
     let known_before = [(1, 40, after(500)), (1, 41, after(502))];
     assert_eq!(told_by_data_center(&known_before).answered(), 2);
+}
+
+#[test]
+fn what_limits_are_judged_by_travels_too() {
+    let of = |requests: usize, judged: Option<usize>| {
+        let answered = |requests: usize| counts(&vec![(Reply::Status(200), 40); requests]);
+        (answered(requests), judged.map(answered))
+    };
+    let told = |room: &Room| {
+        let mut data_center = DataCenter::restore(room, "AMS", 7, None, START);
+        // The second worker is one of 0.1.0, which does not say it. One report comes late.
+        let reports = [(1, of(10, Some(3))), (2, of(5, None)), (1, of(20, Some(4))), (1, of(15, Some(3)))];
+        for (worker, (origin, judged)) in reports {
+            let (origin, first) = (Some(origin), 1);
+            let report =
+                WorkerReport { v: VERSION, worker, first, origin, judged, ..WorkerReport::default() };
+            data_center.receive(room, &report, START);
+        }
+        let saved = data_center.save(room, START);
+        data_center.push(room, &saved, None, START)
+    };
+    let report = told(&adaptive_room(100, 1_000));
+    assert_eq!(report.origin.as_ref().map(|origin| origin.counts.answered()), Some(25));
+    assert_eq!(report.judged.as_ref().map(OriginCounts::answered), Some(9));
+    assert_eq!(report.judged().map(|judged| (judged.since, judged.counts.answered())), Some((7, 9)));
+    // Where nothing depends on it nothing is said, and it would be all.
+    let fixed = told(&crate::articles::room(1_000, 200, 5));
+    assert_eq!((&fixed.judged, fixed.judged()), (&None, fixed.origin.clone()));
+}
+
+#[test]
+fn global_judges_limits_by_it_and_by_everything_where_a_data_center_does_not_say_it() {
+    let room = adaptive_room(140, 1_000);
+    let limit = |says_it: bool| {
+        let mut global = Global::restore(&room, None, Vec::new(), NOW);
+        let (mut all, mut judged) = (OriginCounts::default(), OriginCounts::default());
+        let mut limit = 0;
+        for second in 1..=60 {
+            let now = NOW + second * 1_000;
+            for _ in 0..10 {
+                all.count(Reply::Status(200), 40);
+                judged.count(Reply::Status(200), 40);
+                // From half a minute on all that is slow is of one ticket.
+                if second > 30 {
+                    all.count(Reply::Status(200), 8_000);
+                    all.count(Reply::Status(200), 8_000);
+                }
+            }
+            let mut report = crate::articles::report("AMS", users(&room, 151, [0, 10, 0]));
+            report.sequence = now;
+            report.origin = Some(OriginReport { since: 7, counts: all.clone() });
+            report.judged = says_it.then(|| judged.clone());
+            global.receive(&room, report, now);
+            limit = global.state(&room, None, (now / 60_000) as u32, now).limits.unwrap().total_active_users;
+        }
+        limit
+    };
+    let (capped, whole) = (limit(true), limit(false));
+    assert!(capped > 151 && whole < 151, "{capped} and {whole}");
 }
 
 proptest! {
@@ -335,6 +396,25 @@ fn a_few_visitors_who_ask_for_bad_pages_do_not_lower_limits() {
             );
             assert!(crowd.is_open(), "{of_hundred} % with {reply:?}, after {second} s");
         }
+    }
+}
+
+#[test]
+fn visitors_who_ask_for_bad_pages_all_at_once_cost_little() {
+    let mut crowd = Crowd::new();
+    for second in 0..300 {
+        crowd.second(
+            true,
+            |_, _| (Reply::Status(200), 100),
+            |crowd| {
+                // One in twenty, once a minute: for some seconds nobody can tell that from an origin that fails.
+                for attacker in 0..if second % 60 == 0 { USERS / 20 } else { 0 } {
+                    crowd.ask(1_000 + attacker, (Reply::Status(503), 10), crowd.now);
+                }
+            },
+        );
+        let limit = u64::from(crowd.adaptive.limits(&crowd.room).total_active_users);
+        assert!(limit * 100 >= USERS * 95, "{limit} after {second} s");
     }
 }
 
