@@ -294,7 +294,7 @@ struct Crowd {
     now: u64,
 }
 
-const USERS: u64 = 200;
+const USERS: u64 = 100;
 
 impl Crowd {
     /// The limits have grown to all that the owner allows.
