@@ -24,6 +24,8 @@ const JUDGED_TROUBLE_MS: u64 = 60_000;
 const JUDGED_ANSWER_MS: u64 = 2_500;
 /// Answers of a visitor that may come at once, beside the first one.
 const MORE_ANSWERS: u64 = 3;
+/// How long that is remembered of a visitor, in milliseconds.
+const JUDGED_MS: u64 = 600_000;
 /// The most requests of which it is known whose they are.
 const KNOWN_REQUESTS: usize = 10_000;
 /// The most visitors of whom it is remembered what has counted, per generation.
@@ -34,6 +36,8 @@ const REMEMBERED_TICKETS: usize = 10_000;
 struct Judged {
     /// From when on a ticket's next trouble counts, and its next answer if none may come at once.
     lately: Remembered<(u64, u64)>,
+    /// Of so many workers each takes a part of what counts of a ticket: one who asks often comes to all of them.
+    workers: u64,
     counts: OriginCounts,
 }
 
@@ -43,9 +47,10 @@ impl Judged {
         let (next_at, at_once, every_ms) = if reply.is_trouble() {
             (&mut trouble_at, 0, JUDGED_TROUBLE_MS)
         } else {
-            (&mut answer_at, MORE_ANSWERS * JUDGED_ANSWER_MS, JUDGED_ANSWER_MS)
+            (&mut answer_at, MORE_ANSWERS, JUDGED_ANSWER_MS)
         };
-        if reply != Reply::Left && *next_at <= now + at_once {
+        let every_ms = every_ms * self.workers;
+        if reply != Reply::Left && *next_at <= now + at_once * every_ms {
             *next_at = (*next_at).max(now) + every_ms;
             self.lately.put(ticket, (trouble_at, answer_at), now);
             self.counts.count(reply, took_ms);
@@ -93,7 +98,8 @@ impl OriginMonitor {
             troubles: Remembered::new(TROUBLES_MS, REMEMBERED_TICKETS),
             counts: OriginCounts::default(),
             judged: room.adaptive.map(|_| Judged {
-                lately: Remembered::new(JUDGED_TROUBLE_MS, REMEMBERED_TICKETS),
+                lately: Remembered::new(JUDGED_MS, REMEMBERED_TICKETS),
+                workers: 1,
                 counts: OriginCounts::default(),
             }),
             reported: OriginCounts::default(),
@@ -190,8 +196,12 @@ impl OriginMonitor {
         count < MOST_TROUBLES
     }
 
-    /// What to report; `None`: nothing has changed since it was asked for last.
-    pub fn report(&mut self) -> Option<OriginCounts> {
+    /// What to report; `None`: nothing has changed since it was asked for last. `workers`: how many the data center has, as far
+    /// as is known.
+    pub fn report(&mut self, workers: u32) -> Option<OriginCounts> {
+        if let Some(judged) = &mut self.judged {
+            judged.workers = u64::from(workers).max(1);
+        }
         let counts = OriginCounts { in_flight: self.guard.in_flight().into(), ..self.counts.clone() };
         if counts == self.reported {
             return None;
