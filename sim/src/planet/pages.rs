@@ -17,10 +17,10 @@ impl Planet {
         let page = |passage| Page { visitor, colo, worker, passage, at: now };
         match origin.arrive(visitor.into(), false, own) {
             Arrival::Go(passage) => match self.visitors[visitor as usize].attack {
-                Some(Attack::Fails) => self.page_came(page(passage), Reply::Status(503)),
-                Some(Attack::Dawdles) => {
+                Some(Attack::Dawdles) if pages.is_up(now - START) => {
                     self.page_came(Page { at: now - DAWDLES_MS, ..page(passage) }, Reply::Status(200));
                 }
+                Some(Attack::Fails | Attack::Dawdles) => self.page_came(page(passage), Reply::Status(503)),
                 _ => self.send_page(page(passage)),
             },
             Arrival::InLine(passage) => {

@@ -32,7 +32,7 @@ const HANGS_UP_MS: u64 = 45;
 const FAILS_EVERY_MS: u64 = 250;
 /// How often somebody asks for a page that takes long, in milliseconds.
 const DAWDLES_EVERY_MS: u64 = 50;
-/// How long that page takes, in milliseconds. It comes as soon as it is asked for: whoever asks had it under way before.
+/// How long that page takes, in milliseconds. It comes as soon as it is asked for: it counts as asked for that long before.
 pub(super) const DAWDLES_MS: u64 = 8_000;
 
 /// For how many refreshes an old cookie serves whoever replays it: after two and a half it is no place any more.
@@ -117,7 +117,7 @@ pub(super) enum Attack {
     HangsUp,
     /// Once in, asks again and again for a page that the origin fails.
     Fails,
-    /// Once in, asks again and again for a page that takes long, whatever the origin has to do.
+    /// Once in, asks again and again for a page that takes long, however little the origin has to do.
     Dawdles,
 }
 
