@@ -49,9 +49,15 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, WireError> {
 /// # Errors
 /// As [`decode`].
 pub fn decode_known<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, bool), WireError> {
+    let padded = padded(bytes);
+    let (value, rest) = postcard::take_from_bytes(&padded).map_err(|_| WireError)?;
+    Ok((value, rest.iter().any(|byte| *byte != 0)))
+}
+
+/// What an older writer has left out reads as zeros.
+fn padded(bytes: &[u8]) -> Vec<u8> {
     let mut padded = Vec::with_capacity(bytes.len() + MISSING);
     padded.extend_from_slice(bytes);
     padded.resize(bytes.len() + MISSING, 0);
-    let (value, rest) = postcard::take_from_bytes(&padded).map_err(|_| WireError)?;
-    Ok((value, rest.iter().any(|byte| *byte != 0)))
+    padded
 }

@@ -275,6 +275,11 @@ impl Origin {
         self.serving.len() + self.queue.len()
     }
 
+    /// Whether it answers anybody well at a time.
+    pub fn is_up(&self, now: u64) -> bool {
+        self.setup.best_per_second(now as f64) > 0.0
+    }
+
     /// A request arrives. `request` is the caller's name for it.
     pub fn arrive(&mut self, request: u64, now: u64) {
         self.advance(now as f64);

@@ -120,6 +120,11 @@ impl Pages {
         self.next
     }
 
+    /// Whether the origin answers anybody well.
+    pub fn is_up(&self, now: u64) -> bool {
+        self.origin.is_up(now)
+    }
+
     /// Keeps a request that stands in line.
     pub fn take(&mut self, page: Page) -> u64 {
         self.next += 1;

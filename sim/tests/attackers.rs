@@ -34,3 +34,19 @@ fn limits_hold_and_attackers_get_no_more_than_their_part_of_the_places() {
         );
     }
 }
+
+#[test]
+fn attackers_who_ask_for_bad_pages_do_not_hold_down_limits_that_follow_the_origin() {
+    let limit = |attackers| {
+        let points = run("hidden_capacity", attackers).origin.unwrap().points;
+        let limits: Vec<f64> = points
+            .iter()
+            .filter(|point| point.second > 300)
+            .map(|point| f64::from(point.total_active_users))
+            .collect();
+        limits.iter().sum::<f64>() / limits.len() as f64
+    };
+    let (quiet, attacked) = (limit(0.0), limit(ATTACKERS));
+    println!("the limit is {quiet:.0}, and beside attackers {attacked:.0}");
+    assert!(attacked >= 0.95 * quiet);
+}

@@ -59,8 +59,9 @@ struct Worker {
     applied: u64,
     durable: u64,
     reported_at: u64,
-    /// What it has seen of the origin; `None`: not known, after a restart of the data center.
-    origin: Option<OriginCounts>,
+    /// What it has seen of the origin, and what of it limits are judged by; `None`: not known, after a restart of the data
+    /// center.
+    origin: Option<(OriginCounts, OriginCounts)>,
     /// What it has counted, as far as that is in the tallies.
     counts: SlotCounts,
 }
@@ -161,6 +162,8 @@ pub struct DataCenter {
     calm_until: u64,
     /// What the colo's workers have seen of the origin since this start.
     origin: OriginCounts,
+    /// What of it limits are judged by.
+    judged: OriginCounts,
     /// What operators have changed, as Global could read it last.
     last_known: Overrides,
     ended: Ended,
@@ -196,6 +199,7 @@ impl DataCenter {
             // What the instance that has gone told its workers is not known.
             calm_until: now + CALM_REPORT_MS,
             origin: OriginCounts::default(),
+            judged: OriginCounts::default(),
             last_known: Overrides::default(),
             ended: Ended::restore(Vec::new(), Vec::new(), now),
             storage: Storage::Current,
@@ -243,7 +247,7 @@ impl DataCenter {
             }
         }
         // Of a worker that has just started nothing is missing; of another one, what it told before a restart.
-        let known = (report.first == 1).then(OriginCounts::default);
+        let known = (report.first == 1).then(Default::default);
         // One that this start has answered before, and had to forget since, has told what it counted.
         let is_known = report.instance == self.instance;
         let counts = if is_known { report.counts.clone() } else { SlotCounts::default() };
@@ -262,15 +266,17 @@ impl DataCenter {
                 self.dirty |= code == Count::Bypassed.code();
             }
         }
-        // A report that was overtaken changes nothing.
-        let told = |seen: &&OriginCounts| {
-            seen.is_sound() && worker.origin.as_ref().is_none_or(|known| !seen.is_before(known))
-        };
-        if let Some(seen) = report.origin.as_ref().filter(told) {
-            let added = seen.since(worker.origin.as_ref().unwrap_or(seen));
-            self.origin.add(&OriginCounts { in_flight: 0, ..added });
-            worker.origin = Some(seen.clone());
-            self.dirty = true;
+        if let Some(seen) = &report.origin {
+            let judged = report.judged.as_ref().unwrap_or(seen);
+            let told = (seen.clone(), judged.clone());
+            let known = worker.origin.as_ref().unwrap_or(&told);
+            // A report that was overtaken changes nothing.
+            if seen.is_sound() && judged.is_sound() && !seen.is_before(&known.0) {
+                self.origin.add(&OriginCounts { in_flight: 0, ..seen.since(&known.0) });
+                self.judged.add(&judged.since(&known.1));
+                worker.origin = Some(told);
+                self.dirty = true;
+            }
         }
         // After a restart, a report that goes on where the lost memory ended is not counted: the answer tells the
         // worker from where to send again.
@@ -512,12 +518,13 @@ impl DataCenter {
             overrides: self.last_known.clone(),
             ended,
             heard,
+            judged: room.adaptive.map(|_| self.judged.clone()),
         }
     }
 
     fn origin_report(&self, now: u64) -> Option<OriginReport> {
         let active = self.workers.values().filter(|worker| now < worker.reported_at + WORKER_MS);
-        let in_flight = active.filter_map(|worker| Some(worker.origin.as_ref()?.in_flight)).sum();
+        let in_flight = active.filter_map(|worker| Some(worker.origin.as_ref()?.0.in_flight)).sum();
         let counts = OriginCounts { in_flight, ..self.origin.clone() };
         (!counts.is_empty()).then_some(OriginReport { since: self.instance, counts })
     }

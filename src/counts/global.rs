@@ -138,6 +138,8 @@ pub struct Global {
     meta_stored: bool,
     /// What passed through the room in the last minute.
     evidence: Evidence,
+    /// What of it limits are judged by.
+    judged: Evidence,
     pub(super) origin: OriginMemory,
     origin_stored: bool,
     steering: Steering,
@@ -178,6 +180,7 @@ impl Global {
             forgotten: Vec::new(),
             meta_stored: true,
             evidence: Evidence::default(),
+            judged: Evidence::default(),
             origin: OriginMemory::default(),
             origin_stored: true,
             steering: Steering::default(),
@@ -428,9 +431,9 @@ impl Global {
             if report.sequence <= colo.report.sequence {
                 return true;
             }
-            if let Some(origin) = &report.origin {
-                self.evidence.add(&origin.added_since(colo.report.origin.as_ref()), now);
-            }
+            let before = &colo.report;
+            self.evidence.take_in(report.origin.as_ref(), before.origin.as_ref(), now);
+            self.judged.take_in(report.judged().as_ref(), before.judged().as_ref(), now);
             if colo.is_cut_off(now.saturating_sub(BACK_MS)) {
                 colo.back = Some((now, colo.received_at));
             }
@@ -452,9 +455,8 @@ impl Global {
             }
             self.merged.merge(&report.counts, 1);
             self.recorder.tallies.replace(&Tallies::default(), &report.tallies);
-            if let Some(origin) = &report.origin {
-                self.evidence.add(&origin.counts, now);
-            }
+            self.evidence.take_in(report.origin.as_ref(), None, now);
+            self.judged.take_in(report.judged().as_ref(), None, now);
             self.tried = None;
             let name = report.colo.clone();
             self.colos.insert(name, Colo::new(report, now, now));
@@ -672,7 +674,7 @@ impl Global {
     /// The limits in force: moved by what passed through the room, where the owner gave a range.
     fn limits(&mut self, room: &Room, used: Use, now: u64) -> Limits {
         let before = self.origin.adaptive.limits(room);
-        self.origin.adaptive.step(room, &self.evidence, used, now);
+        self.origin.adaptive.step(room, &self.evidence, &self.judged, used, now);
         let limits = self.origin.adaptive.limits(room);
         let held = self.origin.hold.update(room, &self.evidence, now);
         self.origin_stored &= limits == before && !held;

@@ -213,6 +213,7 @@ impl Outbox {
             origin: None,
             counts: self.counts.clone(),
             heard: 0,
+            judged: None,
         }
     }
 

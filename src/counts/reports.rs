@@ -35,6 +35,9 @@ pub struct WorkerReport {
     /// Up to which number the data center has told of ended sessions; see [`EndedNews`](crate::admission::EndedNews).
     #[serde(default)]
     pub heard: u64,
+    /// What of `origin` limits are judged by: of each ticket a little. `None`: all of it.
+    #[serde(default)]
+    pub judged: Option<OriginCounts>,
 }
 
 /// A data center's answer to a worker.
@@ -92,4 +95,15 @@ pub struct ColoReport {
     /// Up to which number Global has told of those of others; see [`EndedNews`](crate::admission::EndedNews).
     #[serde(default)]
     pub heard: u64,
+    /// What of `origin` limits are judged by; `None`: all of it.
+    #[serde(default)]
+    pub judged: Option<OriginCounts>,
+}
+
+impl ColoReport {
+    /// What limits are judged by.
+    pub fn judged(&self) -> Option<OriginReport> {
+        let OriginReport { since, counts } = self.origin.as_ref()?;
+        Some(OriginReport { since: *since, counts: self.judged.as_ref().unwrap_or(counts).clone() })
+    }
 }

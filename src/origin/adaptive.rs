@@ -57,15 +57,18 @@ const IN_USE: f64 = 0.9;
 /// What is known of the time that a well origin takes is given up slowly: by this part each second.
 const FORGETTING: f64 = 0.000_5;
 
-/// How the origin is doing, by what passed through the room.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Load {
-    /// Too little is known.
-    Unknown,
-    /// It answers as it should.
-    Well,
-    /// It has too much to do.
-    TooMuch,
+/// How the origin did in the shortest time that tells enough.
+#[derive(Debug)]
+struct Look {
+    /// The median time to the first byte, in milliseconds, of what counts of each ticket.
+    median_ms: f64,
+    /// More than a few requests were not served, and not only of a few tickets.
+    is_troubled: bool,
+    /// It was judged by [`ENOUGH`] requests.
+    is_sure: bool,
+    /// Requests that were served each second, and requests that ended.
+    served: f64,
+    ended: f64,
 }
 
 /// The limits in force, and what they were learned from. Kept in Global's storage.
@@ -108,8 +111,9 @@ impl Adaptive {
         }
     }
 
-    /// Looks at the origin and moves the limits, at most every two seconds.
-    pub fn step(&mut self, room: &Room, evidence: &Evidence, used: Use, now: u64) {
+    /// Looks at the origin and moves the limits, at most every two seconds: by all that passed through the room, and by what
+    /// of it counts of each ticket.
+    pub fn step(&mut self, room: &Room, all: &Evidence, judged: &Evidence, used: Use, now: u64) {
         let Some(range) = room.adaptive else { return };
         if self.looked_at == 0 {
             let least = (f64::from(range.least_active_users), f64::from(range.least_new_users));
@@ -122,35 +126,40 @@ impl Adaptive {
         self.looked_at = now;
         // What happened while nobody looked is not made up for.
         let seconds = (elapsed.min(2 * STEP_MS)) as f64 / 1_000.0;
-        let (load, counts, over_ms) = self.judge(&range, evidence, now);
-        match load {
-            Load::Unknown => {}
-            Load::TooMuch => self.cut(&range, &counts, over_ms, used, now),
-            Load::Well => {
-                self.learn(&counts, over_ms, used, seconds);
-                self.grow(room, used, seconds, now);
-            }
+        let Some(look) = self.look(all, judged, now) else { return };
+        let slow_ms = self.slow_ms(&range);
+        if look.is_troubled || look.median_ms > slow_ms {
+            self.cut(&range, &look, slow_ms, used, now);
+        } else {
+            self.learn(&look, used, seconds);
+            self.grow(room, used, seconds, now);
         }
     }
 
-    fn judge(&self, range: &AdaptiveRange, evidence: &Evidence, now: u64) -> (Load, OriginCounts, u64) {
-        let mut looked = (OriginCounts::default(), 0);
+    /// `None`: too little is known.
+    fn look(&self, all: &Evidence, judged: &Evidence, now: u64) -> Option<Look> {
+        let (mut from, mut counts, mut over_ms) = (0, OriginCounts::default(), 0);
         for look in LOOKS_MS {
             // What was counted before the last cut had settled says nothing of what came of it.
-            let from =
-                now.saturating_sub(look).max(if self.cut_at == 0 { 0 } else { self.cut_at + SETTLE_MS });
-            looked = evidence.between(from, now);
-            if looked.0.ended() >= ENOUGH || from + look > now {
+            from = now.saturating_sub(look).max(if self.cut_at == 0 { 0 } else { self.cut_at + SETTLE_MS });
+            (counts, over_ms) = judged.between(from, now);
+            if counts.ended() >= ENOUGH || from + look > now {
                 break;
             }
         }
-        let (counts, over_ms) = looked;
         // Reports come every two seconds: a shorter time has too few of them, or too many.
         if counts.ended() < LEAST || over_ms < SHORTEST_LOOK_MS {
-            return (Load::Unknown, counts, over_ms);
+            return None;
         }
-        let slow = counts.quantile_ms(0.5).is_some_and(|median| median > self.slow_ms(range));
-        (if is_troubled(&counts) || slow { Load::TooMuch } else { Load::Well }, counts, over_ms)
+        let (all, _) = all.between(from, now);
+        let a_second = |requests: u64| requests as f64 * 1_000.0 / over_ms as f64;
+        Some(Look {
+            median_ms: counts.quantile_ms(0.5)?,
+            is_troubled: is_troubled(&counts) && is_troubled(&all),
+            is_sure: counts.ended() >= ENOUGH,
+            served: a_second(all.ended().saturating_sub(all.troubles())),
+            ended: a_second(all.ended()),
+        })
     }
 
     /// From which median on the origin is slow, in milliseconds.
@@ -162,29 +171,26 @@ impl Adaptive {
         }
     }
 
-    fn learn(&mut self, counts: &OriginCounts, over_ms: u64, used: Use, seconds: f64) {
-        if counts.ended() < ENOUGH {
+    fn learn(&mut self, look: &Look, used: Use, seconds: f64) {
+        if !look.is_sure {
             return;
         }
-        if let Some(median) = counts.quantile_ms(0.5) {
-            let known = if self.usual_ms > 0.0 { self.usual_ms } else { median };
-            self.usual_ms = median.min(known * (1.0 + FORGETTING * seconds));
-        }
+        let known = if self.usual_ms > 0.0 { self.usual_ms } else { look.median_ms };
+        self.usual_ms = look.median_ms.min(known * (1.0 + FORGETTING * seconds));
         if used.active > 0 {
-            let per_user = counts.ended() as f64 * 1_000.0 / over_ms.max(1) as f64 / used.active as f64;
+            let per_user = look.ended / used.active as f64;
             let known = if self.per_user > 0.0 { self.per_user } else { per_user };
             self.per_user = known + (per_user - known) * (seconds / 20.0).min(1.0);
         }
     }
 
-    fn cut(&mut self, range: &AdaptiveRange, counts: &OriginCounts, over_ms: u64, used: Use, now: u64) {
-        let well = counts.ended().saturating_sub(counts.troubles()) as f64 * 1_000.0 / over_ms.max(1) as f64;
+    fn cut(&mut self, range: &AdaptiveRange, look: &Look, slow_ms: f64, used: Use, now: u64) {
         // From who is in, not from the limit: an earlier cut takes effect only as users leave.
         let active = used.active.max(0) as f64;
         // As many users as the origin answers now, by what one asks for; half of them at the worst.
-        let can_serve = if self.per_user > 0.0 { HEADROOM * well / self.per_user } else { CUT * active };
-        let far = counts.quantile_ms(0.5).is_some_and(|median| median > FAR * self.slow_ms(range));
-        let deepest = if far || is_troubled(counts) { DEEPEST_CUT } else { DEEP_CUT };
+        let can_serve =
+            if self.per_user > 0.0 { HEADROOM * look.served / self.per_user } else { CUT * active };
+        let deepest = if look.is_troubled || look.median_ms > FAR * slow_ms { DEEPEST_CUT } else { DEEP_CUT };
         let left = can_serve.clamp(deepest * active, CUT * active);
         let known_better = can_serve.min(CUT * active);
         self.active = if self.active < known_better {

@@ -119,34 +119,29 @@ impl OriginCounts {
 
     /// Adds what others have counted.
     pub fn add(&mut self, other: &Self) {
-        if self.first_byte.len() < other.first_byte.len() {
-            self.first_byte.resize(other.first_byte.len(), 0);
-        }
-        for (mine, theirs) in self.first_byte.iter_mut().zip(&other.first_byte) {
-            *mine = mine.saturating_add(*theirs);
-        }
-        self.failed = self.failed.saturating_add(other.failed);
-        self.timed_out = self.timed_out.saturating_add(other.timed_out);
-        self.refused = self.refused.saturating_add(other.refused);
+        self.change(other, u64::saturating_add);
         self.in_flight = self.in_flight.saturating_add(other.in_flight);
     }
 
     /// What was counted since an earlier state of the same counts, with as many in flight as now.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
-        let before = |class: usize| earlier.first_byte.get(class).copied().unwrap_or(0);
-        Self {
-            first_byte: self
-                .first_byte
-                .iter()
-                .enumerate()
-                .map(|(class, count)| count.saturating_sub(before(class)))
-                .collect(),
-            failed: self.failed.saturating_sub(earlier.failed),
-            timed_out: self.timed_out.saturating_sub(earlier.timed_out),
-            refused: self.refused.saturating_sub(earlier.refused),
-            in_flight: self.in_flight,
+        let mut since = self.clone();
+        since.change(earlier, u64::saturating_sub);
+        since
+    }
+
+    /// Changes each count by that of others.
+    fn change(&mut self, by: &Self, changed: fn(u64, u64) -> u64) {
+        if self.first_byte.len() < by.first_byte.len() {
+            self.first_byte.resize(by.first_byte.len(), 0);
         }
+        for (count, by) in self.first_byte.iter_mut().zip(&by.first_byte) {
+            *count = changed(*count, *by);
+        }
+        self.failed = changed(self.failed, by.failed);
+        self.timed_out = changed(self.timed_out, by.timed_out);
+        self.refused = changed(self.refused, by.refused);
     }
 
     /// Whether these are counts of an earlier moment than others of the same sender.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::OriginCounts;
+use super::{OriginCounts, OriginReport};
 
 /// How many seconds are kept.
 const KEPT_SECONDS: u64 = 64;
@@ -28,6 +28,13 @@ impl Evidence {
         }
         while self.seconds.front().is_some_and(|(of, _)| of + KEPT_SECONDS < second) {
             self.seconds.pop_front();
+        }
+    }
+
+    /// Adds what a sender's report brings that its report before did not.
+    pub fn take_in(&mut self, report: Option<&OriginReport>, before: Option<&OriginReport>, now: u64) {
+        if let Some(report) = report {
+            self.add(&report.added_since(before), now);
         }
     }
 

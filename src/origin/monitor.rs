@@ -17,11 +17,46 @@ const LONG_PART: u64 = 4;
 /// page that fails does not speak for the origin. For a hold it takes several.
 const TROUBLES_MS: u64 = 10_000;
 /// See [`TROUBLES_MS`].
-const MOST_TROUBLES: u8 = 2;
+const MOST_TROUBLES: u64 = 2;
+/// Limits are judged by one trouble of a visitor in this time, in milliseconds.
+const JUDGED_TROUBLE_MS: u64 = 60_000;
+/// And by one answer in this time, in milliseconds, a few at once: whoever asks for slow pages is one of many.
+const JUDGED_ANSWER_MS: u64 = 2_500;
+/// Answers of a visitor that may come at once, beside the first one.
+const MORE_ANSWERS: u64 = 3;
+/// How long that is remembered of a visitor, in milliseconds.
+const JUDGED_MS: u64 = 600_000;
 /// The most requests of which it is known whose they are.
 const KNOWN_REQUESTS: usize = 10_000;
-/// The most visitors whose trouble is remembered, per generation.
+/// The most visitors of whom it is remembered what has counted, per generation.
 const REMEMBERED_TICKETS: usize = 10_000;
+
+/// What limits are judged by: of each ticket a little, so that few tickets do not speak for the origin.
+#[derive(Debug)]
+struct Judged {
+    /// From when on a ticket's next trouble counts, and its next answer if none may come at once.
+    lately: Remembered<(u64, u64)>,
+    /// Of so many workers each takes a part of what counts of a ticket: one who asks often comes to all of them.
+    workers: u64,
+    counts: OriginCounts,
+}
+
+impl Judged {
+    fn count(&mut self, ticket: u64, reply: Reply, took_ms: u64, now: u64) {
+        let (mut trouble_at, mut answer_at) = self.lately.get(ticket).unwrap_or_default();
+        let (next_at, at_once, every_ms) = if reply.is_trouble() {
+            (&mut trouble_at, 0, JUDGED_TROUBLE_MS)
+        } else {
+            (&mut answer_at, MORE_ANSWERS, JUDGED_ANSWER_MS)
+        };
+        let every_ms = every_ms * self.workers;
+        if reply != Reply::Left && *next_at <= now + at_once * every_ms {
+            *next_at = (*next_at).max(now) + every_ms;
+            self.lately.put(ticket, (trouble_at, answer_at), now);
+            self.counts.count(reply, took_ms);
+        }
+    }
+}
 
 /// What one worker has at the origin of one room.
 #[derive(Debug)]
@@ -34,9 +69,11 @@ pub struct OriginMonitor {
     is_followed: bool,
     /// The tickets whose requests are on their way, where it matters.
     tickets: BTreeMap<u64, u64>,
-    /// How often a ticket's trouble has counted, and since when.
-    troubles: Remembered<(u64, u8)>,
+    /// Since when how often a ticket's trouble has counted.
+    troubles: Remembered<(u64, u64)>,
     counts: OriginCounts,
+    /// `None`: limits do not depend on the origin.
+    judged: Option<Judged>,
     reported: OriginCounts,
 }
 
@@ -60,6 +97,11 @@ impl OriginMonitor {
             tickets: BTreeMap::new(),
             troubles: Remembered::new(TROUBLES_MS, REMEMBERED_TICKETS),
             counts: OriginCounts::default(),
+            judged: room.adaptive.map(|_| Judged {
+                lately: Remembered::new(JUDGED_MS, REMEMBERED_TICKETS),
+                workers: 1,
+                counts: OriginCounts::default(),
+            }),
             reported: OriginCounts::default(),
         }
     }
@@ -138,6 +180,9 @@ impl OriginMonitor {
         }
         self.guard.finished(passage, reply.ending(), now);
         self.counts.count(reply, took_ms);
+        if let (Some(judged), Some(ticket)) = (&mut self.judged, ticket) {
+            judged.count(ticket, reply, took_ms, now);
+        }
         self.is_followed && reply.is_trouble()
     }
 
@@ -151,13 +196,22 @@ impl OriginMonitor {
         count < MOST_TROUBLES
     }
 
-    /// What to report; `None`: nothing has changed since it was asked for last.
-    pub fn report(&mut self) -> Option<OriginCounts> {
+    /// What to report; `None`: nothing has changed since it was asked for last. `workers`: how many the data center has, as far
+    /// as is known.
+    pub fn report(&mut self, workers: u32) -> Option<OriginCounts> {
+        if let Some(judged) = &mut self.judged {
+            judged.workers = u64::from(workers).max(1);
+        }
         let counts = OriginCounts { in_flight: self.guard.in_flight().into(), ..self.counts.clone() };
         if counts == self.reported {
             return None;
         }
         self.reported = counts.clone();
         Some(counts)
+    }
+
+    /// What the limits are judged by, of what was reported last; `None`: they do not depend on the origin.
+    pub fn judged(&self) -> Option<OriginCounts> {
+        Some(self.judged.as_ref()?.counts.clone())
     }
 }

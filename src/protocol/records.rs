@@ -84,16 +84,27 @@ impl std::error::Error for RecordError {}
 /// # Errors
 /// When newer code has written it, or it is no such record.
 pub fn read<T: Record>(bytes: &[u8]) -> Result<T, RecordError> {
-    let unreadable = |_| RecordError::Unreadable { record: T::NAME };
-    let (version, body) = split(T::FRAME, bytes);
-    if version > T::VERSION {
-        return Err(RecordError::Newer { record: T::NAME, version, known: T::VERSION });
+    let body = migrated(bytes, T::NAME, T::FRAME, T::STEPS)?;
+    wire::decode(&body).map_err(|_| RecordError::Unreadable { record: T::NAME })
+}
+
+/// A record's bytes in the version that this code writes. Not generic: else the Worker had it once for each type.
+fn migrated(
+    bytes: &[u8],
+    record: &'static str,
+    frame: Frame,
+    steps: &[Step],
+) -> Result<Vec<u8>, RecordError> {
+    let (version, body) = split(frame, bytes);
+    let known = 1 + steps.len() as u8;
+    if version > known {
+        return Err(RecordError::Newer { record, version, known });
     }
-    let mut migrated = None;
-    for step in T::STEPS.iter().skip(usize::from(version) - 1) {
-        migrated = Some(step(migrated.as_deref().unwrap_or(body)).map_err(unreadable)?);
+    let mut body = body.to_vec();
+    for step in steps.iter().skip(usize::from(version) - 1) {
+        body = step(&body).map_err(|_| RecordError::Unreadable { record })?;
     }
-    wire::decode(migrated.as_deref().unwrap_or(body)).map_err(unreadable)
+    Ok(body)
 }
 
 /// A record's bytes, of the version that this code writes.
@@ -101,15 +112,19 @@ pub fn read<T: Record>(bytes: &[u8]) -> Result<T, RecordError> {
 /// # Errors
 /// As [`wire::encode`].
 pub fn write<T: Record>(record: &T) -> Result<Vec<u8>, WireError> {
-    let mut bytes = wire::encode(record)?;
-    match (T::FRAME, bytes.first_mut()) {
-        (Frame::FirstByte, Some(first)) => *first = T::VERSION,
-        (Frame::Marked, _) if T::VERSION > 1 => {
-            bytes.splice(..0, MARK.into_iter().chain([T::VERSION]));
+    Ok(framed(wire::encode(record)?, T::FRAME, T::VERSION))
+}
+
+/// A record's bytes with its version.
+fn framed(mut bytes: Vec<u8>, frame: Frame, version: u8) -> Vec<u8> {
+    match (frame, bytes.first_mut()) {
+        (Frame::FirstByte, Some(first)) => *first = version,
+        (Frame::Marked, _) if version > 1 => {
+            bytes.splice(..0, MARK.into_iter().chain([version]));
         }
         _ => {}
     }
-    Ok(bytes)
+    bytes
 }
 
 /// The version, from 1, and what the steps work on.

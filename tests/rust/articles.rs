@@ -79,7 +79,7 @@ fn nairobi_and_dublin_share_1000_slots_by_the_traffic_of_two_minutes_before() {
 const BUCKETS: [u32; 3] = [27_035_994, 27_035_995, 27_035_996];
 
 /// The two data centers of the 2021 article report to Global; `NOW` is in the minute after the last bucket.
-const NOW: u64 = (BUCKETS[2] as u64 + 1) * 60_000 + 5_000;
+pub const NOW: u64 = (BUCKETS[2] as u64 + 1) * 60_000 + 5_000;
 
 pub fn counts(room: &Room, active: u64, waiting: [u64; 3]) -> Counts {
     let mut counts = Counts::new(room);
@@ -119,6 +119,7 @@ pub fn report(colo: &str, counts: Counts) -> ColoReport {
         overrides: Default::default(),
         ended: Vec::new(),
         heard: 0,
+        judged: None,
     }
 }
 

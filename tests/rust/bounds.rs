@@ -37,6 +37,7 @@ fn report(worker: u64, instance: u64, first: u64, check_ins: Vec<CheckIn>) -> Wo
         origin: None,
         counts: Default::default(),
         heard: 0,
+        judged: None,
     }
 }
 
@@ -134,6 +135,7 @@ fn one_colo_more_than_fit_is_turned_away_until_another_has_long_been_silent() {
         overrides: Default::default(),
         ended: Vec::new(),
         heard: 0,
+        judged: None,
     };
     for index in 0..MAX_COLOS {
         assert!(global.receive(&room, from(format!("C{index}"), 1), NOW));

@@ -419,6 +419,7 @@ fn everybody_is_counted_on_when_an_event_changes_the_session_duration() {
         origin: None,
         counts: anteroom::counts::SlotCounts::default(),
         heard: 0,
+        judged: None,
     };
     data_center.receive(room.at(before).0, &report, before);
     assert_eq!(push(&mut data_center, &mut global, before).active, 10);

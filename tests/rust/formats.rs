@@ -122,6 +122,7 @@ fn report() -> ColoReport {
         overrides: Overrides::default(),
         ended: Vec::new(),
         heard: 0,
+        judged: None,
     }
 }
 
@@ -254,6 +255,16 @@ fn what_is_told_and_stored_of_the_origin() {
     counts.count(Reply::TimedOut, 0);
     counts.refused = 5;
     pinned(&OriginReport { since: 7, counts: counts.clone() }, "0705000100000101010500");
+    let (origin, judged) = (Some(counts.clone()), Some(counts.clone()));
+    pinned(
+        &WorkerReport { v: 1, origin, judged, ..WorkerReport::default() },
+        "01000000000001050001000001010105000000000105000100000101010500",
+    );
+    let origin = Some(OriginReport { since: 7, counts: counts.clone() });
+    pinned(
+        &ColoReport { origin, judged: Some(counts.clone()), ..report() },
+        "0103414d530c53f8b4d2b34b020002060280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d0100060002d00fac1b01070500010000010101050000000000000000000105000100000101010500",
+    );
     pinned(
         &OriginHealth { v: 1, check: "origin".to_owned(), healthy: true, at: NOW },
         "01066f726967696e01b0aab8bef230",
@@ -307,8 +318,9 @@ fn reports_of_workers() {
             origin: None,
             counts: SlotCounts::default(),
             heard: 0,
+            judged: None,
         },
-        "0109080303000180feac0d00b0aab8bef2300000010180feac0db0aab8bef230b1aab8bef23080feac0d01020100b1aab8bef230b2aab8bef23000000100000000",
+        "0109080303000180feac0d00b0aab8bef2300000010180feac0db0aab8bef230b1aab8bef23080feac0d01020100b1aab8bef230b2aab8bef2300000010000000000",
     );
     let (before, later) = (Seen { at: NOW, later: 3 }, Seen { at: NOW + 1, later: 8 });
     pinned(
@@ -329,7 +341,7 @@ fn reports_of_workers() {
             ],
             ..WorkerReport::default()
         },
-        "0100000004000180feac0db0aab8bef230b1aab8bef230880600010180feac0db1aab8bef230b2aab8bef23080feac0d11030100b2aab8bef230b3aab8bef2300000040280feac0db0aab8bef230b3aab8bef2308006000000000000",
+        "0100000004000180feac0db0aab8bef230b1aab8bef230880600010180feac0db1aab8bef230b2aab8bef23080feac0d11030100b2aab8bef230b3aab8bef2300000040280feac0db0aab8bef230b3aab8bef230800600000000000000",
     );
     pinned(&WorkerAnswer { v: 1, instance: 8, applied: 5, durable: 3, state: None }, "0108050300");
 }
@@ -338,7 +350,7 @@ fn reports_of_workers() {
 fn reports_of_data_centers_and_what_they_store() {
     pinned(
         &report(),
-        "0103414d530c53f8b4d2b34b020002060280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d0100060002d00fac1b000000000000000000",
+        "0103414d530c53f8b4d2b34b020002060280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d0100060002d00fac1b00000000000000000000",
     );
     pinned(
         &SavedDataCenter {
@@ -368,11 +380,11 @@ fn what_becomes_history() {
             counts: slot_counts(),
             ..WorkerReport::default()
         },
-        "01000000020201e907b0aab8bef230b1aab8bef2300000030101b0aab8bef230b1aab8bef230000000000002000607d80400",
+        "01000000020201e907b0aab8bef230b1aab8bef2300000030101b0aab8bef230b1aab8bef230000000000002000607d8040000",
     );
     pinned(
         &ColoReport { tallies: tallies(), ..report() },
-        "0103414d530c53f8b4d2b34b020002060280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d0100060002d00fac1b00008080fcd91a0a0002010201020102013c010203024b02b301029101020000000000",
+        "0103414d530c53f8b4d2b34b020002060280feac0d01000280feac0d0100020180feac0d86e89ba00101000280feac0d0100060002d00fac1b00008080fcd91a0a0002010201020102013c010203024b02b30102910102000000000000",
     );
     let record = history::Record {
         v: 1,

@@ -122,6 +122,7 @@ proptest! {
                     v: 1, colo: colo.to_owned(), sequence: sequence + 1, counts: census.clone(), given, workers: 1, next_in: 0, late: 0, origin: None, steering: 0, tallies: Default::default(), overrides: Default::default(),
                     ended: Vec::new(),
                     heard: 0,
+                    judged: None,
                 });
             }
         }

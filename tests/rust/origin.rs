@@ -1,12 +1,14 @@
 //! What the room learns of its origin by passing requests on, and what follows from it.
 
-use anteroom::counts::DataCenter;
+use anteroom::counts::{DataCenter, Global};
 use anteroom::origin::{
     Adaptive, Arrival, Ending, Evidence, Hold, OriginCounts, OriginMonitor, OriginReport, Reply, Use,
 };
 use anteroom::protocol::messages::{VERSION, WorkerReport};
 use anteroom::room::{AdaptiveRange, Limits, OnUnhealthy, Room};
 use proptest::prelude::*;
+
+use crate::articles::{NOW, counts as users};
 
 const START: u64 = 1_680_000_000_000;
 
@@ -93,6 +95,65 @@ fn a_data_center_counts_each_request_once() {
     assert_eq!(told_by_data_center(&known_before).answered(), 2);
 }
 
+#[test]
+fn what_limits_are_judged_by_travels_too() {
+    let of = |requests: usize, judged: Option<usize>| {
+        let answered = |requests: usize| counts(&vec![(Reply::Status(200), 40); requests]);
+        (answered(requests), judged.map(answered))
+    };
+    let told = |room: &Room| {
+        let mut data_center = DataCenter::restore(room, "AMS", 7, None, START);
+        // The second worker is one of 0.1.0, which does not say it. One report comes late.
+        let reports = [(1, of(10, Some(3))), (2, of(5, None)), (1, of(20, Some(4))), (1, of(15, Some(3)))];
+        for (worker, (origin, judged)) in reports {
+            let (origin, first) = (Some(origin), 1);
+            let report =
+                WorkerReport { v: VERSION, worker, first, origin, judged, ..WorkerReport::default() };
+            data_center.receive(room, &report, START);
+        }
+        let saved = data_center.save(room, START);
+        data_center.push(room, &saved, None, START)
+    };
+    let report = told(&adaptive_room(100, 1_000));
+    assert_eq!(report.origin.as_ref().map(|origin| origin.counts.answered()), Some(25));
+    assert_eq!(report.judged.as_ref().map(OriginCounts::answered), Some(9));
+    assert_eq!(report.judged().map(|judged| (judged.since, judged.counts.answered())), Some((7, 9)));
+    // Where nothing depends on it nothing is said, and it would be all.
+    let fixed = told(&crate::articles::room(1_000, 200, 5));
+    assert_eq!((&fixed.judged, fixed.judged()), (&None, fixed.origin.clone()));
+}
+
+#[test]
+fn global_judges_limits_by_it_and_by_everything_where_a_data_center_does_not_say_it() {
+    let room = adaptive_room(140, 1_000);
+    let limit = |says_it: bool| {
+        let mut global = Global::restore(&room, None, Vec::new(), NOW);
+        let (mut all, mut judged) = (OriginCounts::default(), OriginCounts::default());
+        let mut limit = 0;
+        for second in 1..=60 {
+            let now = NOW + second * 1_000;
+            for _ in 0..10 {
+                all.count(Reply::Status(200), 40);
+                judged.count(Reply::Status(200), 40);
+                // From half a minute on all that is slow is of one ticket.
+                if second > 30 {
+                    all.count(Reply::Status(200), 8_000);
+                    all.count(Reply::Status(200), 8_000);
+                }
+            }
+            let mut report = crate::articles::report("AMS", users(&room, 151, [0, 10, 0]));
+            report.sequence = now;
+            report.origin = Some(OriginReport { since: 7, counts: all.clone() });
+            report.judged = says_it.then(|| judged.clone());
+            global.receive(&room, report, now);
+            limit = global.state(&room, None, (now / 60_000) as u32, now).limits.unwrap().total_active_users;
+        }
+        limit
+    };
+    let (capped, whole) = (limit(true), limit(false));
+    assert!(capped > 151 && whole < 151, "{capped} and {whole}");
+}
+
 proptest! {
     /// Reports are absolute: whatever is lost or comes twice, the last one says it all.
     #[test]
@@ -129,7 +190,7 @@ proptest! {
         for (status, took, requests, active, entering, waiting, ms) in steps {
             let reply = match status { 0 => Reply::Unreachable, 1 => Reply::TimedOut, status => Reply::Status(status) };
             evidence.add(&counts(&vec![(reply, took); requests as usize]), now);
-            adaptive.step(&room, &evidence, Use { active, entering: entering.into(), waiting }, now);
+            adaptive.step(&room, &evidence, &evidence, Use { active, entering: entering.into(), waiting }, now);
             let limits = adaptive.limits(&room);
             prop_assert!((50..=1_000).contains(&limits.total_active_users));
             prop_assert!((50..=1_000).contains(&limits.new_users_per_minute));
@@ -145,7 +206,7 @@ fn fixed_limits_never_move() {
     for second in 0..60 {
         let now = START + second * 1_000;
         evidence.add(&counts(&[(Reply::TimedOut, 0); 50]), now);
-        adaptive.step(&room, &evidence, Use { active: 900, entering: 200.0, waiting: true }, now);
+        adaptive.step(&room, &evidence, &evidence, Use { active: 900, entering: 200.0, waiting: true }, now);
         assert_eq!(adaptive.limits(&room), room.limits());
     }
 }
@@ -203,7 +264,7 @@ fn adaptive_limits_find_a_hidden_capacity_and_follow_its_halving() {
             now += 1_000;
             site.second(adaptive.limits(&room), &mut evidence, now);
             let used = Use { active: site.active as i64, entering: site.entering, waiting: true };
-            adaptive.step(&room, &evidence, used, now);
+            adaptive.step(&room, &evidence, &evidence, used, now);
             sum += f64::from(adaptive.limits(&room).total_active_users);
         }
         (f64::from(adaptive.limits(&room).total_active_users), sum / seconds as f64)
@@ -220,6 +281,197 @@ fn adaptive_limits_find_a_hidden_capacity_and_follow_its_halving() {
     println!("serves {served}, follows {followed}, failed {} of {}", site.failed, site.asked);
     assert!(followed < 1.1 * served && followed > 0.8 * served);
     assert!(site.failed / site.asked <= 0.05);
+}
+
+/// Users of a site by way of a data center's workers, and the limits that follow the origin as Global sees it. Each asks for a
+/// page every ten seconds, in turn.
+struct Crowd {
+    room: Room,
+    monitors: Vec<OriginMonitor>,
+    reported: Vec<[OriginCounts; 2]>,
+    evidence: [Evidence; 2],
+    adaptive: Adaptive,
+    now: u64,
+}
+
+/// Users for each worker.
+const USERS: u64 = 100;
+/// Tickets of attackers are above this.
+const ATTACKER: u64 = 1_000;
+
+impl Crowd {
+    /// The limits have grown to all that the owner allows.
+    fn new(workers: usize) -> Self {
+        let room = adaptive_room(20, USERS as u32 * workers as u32);
+        let mut crowd = Self {
+            monitors: (0..workers).map(|_| OriginMonitor::new(&room)).collect(),
+            room,
+            reported: vec![Default::default(); workers],
+            evidence: [Evidence::default(), Evidence::default()],
+            adaptive: Adaptive::default(),
+            now: START,
+        };
+        for _ in 0..300 {
+            crowd.second(true, |_, _| (Reply::Status(200), 100), |_| {});
+        }
+        assert!(crowd.is_open());
+        crowd
+    }
+
+    fn users(&self) -> u64 {
+        self.room.total_active_users.into()
+    }
+
+    fn limit(&self) -> u64 {
+        self.adaptive.limits(&self.room).total_active_users.into()
+    }
+
+    fn ask(&mut self, ticket: u64, (reply, took_ms): (Reply, u64), at: u64) {
+        // Who asks once in a while stays with a worker, who asks all the time comes to all of them.
+        let turn = if ticket > ATTACKER { at / 50 } else { 0 };
+        let worker = (ticket + turn) % self.monitors.len() as u64;
+        let monitor = &mut self.monitors[worker as usize];
+        let Arrival::Go(passage) = monitor.arrive(ticket, false, at) else { panic!("not sent") };
+        monitor.came_back(passage, reply, took_ms, at);
+    }
+
+    /// One second of it: how the origin answers a user's so-manieth request, and who else asks. Judged by what counts of
+    /// each ticket, or by everything.
+    fn second(
+        &mut self,
+        capped: bool,
+        answers: impl Fn(u64, u64) -> (Reply, u64),
+        attack: impl Fn(&mut Self),
+    ) {
+        let second = (self.now - START) / 1_000;
+        for user in (0..self.users()).filter(|user| user % 10 == second % 10) {
+            self.ask(1 + user, answers(user, second), self.now);
+        }
+        attack(self);
+        let workers = self.monitors.len() as u32;
+        for (monitor, reported) in self.monitors.iter_mut().zip(&mut self.reported) {
+            let Some(all) = monitor.report(workers) else { continue };
+            let judged = if capped { monitor.judged().unwrap() } else { all.clone() };
+            for (index, counts) in [all, judged].into_iter().enumerate() {
+                self.evidence[index].add(&counts.since(&reported[index]), self.now);
+                reported[index] = counts;
+            }
+        }
+        self.now += 1_000;
+        let users = self.users();
+        let used = Use { active: users as i64, entering: users as f64, waiting: true };
+        let [all, judged] = &self.evidence;
+        self.adaptive.step(&self.room, all, judged, used, self.now);
+    }
+
+    fn is_open(&self) -> bool {
+        self.adaptive.limits(&self.room) == self.room.limits()
+    }
+}
+
+#[test]
+fn one_visitor_who_asks_for_slow_pages_does_not_lower_limits() {
+    for workers in [1, 4] {
+        let mut crowd = Crowd::new(workers);
+        for second in 0..300 {
+            crowd.second(
+                true,
+                |_, _| (Reply::Status(200), 100),
+                |crowd| {
+                    for request in 0..20 * workers as u64 {
+                        crowd.ask(ATTACKER + 1, (Reply::Status(200), 8_000), crowd.now + request % 20 * 50);
+                    }
+                },
+            );
+            assert!(crowd.is_open(), "{workers} workers, after {second} s");
+        }
+    }
+}
+
+#[test]
+fn a_few_visitors_who_ask_for_bad_pages_do_not_lower_limits() {
+    // Of a hundred tickets so many, what they get, and by way of how many workers.
+    let attacks = [
+        (5, Reply::Status(503), 10, 1),
+        (5, Reply::TimedOut, 10_000, 1),
+        (5, Reply::Status(500), 8_000, 1),
+        (12, Reply::Status(200), 8_000, 1),
+        // A ticket's first ones count in each worker.
+        (2, Reply::Status(503), 10, 4),
+        (12, Reply::Status(200), 8_000, 4),
+    ];
+    for (of_hundred, reply, took_ms, workers) in attacks {
+        let mut crowd = Crowd::new(workers);
+        let attackers = crowd.users() * of_hundred / 100;
+        for second in 0..600 {
+            crowd.second(
+                true,
+                |_, _| (Reply::Status(200), 100),
+                |crowd| {
+                    // Each begins at a time of its own.
+                    for attacker in 0..attackers {
+                        let begins = second * attackers >= attacker * 60;
+                        for request in 0..if begins { 20 } else { 0 } {
+                            crowd.ask(ATTACKER + 1 + attacker, (reply, took_ms), crowd.now + request * 50);
+                        }
+                    }
+                },
+            );
+            assert!(crowd.is_open(), "{of_hundred} % with {reply:?}, {workers} workers, after {second} s");
+        }
+    }
+}
+
+#[test]
+fn visitors_who_ask_for_bad_pages_all_at_once_cost_little() {
+    let mut crowd = Crowd::new(1);
+    for second in 0..300 {
+        crowd.second(
+            true,
+            |_, _| (Reply::Status(200), 100),
+            |crowd| {
+                // One in twenty, once a minute: for some seconds nobody can tell that from an origin that fails.
+                for attacker in 0..if second % 60 == 0 { USERS / 20 } else { 0 } {
+                    crowd.ask(ATTACKER + 1 + attacker, (Reply::Status(503), 10), crowd.now);
+                }
+            },
+        );
+        assert!(crowd.limit() * 100 >= USERS * 95, "{} after {second} s", crowd.limit());
+    }
+}
+
+#[test]
+fn an_origin_that_is_slow_or_fails_lowers_limits_as_soon_as_ever() {
+    // Of a hundred requests so many, and what they get.
+    let troubles = [
+        (100, Reply::Status(200), 900),
+        (100, Reply::TimedOut, 10_000),
+        (100, Reply::Unreachable, 0),
+        (60, Reply::Status(200), 900),
+        (20, Reply::Status(500), 100),
+        (5, Reply::Status(503), 100),
+    ];
+    for ((of_hundred, reply, took_ms), workers) in troubles.into_iter().flat_map(|one| [(one, 1), (one, 4)]) {
+        let seconds = |capped| {
+            let mut crowd = Crowd::new(workers);
+            let answers = |user: u64, second: u64| {
+                let is_bad = (user / 10 * 37 + second * 13) % 100 < of_hundred;
+                if is_bad { (reply, took_ms) } else { (Reply::Status(200), 100) }
+            };
+            let mut least = u64::MAX;
+            let lowered = (0..120).filter(|_| {
+                crowd.second(capped, answers, |_| {});
+                least = least.min(crowd.limit());
+                !crowd.is_open()
+            });
+            let first = lowered.fold(None, |first: Option<u64>, second| first.or(Some(second)));
+            (first.expect("they are lowered"), least)
+        };
+        let ((soon, low), (soon_before, low_before)) = (seconds(true), seconds(false));
+        println!("{of_hundred} % {reply:?}: {low} after {soon} s; {low_before} after {soon_before} s");
+        assert!(soon <= soon_before, "{of_hundred} % {reply:?}");
+        assert!(low <= low_before + USERS * workers as u64 / 50, "{of_hundred} % {reply:?}");
+    }
 }
 
 #[test]
@@ -285,7 +537,7 @@ fn one_visitor_does_not_speak_for_the_origin_and_several_do() {
             monitor.came_back(passage, reply, 10, now);
         }
         let mut evidence = Evidence::default();
-        let counts = monitor.report().unwrap();
+        let counts = monitor.report(1).unwrap();
         assert_eq!(counts.troubles(), 2 * tickets, "{tickets} tickets");
         evidence.add(&counts, START + 8_000);
         let mut hold = Hold::default();

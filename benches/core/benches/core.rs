@@ -111,7 +111,7 @@ fn wait(id: u64, at: u64) -> CheckIn {
 /// Check-ins of some visitors, spread over two minutes from a time on.
 fn report(first: u64, check_in: fn(u64, u64) -> CheckIn, visitors: u64, from: u64) -> WorkerReport {
     let check_ins = (0..visitors).map(|id| check_in(id, from + id * 2 * MINUTE_MS / visitors)).collect();
-    WorkerReport { v: VERSION, worker: 1, instance: 1, first, check_ins, urgent: false, origin: None, counts: Default::default(), heard: Default::default() }
+    WorkerReport { v: VERSION, worker: 1, instance: 1, first, check_ins, urgent: false, origin: None, counts: Default::default(), heard: Default::default(), judged: None }
 }
 
 /// A data center with its users, and a worker's next report.

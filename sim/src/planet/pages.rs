@@ -2,7 +2,7 @@
 
 use anteroom::origin::{Arrival, Reply, Turn};
 
-use super::visitors::{Attack, FAILS_EVERY_MS, Place};
+use super::visitors::{Attack, DAWDLES_MS, Place};
 use super::{Event, Planet, START};
 use crate::origin::OriginAnswer;
 use crate::pages::Page;
@@ -16,10 +16,13 @@ impl Planet {
         let origin = &mut self.colos[usize::from(colo)].workers[usize::from(worker)].origin;
         let page = |passage| Page { visitor, colo, worker, passage, at: now };
         match origin.arrive(visitor.into(), false, own) {
-            Arrival::Go(passage) if self.visitors[visitor as usize].attack == Some(Attack::Fails) => {
-                self.page_came(page(passage), Reply::Status(503));
-            }
-            Arrival::Go(passage) => self.send_page(page(passage)),
+            Arrival::Go(passage) => match self.visitors[visitor as usize].attack {
+                Some(Attack::Dawdles) if pages.is_up(now - START) => {
+                    self.page_came(Page { at: now - DAWDLES_MS, ..page(passage) }, Reply::Status(200));
+                }
+                Some(Attack::Fails | Attack::Dawdles) => self.page_came(page(passage), Reply::Status(503)),
+                _ => self.send_page(page(passage)),
+            },
             Arrival::InLine(passage) => {
                 let asks = now + origin.ask_after_ms(passage);
                 let number = pages.take(page(passage));
@@ -71,11 +74,15 @@ impl Planet {
                 worker.note_trouble(now, effects);
             });
         }
-        self.visitors[page.visitor as usize].requests -= 1;
-        if reply.is_trouble() {
+        let here = &mut self.visitors[page.visitor as usize];
+        here.requests -= 1;
+        let asks_again = here.attack.and_then(Attack::asks_again_ms);
+        if let Some(again) = asks_again.filter(|again| now + again < here.visit_until) {
+            self.visit_at(page.visitor, now + again);
+        } else if reply.is_trouble() {
             self.page_failed(page.visitor);
         } else {
-            self.visitors[page.visitor as usize].failed = 0;
+            here.failed = 0;
             self.next_page(page.visitor);
         }
     }
@@ -109,10 +116,6 @@ impl Planet {
         let now = self.now();
         let again = self.rng.u64(3_000..10_000);
         let here = &mut self.visitors[visitor as usize];
-        if here.attack == Some(Attack::Fails) && now + FAILS_EVERY_MS < here.visit_until {
-            self.visit_at(visitor, now + FAILS_EVERY_MS);
-            return;
-        }
         here.failed = here.failed.saturating_add(1);
         if u32::from(here.failed) < self.behaviour.page_tries {
             self.visit_at(visitor, now + again);

@@ -29,7 +29,11 @@ const LEAVES_IN: usize = 6;
 /// After this time somebody hangs up who waits for the first answer, in milliseconds.
 const HANGS_UP_MS: u64 = 45;
 /// How often somebody asks for a page that fails whoever asks for it, in milliseconds.
-pub(super) const FAILS_EVERY_MS: u64 = 250;
+const FAILS_EVERY_MS: u64 = 250;
+/// How often somebody asks for a page that takes long, in milliseconds.
+const DAWDLES_EVERY_MS: u64 = 50;
+/// How long that page takes, in milliseconds. It comes as soon as it is asked for: it counts as asked for that long before.
+pub(super) const DAWDLES_MS: u64 = 8_000;
 
 /// For how many refreshes an old cookie serves whoever replays it: after two and a half it is no place any more.
 const KEPT_REFRESHES: u64 = 2;
@@ -113,11 +117,13 @@ pub(super) enum Attack {
     HangsUp,
     /// Once in, asks again and again for a page that the origin fails.
     Fails,
+    /// Once in, asks again and again for a page that takes long, however little the origin has to do.
+    Dawdles,
 }
 
 impl Attack {
     /// All of them, equally often.
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Crowds,
         Self::Replays,
         Self::Reloads,
@@ -125,7 +131,17 @@ impl Attack {
         Self::LeavesEverywhere,
         Self::HangsUp,
         Self::Fails,
+        Self::Dawdles,
     ];
+
+    /// How soon an attacker asks the origin for the next bad page, in milliseconds.
+    pub(super) fn asks_again_ms(self) -> Option<u64> {
+        match self {
+            Self::Fails => Some(FAILS_EVERY_MS),
+            Self::Dawdles => Some(DAWDLES_EVERY_MS),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -120,8 +120,10 @@ impl Task {
             return;
         }
         self.tries += 1;
-        let (origin, heard) = (context.origin.report(), worker.heard);
-        let report = WorkerReport { origin, heard, ..worker.outbox.report(time) };
+        let workers = worker.controller.state().map_or(1, |state| state.key.colo_workers);
+        let (origin, heard) = (context.origin.report(workers), worker.heard);
+        let judged = origin.as_ref().and_then(|_| context.origin.judged());
+        let report = WorkerReport { origin, heard, judged, ..worker.outbox.report(time) };
         effects.push(WorkerEffect::Call(Call {
             number: 0,
             name: colo_object(&worker.deployed.name, &worker.colo),
