@@ -413,7 +413,7 @@ impl World<'_> {
         let (now, copy) = (self.clock.now(), self.colos[who.colo].copy);
         let Some(isolate) = self.isolate(who) else { return };
         isolate.text = isolate.text.max(copy.map(|copy| copy.version));
-        let step = look.found(&isolate.learner, copy, now);
+        let step = look.found(&isolate.learner, copy, true, now);
         self.step(who, step, look, waits);
     }
 

@@ -115,7 +115,8 @@ pub fn learn(env: Env, host: String, anew: bool) -> LocalBoxFuture<()> {
 
 fn carry_out(env: Env, host: String, mut look: Look) -> LocalBoxFuture<()> {
     Box::pin(async move {
-        let patience = Settings::of(&env).object_deadline_ms;
+        let settings = Settings::of(&env);
+        let (patience, has_rooms) = (settings.object_deadline_ms, !settings.rooms.is_empty());
         let mut step = look.begin();
         while step != Step::End {
             let name = match step {
@@ -130,7 +131,7 @@ fn carry_out(env: Env, host: String, mut look: Look) -> LocalBoxFuture<()> {
             step = match step {
                 Step::Read => {
                     let copy = answer.ok().and_then(|answer| copy_of(&answer));
-                    LEARNER.with_borrow(|learner| look.found(learner, copy, now()))
+                    LEARNER.with_borrow(|learner| look.found(learner, copy, has_rooms, now()))
                 }
                 Step::ReadClaim => {
                     let at = answer.ok().as_ref().and_then(whole);

@@ -8,7 +8,7 @@
 pub const LOOK_MS: u64 = 500;
 /// For so long a copy in the cache is as good as asking, in milliseconds.
 pub const FRESH_MS: u64 = 1_200;
-/// The same for a copy that says that nothing was ever made: who does not make rooms at run time need not pay for it.
+/// The same for a copy that says that nothing was ever made, where rooms are deployed: who has these need not pay for others.
 pub const FRESH_IF_EMPTY_MS: u64 = 30_000;
 /// For so long after one isolate has said that it asks, the others of its data center do not, in milliseconds.
 pub const CLAIM_MS: u64 = 500;
@@ -29,10 +29,10 @@ pub struct Copy {
 }
 
 impl Copy {
-    /// Whether it is as good as asking. Where clocks differ by more than that, it is not. `for_operators`: who have a token that
-    /// may be the first thing that was ever made.
-    pub fn is_fresh(&self, for_operators: bool, now: u64) -> bool {
-        let lasts = if self.version == 0 && !for_operators { FRESH_IF_EMPTY_MS } else { FRESH_MS };
+    /// Whether it is as good as asking. Where clocks differ by more than that, it is not. `may_be_first`: somebody waits for the
+    /// first thing that is ever made.
+    pub fn is_fresh(&self, may_be_first: bool, now: u64) -> bool {
+        let lasts = if self.version == 0 && !may_be_first { FRESH_IF_EMPTY_MS } else { FRESH_MS };
         now.abs_diff(self.kept_at) < lasts
     }
 }
@@ -171,14 +171,15 @@ impl Look {
         if self.anew { Step::Ask } else { Step::Read }
     }
 
-    /// What the cache has. `learner`: whose look it is.
-    pub fn found(&mut self, learner: &Learner, copy: Option<Copy>, now: u64) -> Step {
+    /// What the cache has. `learner`: whose look it is; `has_rooms`: some are deployed. Where there are none, the first one
+    /// that is made is all there is.
+    pub fn found(&mut self, learner: &Learner, copy: Option<Copy>, has_rooms: bool, now: u64) -> Step {
         // An older one is of no use: caches keep what they like.
         let newest = copy
             .map(|copy| copy.version)
             .filter(|version| learner.known.is_none_or(|known| *version > known));
         self.newest = newest;
-        if copy.is_some_and(|copy| copy.is_fresh(self.for_operators, now)) {
+        if copy.is_some_and(|copy| copy.is_fresh(self.for_operators || !has_rooms, now)) {
             Step::End
         } else {
             Step::ReadClaim

@@ -43,6 +43,17 @@ async function made(world, body) {
   return result;
 }
 
+/** Waits until all these visits are answered so, for as long as that may take. */
+async function inForceAt(world, visits, what, is) {
+  const began = Date.now();
+  for (;;) {
+    const answers = await Promise.all(visits.map((visit) => world.send(visit)));
+    if (answers.every(is)) return;
+    assert.ok(Date.now() - began < IN_FORCE, `${what} is in force after ${IN_FORCE} ms`);
+    await sleep(250);
+  }
+}
+
 const pointers = ({ errors }) => errors.map(({ source }) => source?.pointer);
 
 describe("Cloudflare's own client", () => {
@@ -342,15 +353,13 @@ describe("a room made at run time", () => {
   ];
 
   /** Asks every worker as visitors do, again and again, until all say so; fails unless that is in time. */
-  async function inForce(path, what, is) {
-    const began = Date.now();
-    for (;;) {
-      const answers = await Promise.all(everywhere.map((where) => world.send({ ...where, path })));
-      if (answers.every(is)) return;
-      assert.ok(Date.now() - began < IN_FORCE, `${what} is in force after ${IN_FORCE} ms`);
-      await sleep(250);
-    }
-  }
+  const inForce = (path, what, is) =>
+    inForceAt(
+      world,
+      everywhere.map((where) => ({ ...where, path })),
+      what,
+      is,
+    );
 
   before(async () => {
     world = await startWorld({ rooms: { deployed: room("/deployed") }, colos: { AMS: 2, SIN: 1 } });
@@ -539,12 +548,14 @@ describe("a room made at run time", () => {
 describe("where no room is", { concurrency: true }, () => {
   let world;
   before(async () => {
-    world = await startWorld({ rooms: {}, colos: { AMS: 1 } });
+    world = await startWorld({ rooms: {}, colos: { AMS: 1, SIN: 1 } });
   });
   after(() => world.close());
   const at = { host: "new.test" };
 
-  test("the dashboard is there, and the first room can be made in it", async () => {
+  test("the dashboard is there, and the first room can be made in it, in force everywhere like any other", async () => {
+    const visits = ["AMS", "SIN"].map((colo) => ({ host: "first.test", path: "/", colo }));
+    await inForceAt(world, visits, "nothing", ({ fromOrigin }) => fromOrigin);
     const page = await world.send({ ...at, path: "/__anteroom/" });
     assert.deepEqual([page.status, page.fromOrigin], [401, false]);
     for (const [name, type] of [
@@ -573,6 +584,7 @@ describe("where no room is", { concurrency: true }, () => {
     const first = { name: "first", host: "first.test", ...WAIT };
     const answer = await ask(world, "POST", "", first, { ...at, token: "", headers });
     assert.deepEqual([answer.status, answer.result.name], [200, "first"]);
+    await inForceAt(world, visits, "the first room", ({ waiting }) => waiting);
     assert.deepEqual(
       JSON.parse((await status()).body).rooms.map(({ label }) => label),
       ["first"],

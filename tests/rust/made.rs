@@ -177,12 +177,24 @@ fn what_is_no_such_text_is_none() {
 
 /// Carries out a look of an isolate: what the cache has, when another isolate has said that it asks, and what the object has.
 /// Returns whether the object was asked.
-fn look(learner: &mut Learner, mut look: Look, copy: Copy, object: u64, now: u64) -> bool {
+fn look(learner: &mut Learner, look: Look, copy: Copy, object: u64, now: u64) -> bool {
+    look_where(true, learner, look, copy, object, now)
+}
+
+/// The same where rooms are deployed, or none.
+fn look_where(
+    has_rooms: bool,
+    learner: &mut Learner,
+    mut look: Look,
+    copy: Copy,
+    object: u64,
+    now: u64,
+) -> bool {
     let mut step = look.begin();
     let mut asks = false;
     while step != Step::End {
         step = match step {
-            Step::Read => look.found(learner, Some(copy), now),
+            Step::Read => look.found(learner, Some(copy), has_rooms, now),
             Step::ReadClaim => look.claimed(learner, None, now),
             Step::Claim => Step::Ask,
             Step::Ask => {
@@ -196,6 +208,16 @@ fn look(learner: &mut Learner, mut look: Look, copy: Copy, object: u64, now: u64
         learner.learned(if asks { object } else { copy.version });
     }
     asks
+}
+
+#[test]
+fn where_no_room_is_deployed_the_first_one_is_waited_for_like_every_other() {
+    let copy = Copy { version: 0, kept_at: 100_000 };
+    for (has_rooms, at, asks) in [(true, 129_999, false), (false, 101_199, false), (false, 101_200, true)] {
+        let mut learner = Learner::default();
+        let visitors = learner.look(false, at);
+        assert_eq!(look_where(has_rooms, &mut learner, visitors, copy, 1, at), asks);
+    }
 }
 
 #[test]
