@@ -19,7 +19,7 @@ impl DataCenter {
             let (mut step, mut text) = (look.begin(), self.copy.map(|copy| copy.version));
             while step != Step::End {
                 step = match step {
-                    Step::Read => look.found(learner, self.copy, now),
+                    Step::Read => look.found(learner, self.copy, true, now),
                     Step::ReadClaim => look.claimed(learner, self.claimed_at, now),
                     Step::Claim => {
                         self.claimed_at = Some(now);
