@@ -4,7 +4,7 @@ import { createAsking } from "../asking.js";
 import { h, place, write } from "../dom.js";
 import { writePlace } from "../place.js";
 import { eventTime, section, wide } from "../tables.js";
-import { count, moment, number } from "../words.js";
+import { moment, number } from "../words.js";
 import { createEntry } from "./entry.js";
 import { fieldsOf } from "./fields.js";
 import { createPreviews } from "./previews.js";
@@ -33,7 +33,13 @@ export function openRooms({ main, role, at, changed }) {
   let isOver = false;
   const mayConfigure = role === "configure";
 
-  const show = (...children) => isOver || place(main, children);
+  function show(...children) {
+    if (isOver) return;
+    place(main, children);
+    // What was done is said at the top; whoever goes by the keyboard begins there too.
+    scrollTo(0, 0);
+    if (document.activeElement === document.body) main.focus({ preventScroll: true });
+  }
   const mayEdit =
     (what) =>
     ({ key }) =>
@@ -111,23 +117,19 @@ export function openRooms({ main, role, at, changed }) {
   async function makeRoom() {
     const [fields, copied] = await Promise.all([fieldsOf("room"), at.copy && get(`${ROOMS}/${at.copy}`)]);
     const draft = copied && copyOf(copied.result, fields);
-    const parts = copied && (await partsOf(at.copy));
+    const parts = copied ? await partsOf(at.copy) : [];
     entry = createEntry({
       fields,
       draft,
       mayEdit: () => mayConfigure,
       save: "Make the room",
-      send: (body, isTrial) => post(ROOMS, trial(isTrial), body),
-      saved: async (room) => {
-        const missed = parts ? await copyParts(room.id, parts) : [];
-        const more = parts
-          ? `, with ${count(parts.rules.length, "rule")} and ${count(parts.events.length, "event")}`
-          : "";
+      send: (body, isTrial) =>
+        parts.length > 0 ? makeWith(parts, body, trial(isTrial)) : post(ROOMS, trial(isTrial), body),
+      saved: ({ id, name }) =>
         go(
-          { id: room.id },
-          `${room.name} is made${more}. It is in force within 3 seconds.${missed.map((text) => ` ${text}`).join("")}`,
-        );
-      },
+          { id },
+          `${name} is made${copied ? " with its rules and events" : ""}. It is in force within 3 seconds.`,
+        ),
     });
     show(
       back(),
@@ -266,27 +268,33 @@ function copyOf(found, fields) {
   return { ...draft, name: `${found.name}_copy`.slice(0, 64) };
 }
 
+/** The rules and events of a room, as changes that make them in the room that is made first. */
 async function partsOf(id) {
   const [events, rules] = await Promise.all(
     ["events", "rules"].map((part) => get(`${ROOMS}/${id}/${part}`, { per_page: PAGE })),
   );
-  return { events: events.result, rules: rules.result };
+  return [
+    ...(rules.result.length > 0
+      ? [{ method: "PUT", path: "/$0/rules", body: rules.result.map(withoutId) }]
+      : []),
+    ...events.result.map((event) => ({ method: "POST", path: "/$0/events", body: withoutId(event) })),
+  ];
 }
 
-/** Makes rules and events of another room. @returns {Promise<string[]>} what could not be made, and why */
-async function copyParts(id, { events, rules }) {
-  const missed = [];
-  const tried = (what, work) => work.catch(({ message }) => missed.push(`${what} is missing: ${message}.`));
-  const theirs = rules.map(({ action, expression, description, enabled }) => ({
-    action,
-    expression,
-    description,
-    enabled,
-  }));
-  if (theirs.length > 0) await tried("Its rules", change("PUT", `${ROOMS}/${id}/rules`, undefined, theirs));
-  for (const { id: _, created_on: __, modified_on: ___, ...event } of events)
-    await tried(`The event ${event.name}`, post(`${ROOMS}/${id}/events`, undefined, event));
-  return missed;
+const withoutId = ({ id: _, ...more }) => more;
+
+/** Makes a room and its parts, or nothing. */
+async function makeWith(parts, room, parameters) {
+  try {
+    const changes = [{ method: "POST", path: "", body: room }, ...parts];
+    const { result, messages } = await post(`${ROOMS}/batch`, parameters, changes);
+    return { result: result[0], messages };
+  } catch (error) {
+    // The form knows the room's fields.
+    for (const { source } of error.errors ?? [])
+      if (source) source.pointer = source.pointer.replace(/^\/0\/body/, "");
+    throw error;
+  }
 }
 
 /** Asks, with what it would do to those who are there. */
