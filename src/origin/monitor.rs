@@ -69,7 +69,7 @@ pub struct OriginMonitor {
     is_followed: bool,
     /// The tickets whose requests are on their way, where it matters.
     tickets: BTreeMap<u64, u64>,
-    /// Since when how often a ticket's trouble has counted.
+    /// Since when a ticket's trouble has counted, and how often.
     troubles: Remembered<(u64, u64)>,
     counts: OriginCounts,
     /// `None`: limits do not depend on the origin.

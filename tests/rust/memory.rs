@@ -58,6 +58,7 @@ fn report(room: &Room, worker: u64, users: std::ops::Range<u64>) -> WorkerReport
         origin: None,
         counts: Default::default(),
         heard: 0,
+        judged: None,
     }
 }
 
