@@ -325,7 +325,7 @@ describe("an origin that does not answer, and no token", () => {
   });
 
   test("what no room covers gets the page without a ticket", async () => {
-    const answer = await world.visitor({ host: "other.test" }).get("/__anteroom/x");
+    const answer = await world.visitor({ host: "other.test" }).get("/x");
     assert.equal(answer.status, 502);
     assert.deepEqual(answer.setCookie, []);
   });
