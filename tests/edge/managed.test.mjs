@@ -60,7 +60,11 @@ describe("Cloudflare's own client", () => {
   let world;
   let client;
   before(async () => {
-    world = await startWorld({ rooms: { deployed: room("/deployed") }, colos: { AMS: 1 } });
+    world = await startWorld({
+      rooms: { deployed: room("/deployed") },
+      vars: { OPERATOR_TOKENS: "wall:view:the-token-of-the-wall,busy:view:the-token-of-the-busy" },
+      colos: { AMS: 1 },
+    });
     client = new Cloudflare({ apiToken: ADMIN_TOKEN, baseURL: `${world.address()}${V4}`, maxRetries: 1 });
   });
   after(() => world.close());
@@ -203,7 +207,7 @@ describe("Cloudflare's own client", () => {
     assert.equal(await (await fetch(`${url}?force_queue=true`)).text(), "<p>closed</p>");
   });
 
-  test("is told what is wrong, and does not try again", async () => {
+  test("is told what is wrong, by the class of the error, and tries again only where that may help", async () => {
     const wrong = { ...zone, name: "a b", host: "x", new_users_per_minute: 0, total_active_users: 1 };
     await assert.rejects(client.waitingRooms.create(wrong), (error) => {
       assert.ok(error instanceof Cloudflare.BadRequestError);
@@ -217,6 +221,32 @@ describe("Cloudflare's own client", () => {
     await assert.rejects(client.waitingRooms.get("f".repeat(32), zone), Cloudflare.NotFoundError);
     const nobody = new Cloudflare({ apiToken: "a-token-of-somebody-else", baseURL: client.baseURL });
     await assert.rejects(Array.fromAsync(nobody.waitingRooms.list(zone)), Cloudflare.AuthenticationError);
+    const as = (apiToken) => new Cloudflare({ apiToken, baseURL: client.baseURL, maxRetries: 0 });
+    const wall = as("the-token-of-the-wall");
+    await assert.rejects(
+      wall.waitingRooms.create({ ...wrong, name: "a" }),
+      Cloudflare.PermissionDeniedError,
+      "who only views makes nothing",
+    );
+    const busy = as("the-token-of-the-busy");
+    const asks = () => busy.waitingRooms.settings.get(zone);
+    for (let asked = 0; asked < 1_200; asked += 100) await Promise.all(Array.from({ length: 100 }, asks));
+    await assert.rejects(asks(), (error) => {
+      assert.ok(error instanceof Cloudflare.RateLimitError);
+      assert.ok(Number(error.headers.get("retry-after")) > 0);
+      return true;
+    });
+    assert.ok(await wall.waitingRooms.settings.get(zone), "others are answered");
+    await world.fault("Config", "", "throw");
+    await assert.rejects(wall.waitingRooms.settings.get(zone), Cloudflare.InternalServerError);
+    // It tries again by itself, and is answered once the object is back.
+    const asked = async () => (await world.calls("config")).filter(({ route }) => route === "/client").length;
+    const before = await asked();
+    // As often as it takes until the fault is over.
+    const answer = client.waitingRooms.settings.get(zone, { maxRetries: 1_000 });
+    await eventually("it has tried", async () => (await asked()) > before);
+    await world.fault("Config", "");
+    assert.ok(await answer);
     const byKey = new Cloudflare({
       apiToken: null,
       apiKey: ADMIN_TOKEN,
