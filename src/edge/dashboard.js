@@ -135,15 +135,15 @@ export function createDashboard(assets, wait, languages) {
 
     /**
      * A page as somebody sees it who waits, in the state that the address says.
-     * @param {string} html a template; empty: Anteroom's own page
+     * @param {string} html a template; empty: a page of the build, as `page` says, or Anteroom's own
      * @param {Request} request
-     * @param {boolean} isOperator nobody else puts words of their own on it
+     * @param {boolean} isOperator nobody else puts words of their own on it, or looks at pages of the build
      */
     previewOf: (html, request, isOperator) => {
-      const customPage = html && `made-preview-${crypto.randomUUID()}`;
-      if (html) wait.learn(customPage, html);
       const asked = new URL(request.url).searchParams;
-      if (!isOperator) asked.delete("message");
+      if (!isOperator) for (const own of ["message", "page"]) asked.delete(own);
+      const customPage = html ? `made-preview-${crypto.randomUUID()}` : (asked.get("page") ?? "");
+      if (html) wait.learn(customPage, html);
       return still({ ...statedFacts(asked), customPage, ...spoken(asked.get("language")) }, request);
     },
   };

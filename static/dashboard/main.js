@@ -34,8 +34,6 @@ let rooms = [];
 /** What is on the page: one room as it goes on, or the view of all rooms. */
 let shown;
 let chosen = readPlace(location.hash);
-/** The address of what is on the page. */
-let address = location.hash;
 
 main.replaceChildren(h("p", { class: "quiet loading" }, "Loading …"));
 
@@ -265,15 +263,14 @@ function follow() {
   const wanted = readPlace(location.hash);
   if (
     shown?.isChanged?.() &&
-    location.hash !== address &&
+    writePlace(wanted) !== writePlace(chosen) &&
     !confirm("Leave without saving what you have changed?")
   ) {
-    history.replaceState(null, "", address);
+    history.replaceState(null, "", writePlace(chosen));
     return;
   }
   if (wanted.view) {
     chosen = wanted;
-    address = location.hash;
     renderPicker();
     shown?.end();
     place(connection, []);
@@ -294,7 +291,6 @@ function follow() {
     history.replaceState(null, "", writePlace({ room, range: wanted.range }));
     chosen = { room, range: wanted.range };
   } else chosen = wanted;
-  address = location.hash;
   renderPicker();
   if (shown?.name === chosen.room) {
     shown.show(chosen.range);

@@ -530,3 +530,15 @@ test("a token may send 1,200 requests in five minutes, and others go on", () => 
   assert.equal(rates.count("bob", NOW + 240_000), 0);
   assert.equal(rates.count("anna", NOW + 300_000), 0);
 });
+
+test("Workers have nothing new to learn of a page that is kept to be looked at, nor of a plan", () => {
+  const api = newApi();
+  const { id } = api.did("POST", ZONE, { ...ROOM, name: "room" });
+  const before = documentOf(api.book);
+  api.did("POST", `${ZONE}/preview`, { custom_html: "x" });
+  const plan = { set: { queue_all: true }, from: new Date(NOW + DAY).toISOString() };
+  const planned = api.ask("POST", `${ZONE}/${id}/plans`, plan, { judged: { status: 200, body: {} } });
+  assert.equal(planned.status, 200);
+  api.did("DELETE", `${ZONE}/${id}/plans/${planned.body.result.id}`);
+  assert.deepEqual(documentOf(api.book), before);
+});

@@ -339,14 +339,19 @@ class Api {
     return body;
   }
 
-  /** Begins the next version of the book. What was deleted long ago goes. */
-  begin() {
+  /**
+   * Begins the next state of the book. What was deleted long ago goes.
+   * @param {boolean} [isLearned] it is a version of its own, which Workers have to learn
+   */
+  begin(isLearned = true) {
     if (this.draft) return this.draft;
     const { now } = this.ask;
     const book = structuredClone(this.book);
     const rows = {};
-    book.version += 1;
-    rows.meta = { v: 1, version: book.version };
+    if (isLearned) {
+      book.version += 1;
+      rows.meta = { v: 1, version: book.version };
+    }
     const isOver = ({ deleted }) => deleted + KEPT < now;
     const isRoomOver = (id) => book.rooms.some((room) => room.id === id && isOver(room));
     for (const event of book.events.filter((event) => isOver(event) || isRoomOver(event.room)))
@@ -608,7 +613,7 @@ class Api {
         ),
       );
     }
-    const draft = this.begin();
+    const draft = this.begin(false);
     draft.book.plans.push(plan);
     draft.rows[`plan/${plan.id}`] = plan;
     return this.write(draft, () => shownPlan(plan), null);
@@ -618,7 +623,7 @@ class Api {
     this.may("steer");
     const plan = this.plansOf(room).find((plan) => plan.id === id);
     if (!plan) refuse(404, CODE.unknown, "There is no plan of this id");
-    const draft = this.begin();
+    const draft = this.begin(false);
     draft.book.plans = draft.book.plans.filter((plan) => plan.id !== id);
     draft.rows[`plan/${id}`] = undefined;
     return this.write(draft, () => ({ id }), shownPlan(plan));
@@ -830,10 +835,7 @@ class Api {
     if (typeof html !== "string" || html === "")
       refuse(400, CODE.value, "custom_html must be the text of a page", pointer);
     const { now, newId, base } = this.ask;
-    const draft = this.begin();
-    // Workers have nothing to learn of it.
-    draft.book.version = this.book.version;
-    delete draft.rows.meta;
+    const draft = this.begin(false);
     const id = newId();
     const { previews } = draft.book;
     const oldest = Object.keys(previews).sort((one, other) => previews[one] - previews[other]);

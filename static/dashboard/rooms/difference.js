@@ -1,5 +1,6 @@
 // What a change changes, as a table: before it is saved, and where somebody else was faster.
 import { h } from "../dom.js";
+import { wide } from "../tables.js";
 import { isSame, valueAt } from "./fields.js";
 
 /** A longer text is shown by the lines that differ. */
@@ -24,16 +25,9 @@ export function differenceTable(differences, heads) {
     const cell = (text, name) => h("td", { class: name }, h(isLong ? "pre" : "span", {}, text));
     return h("tr", {}, h("th", { scope: "row" }, field.label), cell(shown[0], "old"), cell(shown[1], "new"));
   });
-  return h(
-    "div",
-    { class: "wide", tabindex: 0, role: "region", "aria-label": "What changes" },
-    h(
-      "table",
-      { class: "difference" },
-      h("thead", {}, h("tr", {}, ...["Field", ...heads].map((head) => h("th", { scope: "col" }, head)))),
-      h("tbody", {}, ...rows),
-    ),
-  );
+  const head = h("tr", {}, ...["Field", ...heads].map((name) => h("th", { scope: "col" }, name)));
+  const table = h("table", { class: "difference" }, h("thead", {}, head), h("tbody", {}, ...rows));
+  return wide("What changes", table);
 }
 
 function wordsOf(value, { inherits, normal }) {

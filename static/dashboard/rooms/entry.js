@@ -26,10 +26,9 @@ const OPEN_GROUPS = 3;
  * @param {() => Promise<any>} [options.load] as it is now
  * @param {(result: any) => void} options.saved
  * @param {string} options.save what the last button says
- * @param {() => void} [options.changed] something was filled in
  * @returns {Entry}
  */
-export function createEntry({ fields, base: given, draft, mayEdit, send, load, saved, save, changed }) {
+export function createEntry({ fields, base: given, draft, mayEdit, send, load, saved, save }) {
   let base = given;
   const views = fields.map((field) => createView(field, mayEdit(field), () => edited()));
   const outcome = h("p", { class: "problem", role: "alert" });
@@ -79,7 +78,6 @@ export function createEntry({ fields, base: given, draft, mayEdit, send, load, s
     write(outcome, "");
     show(bar, true);
     attribute(check, "disabled", base !== undefined && !isChanged());
-    changed?.();
   }
 
   const isChanged = () => views.some((view) => !view.isSame(base ?? draft ?? {}));

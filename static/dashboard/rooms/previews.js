@@ -16,8 +16,11 @@ const STATES = {
   "Nobody is let in": { queue_is_full: true },
 };
 
-/** @param {() => { html?: string, message?: string, language?: string }} page as it is filled in */
-export function createPreviews(page) {
+/**
+ * @param {() => { html?: string, page?: string, message?: string, language?: string }} read as it is filled in; `page`: of the
+ *   build
+ */
+export function createPreviews(read) {
   const note = h("p", { class: "outcome", role: "status" });
   const frames = h("div", { class: "previews" });
   const button = h("button", { type: "button", onclick: () => load() }, "Show the page in every state");
@@ -26,11 +29,11 @@ export function createPreviews(page) {
     button.disabled = true;
     write(note, "");
     try {
-      const { html, message, language } = page();
+      const { html, page, message, language } = read();
       const route = html ? await kept(html) : "client/v4/preview/built-in";
       const figures = Object.entries(STATES).map(([state, asked]) => {
         const frame = h("iframe", { title: state, sandbox: "", loading: "lazy", tabindex: 0 });
-        frame.src = address(route, { ...asked, message: message || undefined, language });
+        frame.src = address(route, { ...asked, page, message: message || undefined, language });
         return h("figure", {}, h("figcaption", {}, state), frame);
       });
       place(frames, figures);

@@ -6,7 +6,7 @@ import { writePlace } from "../place.js";
 import { eventTime, section, wide } from "../tables.js";
 import { moment, number } from "../words.js";
 import { createEntry } from "./entry.js";
-import { fieldsOf } from "./fields.js";
+import { fieldsOf, isSame } from "./fields.js";
 import { createPreviews } from "./previews.js";
 import { createRules } from "./rules.js";
 
@@ -71,7 +71,7 @@ export function openRooms({ main, role, at, changed }) {
   function go(to, said) {
     entry = undefined;
     changed();
-    sessionStorage.setItem(SAID, said);
+    done = said;
     location.hash = writePlace({ view: "rooms", ...to });
   }
 
@@ -100,7 +100,7 @@ export function openRooms({ main, role, at, changed }) {
   /** Shows the same anew, with a word about what was done. */
   function again(text) {
     changed();
-    sessionStorage.setItem(SAID, text);
+    done = text;
     open();
   }
 
@@ -219,7 +219,7 @@ export function openRooms({ main, role, at, changed }) {
       h("h1", {}, isNew ? `New event of ${room.name}` : `${found.result.name}, an event of ${room.name}`),
       locked(room.deployed_as),
       entry.element,
-      createPreviews(() => pageOf(entry)),
+      createPreviews(() => pageOf(entry, room)),
     );
   }
 
@@ -235,13 +235,12 @@ export function openRooms({ main, role, at, changed }) {
   };
 }
 
-/** Where what was done is kept until the next page of this view says it. */
-const SAID = "anteroom-said";
+/** What was done just now, until this view has said it. */
+let done = "";
 
-/** What was done just now. */
 function said() {
-  const text = sessionStorage.getItem(SAID);
-  sessionStorage.removeItem(SAID);
+  const text = done;
+  done = "";
   return h("p", { class: "outcome", role: "status" }, text);
 }
 
@@ -250,19 +249,24 @@ const placeOf = (id, more) => writePlace({ view: "rooms", id, ...more });
 const back = (to = {}, name = "All rooms") =>
   h("p", {}, h("a", { href: writePlace({ view: "rooms", ...to }) }, `← ${name}`));
 
-const pageOf = (entry) => ({
-  html: entry.value("custom_page_html"),
-  message: entry.value("anteroom.message"),
-  language: entry.value("default_template_language"),
-});
+/** The page of those who wait, as it is filled in; of an event it may be the room's. */
+const pageOf = (entry, room = {}) => {
+  const has = (name) => entry.value(name) || undefined;
+  const own = has("custom_page_html") ?? has("anteroom.custom_page_html");
+  return {
+    html: own ? has("custom_page_html") : room.custom_page_html,
+    page: own ? has("anteroom.custom_page_html") : room.anteroom?.custom_page_html,
+    message: has("anteroom.message") ?? room.anteroom?.message,
+    language: has("default_template_language") ?? room.default_template_language,
+  };
+};
 
 /** What a copy begins with: all that is not as usual, under another name. */
 function copyOf(found, fields) {
   const draft = { anteroom: { ...found.anteroom } };
   for (const { path, normal } of fields.filter(({ path }) => path.length === 1)) {
     const value = found[path[0]];
-    const isUsual =
-      value === null || value === "" || `${value}` === "" || JSON.stringify(value) === JSON.stringify(normal);
+    const isUsual = value === null || `${value}` === "" || isSame(value, normal);
     if (!isUsual) draft[path[0]] = value;
   }
   return { ...draft, name: `${found.name}_copy`.slice(0, 64) };
