@@ -90,6 +90,20 @@ test("a visitor is active from its first answer until a session after its last r
   assert.equal(most([admitted(0, 0), waiting(0, 30), admitted(1, 40)]), 1, "the room no longer counts it");
 });
 
+test("a browser that asks several times at once is one user, whatever comes last", () => {
+  const [first, last] = [admitted(0, 0), admitted(0, 0, { received: at(0.3) })];
+  // Sent just when the first one arrives, by a clock of milliseconds.
+  const page = waiting(0, 0.1, { received: at(0.2) });
+  for (const after of [[], [last], [waiting(0, 10), admitted(0, 20)], [last, admitted(0, 20)]]) {
+    const seen = figures([first, page, ...after, admitted(1, 21)], { limitNew: 2 });
+    assert.equal(seen.newPerMinute.largest, 2);
+    assert.equal(seen.active.largest, 2, "its session goes on");
+  }
+  const again = [first, page, last, admitted(0, 20), waiting(0, 30), admitted(0, 40)];
+  assert.equal(figures(again).newPerMinute.largest, 2, "one who was sent away when inside is new");
+  assert.deepEqual([figures([first, page]).thrownOut, figures(again).thrownOut], [0, 1]);
+});
+
 test("overlapping spans are counted where most of them meet", () => {
   const span = (start, end) => ({ start, end });
   assert.deepEqual(mostOverlapping([]), { users: 0, at: 0, limit: Infinity });

@@ -26,7 +26,9 @@
 //            range, and it is booked in the room's favour: `largest` is the smallest number for which a booking
 //            exists that gives no minute more. It exceeds the limit only if every possible booking does. A visitor
 //            whose session lapsed and who is let straight back in is not counted again: seen from outside, that may
-//            be a session longer than --session. One who was sent to the queue in between is.
+//            be a session longer than --session. One who was sent to the queue in between is, unless the waiting page
+//            was asked for before the first admitted answer had arrived (several requests of one browser at once): the
+//            room may take what comes after it for the same admission.
 //
 // Order      A visitor's bucket is the minute of the first request of its wait (a range, like the above). X was
 //            passed over when for some other visitor Y all of this is certain:
@@ -41,7 +43,7 @@
 //            may have thought it gone: the wait ends when the refresh was due and another begins with the answer.
 //
 // Thrown out A waiting page for a visitor that was certainly active (as above) when the page arrived, and whose
-//            request carried the room's cookie. Without the cookie, the room takes a visitor for somebody new: such
+//            request carried the room's cookie and was sent after the first admitted answer had arrived. Without the cookie, the room takes a visitor for somebody new: such
 //            requests are counted apart and not held against it.
 
 // Limits     Of the moment: those that were in force by what the room has said of itself, else those given. Lowering a limit
@@ -100,6 +102,9 @@ const INTERVALS = 1.1;
  * @property {number} waitingFrom When the first request of the current wait was sent.
  * @property {Minutes | undefined} bucket
  * @property {Stretch[]} stretches
+ * @property {number} insideSince When the first admitted answer since its wait arrived.
+ * @property {boolean} overtaken Whether a waiting page came after that answer to a request sent before, and no admitted
+ *   answer to a request sent after.
  * @property {{ start: number, end: number, sent: number }[]} spans When it was active, and when it asked to be.
  */
 
@@ -160,6 +165,8 @@ export class Measure {
         waitingFrom: 0,
         bucket: undefined,
         stretches: [],
+        insideSince: 0,
+        overtaken: false,
         spans: [],
       };
       this.visitors.set(id, visitor);
@@ -169,6 +176,11 @@ export class Measure {
 
   /** @param {Visitor} visitor @param {Answer} answer */
   #waiting(visitor, answer) {
+    if (visitor.state === "inside" && answer.sent <= visitor.insideSince) {
+      visitor.overtaken = true;
+      visitor.queued = true;
+      return;
+    }
     const began = visitor.trying ?? answer.sent;
     const stranger = answer.ticket === false;
     const span = visitor.spans.at(-1);
@@ -214,10 +226,13 @@ export class Measure {
     if (visitor.state === "new" || visitor.state === "waiting") {
       const minutes = minutesOf(answer, began);
       visitor.bucket ??= minutes;
-      this.admissions.push({ minutes, bucket: visitor.bucket, sent: began, received: answer.received });
+      if (!visitor.overtaken)
+        this.admissions.push({ minutes, bucket: visitor.bucket, sent: began, received: answer.received });
       if (visitor.state === "waiting") this.waits.push(answer.received - visitor.waitingFrom);
       endStretch(visitor, answer.sent);
+      visitor.insideSince = answer.received;
     }
+    if (answer.sent > visitor.insideSince) visitor.overtaken = false;
     visitor.state = "inside";
     const span = { start: answer.received, end: answer.sent + this.session, sent: began };
     const last = visitor.spans.at(-1);
