@@ -35,9 +35,15 @@ impl Steady {
         self.latest
     }
 
-    /// What the platform's clock says at a time by this one.
+    /// What the platform's clock says at a time by this one. What others read who share the platform's clock is said by that:
+    /// each one's own may be ahead of it by something else.
     pub fn platform_time(&self, time: u64) -> u64 {
         time.saturating_sub(self.ahead)
+    }
+
+    /// What this clock says at a time by the platform's.
+    pub fn own_time(&self, platform_time: u64) -> u64 {
+        platform_time.saturating_add(self.ahead)
     }
 }
 

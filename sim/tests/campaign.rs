@@ -153,6 +153,26 @@ fn a_clock_that_goes_back_by_seconds_delays_no_report() {
 }
 
 #[test]
+fn isolates_whose_clocks_have_come_apart_share_a_cache() {
+    // Isolates of before go on from their latest time; new ones begin with the clock that has gone back.
+    let world = |room: &str, per_minute: u32, reloading: f64, jumps_ms: i32| {
+        format!(
+            "name = \"apart\"\nminutes = 9\narrivals = [{{ from = 0.5, until = 7, per_minute = {per_minute} }}]\n\
+             room = {{ total_active_users = 4, new_users_per_minute = 5, session_duration = 1, {room} }}\n\
+             visitors = {{ visit_seconds = 30, gap_seconds = 5, patience_seconds = 150, reloading = {reloading} }}\n\
+             planet = {{ colos = 1, requests_per_isolate = 1, isolate_idle_seconds = 60 }}\n\
+             faults = [{{ at = 120, what = \"clock\", jumps_ms = {jumps_ms} }}]\n"
+        )
+    };
+    let sessions = world("queueing_method = \"passthrough\"", 180, 0.0, -8500);
+    assert_eq!(broken_in(&sessions), []);
+    for strategy in ["leases", "counters", "adapted_worker_slots"] {
+        let places = world(&format!("slot_strategy = \"{strategy}\""), 20, 0.3, -8500);
+        assert_eq!(broken_in(&places), [], "{strategy}");
+    }
+}
+
+#[test]
 fn whoever_waits_for_slow_storage_gets_in_by_any_strategy() {
     for strategy in ["leases", "counters"] {
         let world = format!(

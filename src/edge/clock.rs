@@ -28,6 +28,11 @@ pub fn platform_time(time: u64) -> u64 {
     CLOCK.get().platform_time(time)
 }
 
+/// What [`now`] says at a time by the platform's clock.
+pub fn own_time(platform_time: u64) -> u64 {
+    CLOCK.get().own_time(platform_time)
+}
+
 /// Lets some milliseconds pass.
 pub async fn pause(milliseconds: u64) {
     Delay::from(Duration::from_millis(milliseconds)).await;

@@ -10,7 +10,7 @@ use litemap::LiteMap;
 use worker::{Cache, Context, Headers, Response, Result};
 
 use super::calls::{Local, post, unreadable};
-use super::clock::{now, pause, random_id, within};
+use super::clock::{now, own_time, pause, platform_time, random_id, within};
 use super::platform::{likely_colo, log_error};
 use super::settings::Settings;
 use super::{in_flight, turnstile};
@@ -365,7 +365,7 @@ impl Place {
         let bytes = response.bytes().await.ok()?;
         let kept_at = response.headers().get(KEPT_AT).ok()??.parse().ok()?;
         let answer: StateAnswer = wire::decode(&bytes).ok()?;
-        answer.state.map(|key| Clocked { key, received_at: kept_at })
+        answer.state.map(|key| Clocked { key, received_at: own_time(kept_at) })
     }
 
     /// No visitor waits for the cache to take something.
@@ -383,7 +383,7 @@ impl Place {
         let put = async {
             let headers = Headers::new();
             headers.set("cache-control", &format!("max-age={}", CACHE_TTL_MS / 1_000))?;
-            headers.set(KEPT_AT, &now().to_string())?;
+            headers.set(KEPT_AT, &platform_time(now()).to_string())?;
             let answer = StateAnswer { v: VERSION, state: Some(key) };
             let response =
                 Response::from_bytes(wire::encode(&answer).map_err(unreadable)?)?.with_headers(headers);

@@ -689,4 +689,9 @@ fn a_clock_that_goes_back_a_little_goes_on_and_one_that_goes_back_far_is_believe
     assert_eq!(told, [1_000, 2_000, 2_000, 2_100, 3_000, 3_000, 60_600, 45_000]);
     clock.read(40_000);
     assert_eq!(clock.platform_time(46_000), 41_000, "an alarm for then rings then");
+    assert_eq!(
+        clock.own_time(41_000),
+        46_000,
+        "what another one has said by the platform's clock is of then"
+    );
 }

@@ -43,7 +43,7 @@ pub(super) struct Colo {
     /// Those that ended their last requests, and when they were told to.
     retired: VecDeque<(u64, u16)>,
     traffic: Traffic,
-    /// The state key that a worker has put into the colo's cache.
+    /// The state key that a worker has put into the colo's cache, and when that was by the platform's clock.
     cached: Option<Clocked>,
     pub(super) dead: bool,
 }
@@ -393,10 +393,12 @@ impl Planet {
             for effect in effects.drain(..) {
                 match effect {
                     WorkerEffect::Call(call) => self.worker_calls(place, call),
-                    WorkerEffect::ReadCache => input = Some(WorkerInput::Cached(self.cached(colo, now))),
+                    WorkerEffect::ReadCache => {
+                        input = Some(WorkerInput::Cached(self.cached((colo, worker), now)))
+                    }
                     WorkerEffect::WriteCache(key) => {
-                        let state = Clocked { key: *key, received_at: now };
-                        self.colos[usize::from(colo)].cached = Some(state);
+                        let received_at = self.worker(colo, worker).clock.platform_time(now);
+                        self.colos[usize::from(colo)].cached = Some(Clocked { key: *key, received_at });
                     }
                     WorkerEffect::Await { until } => {
                         (told.awaits, told.wake_at) = (true, self.true_time((colo, worker), until));
@@ -415,9 +417,12 @@ impl Planet {
     }
 
     /// What the colo's cache holds. It answers at once.
-    fn cached(&self, colo: u16, now: u64) -> Option<Box<Clocked>> {
-        let cached = self.colos[usize::from(colo)].cached.as_ref()?;
-        (now < cached.received_at + CACHE_TTL_MS).then(|| Box::new(cached.clone()))
+    fn cached(&self, (colo, worker): (u16, u16), now: u64) -> Option<Box<Clocked>> {
+        let here = &self.colos[usize::from(colo)];
+        let clock = &here.workers[usize::from(worker)].clock;
+        let cached = here.cached.as_ref()?;
+        let received_at = clock.own_time(cached.received_at);
+        (now < received_at + CACHE_TTL_MS).then(|| Box::new(Clocked { received_at, ..cached.clone() }))
     }
 
     fn worker_calls(&mut self, (colo, worker, id): Place, call: Call) {
