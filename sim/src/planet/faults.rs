@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use anteroom::protocol::Request;
 use anteroom::protocol::messages::{OperatorAsk, VERSION};
+use anteroom::protocol::{Answer, Request};
 
 use super::network::Caller;
 use super::objects::{ANYWHERE, GLOBAL, counter_of, data_center_of};
@@ -13,8 +13,10 @@ use crate::scenario::Broken;
 /// Time after which what an operator forbids is judged, in milliseconds: what was given before may be used for one second
 /// more, and then it must be in force everywhere.
 const IN_FORCE_MS: u64 = 2_000;
-/// Retry interval of an operator whom nobody answers, in milliseconds.
+/// Retry interval of an operator whose order was not carried out, in milliseconds.
 const TRY_AGAIN_MS: u64 = 1_000;
+/// Time after which an operator takes an order for lost, in milliseconds.
+const ORDER_TIMEOUT_MS: u64 = 2_000;
 /// Time that a new version takes to be everywhere, in milliseconds.
 const DEPLOY_MS: u64 = 5_000;
 
@@ -101,23 +103,48 @@ impl Planet {
         self.plan_mishap();
     }
 
-    /// An operator changes the room.
+    /// An operator wants to change the room. What comes meanwhile waits until this order was carried out.
     pub(super) fn steer(&mut self, index: usize) {
-        let now = self.now();
-        if self.hangs(GLOBAL).is_some() {
-            self.clockwork.at(now + TRY_AGAIN_MS, Event::Steer(index as u16));
-            return;
+        self.orders.push_back(index);
+        if self.orders.len() == 1 {
+            self.order();
         }
-        let steer = &self.scenario.steering[index];
+    }
+
+    /// The operator gives the next order, or the same once more.
+    pub(super) fn order(&mut self) {
+        let Some(index) = self.orders.front() else { return };
+        let now = self.now();
+        let steer = &self.scenario.steering[*index];
         let asked =
             OperatorAsk { v: VERSION, by: "operator".to_owned(), query: String::new(), body: steer.body() };
-        let message = self.message(Caller::Nobody, Request::GlobalSteer(Box::new(asked)));
+        let before = self.steering.clone();
         // The scenario was checked.
         let done = self.steering.obey(&self.room, &steer.order(), "operator", now);
-        self.arrives_after(0, GLOBAL, message);
+        self.ordered = Some((now + ORDER_TIMEOUT_MS, before));
         if done.is_ok_and(|log| !log.is_empty()) {
             self.steered();
         }
+        self.call(Caller::Operator, GLOBAL, Request::GlobalSteer(Box::new(asked)), ORDER_TIMEOUT_MS);
+    }
+
+    /// Whether the operator still waits for what was to be answered by then.
+    pub(super) fn operator_waits(&self, until: u64) -> bool {
+        self.ordered.as_ref().is_some_and(|(patient_until, _)| *patient_until == until)
+    }
+
+    /// What was not carried out is ordered again, and in force from then on.
+    pub(super) fn operator_hears(&mut self, answer: Option<Answer>) {
+        // What comes too late says nothing of the order that was given since.
+        let Some((_, before)) = self.ordered.take() else { return };
+        if answer.is_some() {
+            self.orders.pop_front();
+            self.order();
+            return;
+        }
+        self.steering = before;
+        self.steered();
+        self.clockwork.at(self.now() + TRY_AGAIN_MS, Event::Order);
     }
 
     fn steered(&mut self) {

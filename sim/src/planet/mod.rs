@@ -13,6 +13,7 @@ mod storage;
 mod visitors;
 mod workers;
 
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use anteroom::admission::DrawKey;
@@ -82,6 +83,8 @@ enum Event {
     Change,
     /// An operator changes the room.
     Steer(u16),
+    /// The operator tries again.
+    Order,
     /// What was changed is to be in force.
     InForce,
     /// The origin may have answers.
@@ -100,6 +103,10 @@ pub struct Planet {
     steered: Rc<Room>,
     /// What operators have changed.
     steering: Steering,
+    /// Orders that are not carried out yet, by their place in the scenario; the first is being given.
+    orders: VecDeque<usize>,
+    /// Until when the operator waits for an answer to it, and what operators had changed before.
+    ordered: Option<(u64, Steering)>,
     draw_key: DrawKey,
     setup: Setup,
     behaviour: Behaviour,
@@ -207,6 +214,8 @@ impl Planet {
             steered: Rc::clone(&room),
             room,
             steering: Steering::default(),
+            orders: VecDeque::new(),
+            ordered: None,
             setup,
             arrivals: rng.fork(),
             network: rng.fork(),
@@ -307,6 +316,7 @@ impl Planet {
             Event::NewIsolates(colo) => self.retire(colo),
             Event::Change => self.change(),
             Event::Steer(index) => self.steer(usize::from(index)),
+            Event::Order => self.order(),
             Event::InForce => self.in_force(),
             Event::Origin => self.origin_answers(),
             Event::Line(number) => self.line(number),

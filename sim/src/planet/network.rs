@@ -24,7 +24,9 @@ pub(super) enum Caller {
         worker: u16,
         call: u32,
     },
-    /// An operator, or a message that came twice.
+    /// The operator, who gives one order after the other.
+    Operator,
+    /// A message that came twice.
     Nobody,
 }
 
@@ -37,15 +39,17 @@ impl Caller {
         match self {
             Self::Object { station, life, call } => pack(station, life & 0x7fff, call),
             Self::Worker { colo, worker, call } => pack(colo, worker | 0x8000, call),
+            Self::Operator => u64::MAX - 1,
             Self::Nobody => u64::MAX,
         }
     }
 
     pub(super) fn of(number: u64) -> Self {
         let (first, second, call) = ((number >> 48) as u16, (number >> 32) as u16, number as u32);
-        match (number, second & 0x8000) {
-            (u64::MAX, _) => Self::Nobody,
-            (_, 0) => Self::Object { station: first, life: second, call },
+        match second & 0x8000 {
+            _ if number == Self::Nobody.number() => Self::Nobody,
+            _ if number == Self::Operator.number() => Self::Operator,
+            0 => Self::Object { station: first, life: second, call },
             _ => Self::Worker { colo: first, worker: second & 0x7fff, call },
         }
     }
@@ -159,7 +163,7 @@ impl Planet {
             Caller::Worker { colo, worker, .. } => {
                 self.colos[usize::from(colo)].workers[usize::from(worker)].old
             }
-            Caller::Nobody => false,
+            Caller::Operator | Caller::Nobody => false,
         }
     }
 
@@ -235,6 +239,7 @@ impl Planet {
             let waits = match caller {
                 Caller::Object { station, life, call } => self.waits(station, life, call),
                 Caller::Worker { colo, worker, call } => self.worker_waits(colo, worker, call),
+                Caller::Operator => self.operator_waits(at),
                 Caller::Nobody => false,
             };
             if waits && now < at {
@@ -254,6 +259,7 @@ impl Planet {
         match to {
             Caller::Object { station, life, call } => self.object_hears(station, life, call, answer),
             Caller::Worker { colo, worker, call } => self.worker_hears(colo, worker, call, answer),
+            Caller::Operator => self.operator_hears(answer),
             Caller::Nobody => {}
         }
     }
@@ -281,7 +287,7 @@ impl Planet {
         match caller {
             Caller::Object { station, .. } => self.end_at(station),
             Caller::Worker { colo, .. } => End::Worker(colo),
-            Caller::Nobody => End::Room,
+            Caller::Operator | Caller::Nobody => End::Room,
         }
     }
 
