@@ -782,15 +782,16 @@ impl Measure {
         self.active.max(0) as u64
     }
 
-    /// One more is active; `copies`: with a copy of a ticket whose slot is free, so nobody has entered.
-    pub fn activated(&mut self, now: u64, copies: bool) {
+    /// One more is active; `copies`: with a copy of a ticket whose slot is free, so nobody has entered. `ending`: how many the
+    /// room may have taken for gone already, as a clock has jumped.
+    pub fn activated(&mut self, now: u64, copies: bool, ending: i64) {
         self.active += 1;
         // A session may be ended before the next sample.
         self.last_seen = now;
         let (limit, _) = self.limits(now);
         self.over_active = self.over_active.max((self.active - limit).max(0) as f64 / limit as f64);
         // Whoever was in before an operator lowered the limit stays: too many are only those who have come in since.
-        let over = self.active - self.copies - limit;
+        let over = self.active - self.copies - ending - limit;
         self.entered_over += i64::from(over > 0 && !copies);
         self.users_over[0] = self.users_over[0].max(over.min(self.entered_over));
     }

@@ -173,6 +173,38 @@ fn isolates_whose_clocks_have_come_apart_share_a_cache() {
 }
 
 #[test]
+fn whom_a_clock_that_was_set_right_takes_for_gone_is_not_one_too_many() {
+    // Who comes first after a clock has gone back is timed early, until Global's next answer.
+    for per_minute in 50..70 {
+        let world = format!(
+            "name = \"early\"\nminutes = 7\narrivals = [{{ from = 1, until = 1.3, per_minute = 12 }}, \
+             {{ from = 3.9, until = 5, per_minute = {per_minute} }}]\n\
+             room = {{ total_active_users = 3, new_users_per_minute = 16, session_duration = 2 }}\n\
+             visitors = {{ visit_seconds = 7, gap_seconds = 20, leave_at_once = 0.26 }}\n\
+             planet = {{ colos = 1, jitter_ms = 1187 }}\n\
+             faults = [{{ at = 228, what = \"clock\", jumps_ms = -5812 }}]\n"
+        );
+        assert_eq!(broken_in(&world), [], "{per_minute}");
+    }
+}
+
+#[test]
+fn an_order_that_a_deploy_swallows_is_given_again() {
+    for at in [228.0, 228.3, 229.0, 230.0, 231.0] {
+        let world = format!(
+            "name = \"swallowed\"\nminutes = 6\n\
+             arrivals = [{{ from = 1.5, until = 6, per_minute = 40 }}]\n\
+             room = {{ total_active_users = 6, new_users_per_minute = 28, session_duration = 2 }}\n\
+             planet = {{ colos = 10, service_micros = 200000 }}\n\
+             visitors = {{ visit_seconds = 5, gap_seconds = 5 }}\n\
+             faults = [{{ at = 228, what = \"deploy\" }}]\n\
+             [[steering]]\nat = {at}\nset = {{ queue_all = true }}\n"
+        );
+        assert_eq!(broken_in(&world), [], "{at}");
+    }
+}
+
+#[test]
 fn whoever_waits_for_slow_storage_gets_in_by_any_strategy() {
     for strategy in ["leases", "counters"] {
         let world = format!(

@@ -574,7 +574,7 @@ impl Planet {
                 here.pending += 1;
                 self.clockwork.at(here.active_until, Event::Expiry(request.visitor));
                 self.measure.copied(1);
-                self.measure.activated(now, true);
+                self.measure.activated(now, true, 0);
             }
         }
         if here.place != Place::Inside {
@@ -600,6 +600,7 @@ impl Planet {
         let session = self.room.at(now).0.session_ms();
         let mean = self.behaviour.visit_seconds * 1_000.0;
         let length = self.exponential(mean) as u64;
+        let ending = self.ending();
         let here = &mut self.visitors[request.visitor as usize];
         if here.place == Place::Gone {
             return;
@@ -636,12 +637,24 @@ impl Planet {
             here.counted_active = true;
             here.pending += 1;
             self.clockwork.at(now + session, Event::Expiry(request.visitor));
-            self.measure.activated(now, false);
+            self.measure.activated(now, false, ending);
         }
         // Whoever refuses cookies is a new visitor with the next request.
         if (here.cookieless && first) || !request.twin {
             self.page(request.colo, request.worker, request.visitor);
         }
+    }
+
+    /// How many sessions the room may have taken for over: those that began by a clock that was put back are shorter by as
+    /// much, when it has been set right since.
+    fn ending(&self) -> i64 {
+        let jumps_ms: u64 = self.scenario.faults.iter().map(|fault| fault.jumps_ms.unsigned_abs()).sum();
+        if jumps_ms == 0 {
+            return 0;
+        }
+        let by = self.now() + jumps_ms;
+        self.visitors.iter().filter(|visitor| visitor.counted_active && visitor.active_until <= by).count()
+            as i64
     }
 
     /// Somebody waits, and is told when to come again.
