@@ -1,5 +1,5 @@
 //! Runs the target that the variable `ANTEROOM_FUZZ` names under libFuzzer. `ANTEROOM_FUZZ_SEEDS` is a directory for its
-//! seeds. It says which input was the slowest for its size.
+//! seeds, `ANTEROOM_FUZZ_SLOWEST` one for the inputs that took longer for their size than all before them.
 #![no_main]
 #![allow(unsafe_code, reason = "libFuzzer is not Rust")]
 
@@ -40,7 +40,10 @@ fn run(target: &Target, input: &[u8]) {
         let least = (0..8).map(|_| time()).min().unwrap_or_default();
         if least > slowest {
             SLOWEST.store(least, Ordering::Relaxed);
-            eprintln!("slowest: {} us for a KiB, {} bytes", least / 1_000, input.len());
+            if let Ok(directory) = std::env::var("ANTEROOM_FUZZ_SLOWEST") {
+                std::fs::write(format!("{directory}/{least:012}"), input)
+                    .expect("the directory can be written to");
+            }
         }
     }
 }
