@@ -5,6 +5,10 @@ use serde_json::Value;
 /// How much of a value an error shows, in characters.
 const SHOWN_MAX: usize = 60;
 
+/// In how many letters a name may differ from what was meant.
+#[cfg(not(worker))]
+const DIFFER_MAX: usize = 3;
+
 /// In the Worker nobody is there to be helped with spelling; the check has said it before.
 #[cfg(worker)]
 pub(crate) fn nearest<'a>(_given: &str, _known: &[&'a str]) -> Option<&'a str> {
@@ -15,16 +19,18 @@ pub(crate) fn nearest<'a>(_given: &str, _known: &[&'a str]) -> Option<&'a str> {
 /// `total_active_users`. Long names may differ in three letters, short ones in one.
 #[cfg(not(worker))]
 pub fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
-    let given: String = given.chars().take(SHOWN_MAX).collect();
-    let given = given.to_ascii_lowercase().replace('-', "_");
+    let given: String = given.chars().take(SHOWN_MAX).filter(|letter| !matches!(letter, '-' | '_')).collect();
+    let given = given.to_ascii_lowercase();
     let (distance, name) = known
         .iter()
-        .map(|name| {
-            let squeezed = strsim::osa_distance(&given.replace('_', ""), &name.replace('_', ""));
-            (strsim::osa_distance(&given, name).min(squeezed), *name)
+        .filter_map(|name| {
+            let squeezed = name.replace('_', "");
+            // Letters that are too many or missing count each: what is much longer or shorter need not be compared.
+            let near = given.chars().count().abs_diff(squeezed.chars().count()) <= DIFFER_MAX;
+            near.then(|| (strsim::osa_distance(&given, &squeezed), *name))
         })
         .min_by_key(|(distance, _)| *distance)?;
-    (distance <= (name.len() / 3).min(3)).then_some(name)
+    (distance <= (name.len() / 3).min(DIFFER_MAX)).then_some(name)
 }
 
 /// Names in quotes, with `or` before the last one.
