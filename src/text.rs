@@ -25,12 +25,25 @@ pub fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
         .iter()
         .filter_map(|name| {
             let squeezed = name.replace('_', "");
-            // Letters that are too many or missing count each: what is much longer or shorter need not be compared.
-            let near = given.chars().count().abs_diff(squeezed.chars().count()) <= DIFFER_MAX;
+            let near = lacks(&given, &squeezed).max(lacks(&squeezed, &given)) <= DIFFER_MAX;
             near.then(|| (strsim::osa_distance(&given, &squeezed), *name))
         })
         .min_by_key(|(distance, _)| *distance)?;
     (distance <= (name.len() / 3).min(DIFFER_MAX)).then_some(name)
+}
+
+/// How many bytes of a word another one has not, or not as often. Words of ASCII differ in as many letters at least.
+#[cfg(not(worker))]
+fn lacks(one: &str, other: &str) -> usize {
+    let mut counts = [0_usize; 256];
+    other.bytes().for_each(|byte| counts[usize::from(byte)] += 1);
+    let is_missing = |byte: &u8| {
+        let count = &mut counts[usize::from(*byte)];
+        let missing = *count == 0;
+        *count = count.saturating_sub(1);
+        missing
+    };
+    one.as_bytes().iter().copied().filter(is_missing).count()
 }
 
 /// Names in quotes, with `or` before the last one.

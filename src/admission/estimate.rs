@@ -24,6 +24,8 @@ const SOONEST_SECONDS: f64 = 2.0;
 /// Everybody of a bucket is asked to come within this part of the time that its turn will take: who comes before a slot is
 /// free comes again, but whoever comes late is passed by younger ones.
 const EARLY_PART: f64 = 0.8;
+/// Whoever's turn has come enters with the next check-in: after this part of a refresh interval, by what the simulator shows.
+const CHECK_IN_PART: f64 = 0.4;
 /// Far from the front a visitor stays away for this part of the time until the middle of the bucket's turn: the queue may
 /// turn out to be faster than that, and the visitor is back long before. In the turn itself many more of the bucket ask
 /// than there are slots.
@@ -35,10 +37,10 @@ pub fn estimated_minutes(ahead: i64, entering_per_minute: f64) -> Option<f64> {
     (entering_per_minute > 0.0).then(|| ahead.max(0) as f64 / entering_per_minute)
 }
 
-/// Seconds that a visitor of a bucket will wait from `time` (Global's clock) on. The article's estimate, with four
+/// Seconds that a visitor of a bucket will wait from `time` (Global's clock) on. The article's estimate, with five
 /// corrections: half of the visitor's own bucket is ahead too; slots that are free already need no user to leave; the
-/// rate is that at which users leave, not the burst that filled the room; and some of those ahead give up. `None` when
-/// it cannot be known, or not yet: of the first visitors of a queue, with nobody ahead of them, nobody can tell how many will
+/// rate is that at which users leave, not the burst that filled the room; some of those ahead give up; and nobody enters between
+/// two check-ins. `None` when it cannot be known, or not yet: of the first visitors of a queue, with nobody ahead of them, nobody can tell how many will
 /// come with them.
 pub fn estimated_wait_seconds(room: &Room, key: &StateKey, bucket: u32, time: u64) -> Option<u64> {
     if room.queueing_method == QueueingMethod::Random {
@@ -46,7 +48,8 @@ pub fn estimated_wait_seconds(room: &Room, key: &StateKey, bucket: u32, time: u6
     }
     let ahead = key.present_ahead(Some(bucket));
     let own = whole_bucket(key, bucket)?;
-    wait_seconds(room, key, ahead + own / 2, time).map(|seconds| seconds.ceil() as u64)
+    let until_check_in = f64::from(room.refresh_interval_seconds) * CHECK_IN_PART;
+    wait_seconds(room, key, ahead + own / 2, time).map(|seconds| (seconds + until_check_in).ceil() as u64)
 }
 
 /// Seconds within which a quarter, half and three quarters of those who wait now will be let in, where the order is
