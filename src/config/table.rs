@@ -71,12 +71,13 @@ impl<'a> Table<'a> {
         if table.fields.is_some() {
             return Ok((name, table));
         }
+        let shown_var = shown_text(var_name);
         let fix = match value {
-            Value::Array(_) => format!("write [vars.{var_name}] with single brackets, one table per {word}"),
-            Value::String(_) => format!("write a table [vars.{var_name}] instead of text"),
-            _ => format!("write a table [vars.{var_name}] with one line per field"),
+            Value::Array(_) => format!("write [vars.{shown_var}] with single brackets, one table per {word}"),
+            Value::String(_) => format!("write a table [vars.{shown_var}] instead of text"),
+            _ => format!("write a table [vars.{shown_var}] with one line per field"),
         };
-        table.refuse(&shown_text(var_name), value, format!("must be a table with the {word}'s fields"), &fix);
+        table.refuse(&shown_var, value, format!("must be a table with the {word}'s fields"), &fix);
         Err(table.errors)
     }
 
