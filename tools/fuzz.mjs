@@ -18,6 +18,8 @@ const TIMEOUT_SECONDS = 5;
 const LONGEST = 4_096;
 /** An input may take so many instructions for each KiB that it begins: what a core does in a millisecond. */
 const INSTRUCTIONS_PER_KIB = 3_000_000;
+/** Here messages are carried out, too: 30 bytes may ask for the history of a month. That is told and not judged. */
+const CARRIED_OUT = "machines";
 /** Of how many inputs that took longest they are counted. */
 const COUNTED = 3;
 /** How often an input is run, so that what else the program does is not counted. */
@@ -92,7 +94,8 @@ async function count(program, target) {
   const [most] = counted.sort((one, other) => other.perKib - one.perKib);
   if (!most) throw new Failure(`${target}: there is no slowest input in ${directory}`);
   const told = `${Math.round(most.perKib).toLocaleString("en")} instructions for a KiB at most`;
-  if (most.perKib > INSTRUCTIONS_PER_KIB) throw new Failure(`${target}: ${told}, by ${most.file}`);
+  if (target !== CARRIED_OUT && most.perKib > INSTRUCTIONS_PER_KIB)
+    throw new Failure(`${target}: ${told}, by ${most.file}`);
   console.log(`${target}: ${told}`);
 }
 
