@@ -18,7 +18,7 @@ use crate::wire::VERSION;
 /// How many visitors are remembered per generation.
 const REMEMBERED_TICKETS: usize = 50_000;
 /// More is leased when the stock falls below the need of this time, in milliseconds.
-const LOW_MS: u64 = 600;
+const LOW_MS: u64 = 300;
 /// The size of the stock follows the use of about this time, in milliseconds. By a shorter one, one visitor of a small
 /// colo would seem to be the first of many.
 const USES_OVER_MS: u64 = 60_000;
