@@ -17,6 +17,7 @@ use crate::machines::COLD_START_FACTOR;
 use crate::protocol::Answer;
 use crate::room::{Phase, QueueingMethod, Room};
 use crate::ticket::{Human, Standing, Ticket, standing, ticket_id};
+use crate::time::minute_of;
 use crate::turnstile::Verdict;
 
 /// What the question for updates is called among a visit's calls.
@@ -580,12 +581,14 @@ impl Visit {
         let whole = Rc::clone(&self.room);
         let time = worker.time(context.now);
         let room = whole.at(time).0;
-        if outcome.is_none()
-            && worker.is_last(asked.0)
-            && self.asked_again < ASKS_AGAIN
-            && !worker.round_trip.is_dead(context.now)
-        {
+        let asks_again = match outcome {
             // It may have been replaced just now, or wait for its storage. It remembers whom it has given a permit.
+            None => !worker.round_trip.is_dead(context.now),
+            // On its way the minute has ended for which it counts.
+            Some(Judgement::Given { minute, .. }) => minute < minute_of(time),
+            Some(_) => false,
+        };
+        if asks_again && worker.is_last(asked.0) && self.asked_again < ASKS_AGAIN {
             self.asked_again += 1;
             return self.step(worker, context, Step::Ask(asked.0, asked.1), effects);
         }
