@@ -1,4 +1,4 @@
-//! One call for many visitors: the asks of a worker, gathered for 20 ms where there are many.
+//! One call for many visitors: the asks of a worker, gathered for 20 ms.
 //!
 //! In a Worker no request may await another request's promise. So one request leads, calls for all who wait and stores
 //! their answers; the others poll by timers of their own. A leader that vanishes is replaced.
@@ -7,10 +7,8 @@ use std::collections::BTreeMap;
 
 use litemap::LiteMap;
 
-/// The shortest time between two calls, on average, in milliseconds.
+/// The shortest time between two calls, in milliseconds.
 pub const PACE_MS: u64 = 20;
-/// So many calls may be made at once where there were fewer before: in an isolate with few visitors nobody waits for others.
-const CALLS_AHEAD: u64 = 2;
 /// The longest, where the object has too much to do, in milliseconds: visitors wait for it.
 pub const LONGEST_PACE_MS: u64 = 500;
 /// The most asks of one call.
@@ -36,8 +34,6 @@ pub enum Progress<A, R> {
 pub struct Batcher<A, R> {
     next: u64,
     last_call: u64,
-    /// For how long the calls until then are enough, at the usual pace.
-    owed_ms: u64,
     replace_after_ms: u64,
     pace_ms: u64,
     waiting: BTreeMap<u64, A>,
@@ -51,7 +47,6 @@ impl<A: Clone, R: Clone> Batcher<A, R> {
         Self {
             next: 1,
             last_call: 0,
-            owed_ms: 0,
             replace_after_ms,
             pace_ms: PACE_MS,
             waiting: BTreeMap::new(),
@@ -78,11 +73,10 @@ impl<A: Clone, R: Clone> Batcher<A, R> {
         }
         self.replace_vanished(now);
         // Each call has one leader, and it is one of those whom the call is for.
-        if now < self.next_call() {
+        if now < self.last_call + self.pace_ms {
             return Progress::Later;
         }
         let Some(mine) = self.waiting.remove(&place) else { return Progress::Later };
-        self.owed_ms = self.owed_ms.saturating_sub(now.saturating_sub(self.last_call)) + PACE_MS;
         self.last_call = now;
         let mut batch = BTreeMap::from([(place, mine)]);
         while batch.len() < BATCH
@@ -106,20 +100,10 @@ impl<A: Clone, R: Clone> Batcher<A, R> {
     /// leader that has vanished.
     pub fn poll_at(&self, place: u64) -> u64 {
         if self.waiting.contains_key(&place) {
-            return self.next_call();
+            return self.last_call + self.pace_ms;
         }
         let call = self.calls.values().find(|(_, batch)| batch.contains_key(&place));
         call.map_or(u64::MAX, |(since, _)| since + self.replace_after_ms)
-    }
-
-    /// When the next call may be made, in milliseconds since the epoch.
-    fn next_call(&self) -> u64 {
-        let wait = if self.pace_ms == PACE_MS {
-            self.owed_ms.saturating_sub((CALLS_AHEAD - 1) * PACE_MS)
-        } else {
-            self.pace_ms
-        };
-        self.last_call + wait
     }
 
     /// The object says how far apart calls are to be, in milliseconds.
