@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use anteroom::admission::{DrawKey, Outcome, StateKey, minute_of, queue_bucket};
+use anteroom::admission::{DrawKey, Outcome, StateKey, minute_of, queue_bucket, start_of};
 use anteroom::config::{Field, Kind, Rooms, steered_fields};
 use anteroom::counts::{DataCenter, Global};
 use anteroom::machines::worker::{Visit, Visitor, Worker, WorkerContext, WorkerEffect, WorkerInput};
@@ -321,17 +321,15 @@ fn a_data_center_that_sleeps_asks_only_when_nobody_would_tell_it() {
     }
 }
 
-#[test]
-fn a_new_worker_asks_for_a_permit_once_more_when_all_changes_were_taken_back() {
-    let (room, mut steering) = (Rc::new(usual()), Steering::default());
-    for change in [json!({ "set": { "queue_all": true } }), json!({ "clear": ["queue_all"] })] {
-        steering.obey(&room, &order(change), "anna", NOW).unwrap();
-    }
+/// Of which version of the operators' changes the Counter is told with each ask of a new worker's first visitor, who comes at a
+/// time. The Counter's answer, a permit of the minute in which it was asked, is on its way for so long.
+fn asks(steering: &Steering, comes_at: u64, way_ms: u64) -> Vec<u32> {
+    let room = Rc::new(usual());
     let (key, mut origin) = (DrawKey::new(None, "a key"), OriginMonitor::new(&room));
     let mut worker = Worker::new(7, Rc::clone(&room), "AMS".to_owned(), 500);
     let mut visit = Visit::new(Visitor { id: 9, ..Visitor::default() }, Rc::clone(&room));
     let mut told = Vec::new();
-    let mut inputs = VecDeque::from([(NOW, WorkerInput::Begin)]);
+    let mut inputs = VecDeque::from([(comes_at, WorkerInput::Begin)]);
     while let Some((now, input)) = inputs.pop_front() {
         let mut effects = Vec::new();
         let mut context = WorkerContext { draw_key: &key, origin: &mut origin, now };
@@ -341,28 +339,45 @@ fn a_new_worker_asks_for_a_permit_once_more_when_all_changes_were_taken_back() {
                 WorkerEffect::ReadCache => inputs.push_back((now, WorkerInput::Cached(None))),
                 WorkerEffect::Await { until } => inputs.push_back((until, WorkerInput::Time)),
                 WorkerEffect::Call(call) => {
-                    let answer = if let Request::CounterTake(take) = call.request {
+                    let (at, answer) = if let Request::CounterTake(take) = call.request {
                         told.push(take.steering.version);
                         let outcomes = vec![Outcome::Given { minute: minute_of(now), number: 0 }];
                         let taken = Taken { v: 1, outcomes, lent: None, holders: Vec::new(), pace_ms: 0 };
-                        Answer::CounterTake(Box::new(taken))
+                        (now + way_ms, Answer::CounterTake(Box::new(taken)))
                     } else {
                         let (minute, steering) = (minute_of(now), steering.overrides());
                         let state = StateKey { taken_at: now, minute, steering, ..StateKey::default() };
-                        Answer::DataCenterState(Box::new(StateAnswer { v: 1, state: Some(state) }))
+                        (now, Answer::DataCenterState(Box::new(StateAnswer { v: 1, state: Some(state) })))
                     };
-                    inputs
-                        .push_back((now, WorkerInput::Answered { call: call.number, answer: Some(answer) }));
+                    inputs.push_back((at, WorkerInput::Answered { call: call.number, answer: Some(answer) }));
                 }
                 _ => {}
             }
         }
     }
+    told
+}
+
+#[test]
+fn a_new_worker_asks_for_a_permit_once_more_when_all_changes_were_taken_back() {
+    let mut steering = Steering::default();
+    for change in [json!({ "set": { "queue_all": true } }), json!({ "clear": ["queue_all"] })] {
+        steering.obey(&usual(), &order(change), "anna", NOW).unwrap();
+    }
     assert_eq!(
-        told,
+        asks(&steering, NOW, 0),
         [0, 2],
         "the Counter may have a stock of before, and hears of the changes by the second ask"
     );
+}
+
+#[test]
+fn a_permit_whose_minute_has_ended_on_its_way_is_asked_for_once_more() {
+    let before_the_end = start_of(minute_of(NOW) + 1) - 50;
+    let steering = Steering::default();
+    assert_eq!(asks(&steering, before_the_end, 40).len(), 1);
+    assert_eq!(asks(&steering, before_the_end, 60).len(), 2, "else one too many enters in the next minute");
+    assert_eq!(asks(&steering, NOW, 400).len(), 1);
 }
 
 #[test]
