@@ -36,14 +36,14 @@ pub fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
 #[cfg(not(worker))]
 fn lacks(one: &str, other: &str) -> usize {
     let mut counts = [0_usize; 256];
-    other.bytes().for_each(|byte| counts[usize::from(byte)] += 1);
-    let is_missing = |byte: &u8| {
-        let count = &mut counts[usize::from(*byte)];
-        let missing = *count == 0;
-        *count = count.saturating_sub(1);
-        missing
+    for byte in other.bytes() {
+        counts.get_mut(usize::from(byte)).into_iter().for_each(|count| *count += 1);
+    }
+    let is_there = |byte: u8| {
+        let count = counts.get_mut(usize::from(byte)).filter(|count| **count > 0);
+        count.map(|count| *count -= 1).is_some()
     };
-    one.as_bytes().iter().copied().filter(is_missing).count()
+    one.len() - one.bytes().map(is_there).filter(|there| *there).count()
 }
 
 /// Names in quotes, with `or` before the last one.

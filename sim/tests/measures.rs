@@ -25,7 +25,7 @@ fn finish(measure: Measure) -> Measured {
 fn enters(measure: &mut Measure, now: u64, latency: u64) {
     measure.arrived(now);
     measure.admitted(now, 0, 1, None, latency, None);
-    measure.activated(now, false);
+    measure.activated(now, false, 0);
 }
 
 fn is_queued(measure: &mut Measure, now: u64) {

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
+use anteroom::protocol::Request;
 use anteroom::protocol::messages::{OperatorAsk, VERSION};
-use anteroom::protocol::{Answer, Request};
 
 use super::network::Caller;
 use super::objects::{ANYWHERE, GLOBAL, counter_of, data_center_of};
@@ -134,10 +134,10 @@ impl Planet {
     }
 
     /// What was not carried out is ordered again, and in force from then on.
-    pub(super) fn operator_hears(&mut self, answer: Option<Answer>) {
+    pub(super) fn operator_hears(&mut self, is_carried_out: bool) {
         // What comes too late says nothing of the order that was given since.
         let Some((_, before)) = self.ordered.take() else { return };
-        if answer.is_some() {
+        if is_carried_out {
             self.orders.pop_front();
             self.order();
             return;

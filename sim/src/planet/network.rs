@@ -259,7 +259,7 @@ impl Planet {
         match to {
             Caller::Object { station, life, call } => self.object_hears(station, life, call, answer),
             Caller::Worker { colo, worker, call } => self.worker_hears(colo, worker, call, answer),
-            Caller::Operator => self.operator_hears(answer),
+            Caller::Operator => self.operator_hears(answer.is_some()),
             Caller::Nobody => {}
         }
     }

@@ -394,7 +394,7 @@ impl Planet {
                 match effect {
                     WorkerEffect::Call(call) => self.worker_calls(place, call),
                     WorkerEffect::ReadCache => {
-                        input = Some(WorkerInput::Cached(self.cached((colo, worker), now)))
+                        input = Some(WorkerInput::Cached(self.cached((colo, worker), now)));
                     }
                     WorkerEffect::WriteCache(key) => {
                         let received_at = self.worker(colo, worker).clock.platform_time(now);
