@@ -16,7 +16,7 @@ const CARGO_FUZZ = "0.13.2";
 const TIMEOUT_SECONDS = 5;
 /** An input may have so many bytes. */
 const LONGEST = 4_096;
-/** An input may take so many instructions for each KiB that it begins: what a core does in a millisecond. */
+/** An input may take so many instructions for each KiB, and for one at least: what a core does in a millisecond. */
 const INSTRUCTIONS_PER_KIB = 3_000_000;
 /** Here messages are carried out, too: 30 bytes may ask for the history of a month. That is told and not judged. */
 const CARRIED_OUT = "machines";
@@ -88,8 +88,7 @@ async function count(program, target) {
     const [once, again] = await Promise.all(
       [1, 1 + TIMES].map((times) => instructions(program, target, file, times)),
     );
-    const each = (again - once) / TIMES;
-    counted.push({ file, each, perKib: each / Math.max(1, statSync(file).size / 1_024) });
+    counted.push({ file, perKib: (again - once) / TIMES / Math.max(1, statSync(file).size / 1_024) });
   }
   const [most] = counted.sort((one, other) => other.perKib - one.perKib);
   if (!most) throw new Failure(`${target}: there is no slowest input in ${directory}`);

@@ -39,9 +39,9 @@ pub fn estimated_minutes(ahead: i64, entering_per_minute: f64) -> Option<f64> {
 
 /// Seconds that a visitor of a bucket will wait from `time` (Global's clock) on. The article's estimate, with five
 /// corrections: half of the visitor's own bucket is ahead too; slots that are free already need no user to leave; the
-/// rate is that at which users leave, not the burst that filled the room; some of those ahead give up; and nobody enters between
-/// two check-ins. `None` when it cannot be known, or not yet: of the first visitors of a queue, with nobody ahead of them, nobody can tell how many will
-/// come with them.
+/// rate is that at which users leave, not the burst that filled the room; some of those ahead give up; and nobody enters
+/// between two check-ins. `None` when it cannot be known, or not yet: of the first visitors of a queue, with nobody ahead of
+/// them, nobody can tell how many will come with them.
 pub fn estimated_wait_seconds(room: &Room, key: &StateKey, bucket: u32, time: u64) -> Option<u64> {
     if room.queueing_method == QueueingMethod::Random {
         return random_wait_seconds(room, key, time).map(|[_, median, _]| median);

@@ -43,8 +43,8 @@
 //            may have thought it gone: the wait ends when the refresh was due and another begins with the answer.
 //
 // Thrown out A waiting page for a visitor that was certainly active (as above) when the page arrived, and whose
-//            request carried the room's cookie and was sent after the first admitted answer had arrived. Without the cookie, the room takes a visitor for somebody new: such
-//            requests are counted apart and not held against it.
+//            request carried the room's cookie and was sent after the first admitted answer had arrived. Without the
+//            cookie, the room takes a visitor for somebody new: such requests are counted apart and not held against it.
 
 // Limits     Of the moment: those that were in force by what the room has said of itself, else those given. Lowering a limit
 //            throws nobody out, so active users are held against it only when somebody enters; a minute's new users
