@@ -125,6 +125,17 @@ impl CheckIn {
         }
     }
 
+    /// When the request was made, in milliseconds since the epoch.
+    pub fn at(&self) -> u64 {
+        match self {
+            Self::Wait { at, .. } => at.at,
+            Self::Enter { at, .. }
+            | Self::Move { at, .. }
+            | Self::Leave { at, .. }
+            | Self::GiveUp { at, .. } => *at,
+        }
+    }
+
     /// Whether it renews a session so shortly before its end that the pool of `leases` must be told directly: it lets
     /// somebody else in as soon as a session has ended, and a report takes longer than that.
     pub fn is_last_moment(&self, room: &Room) -> bool {

@@ -51,6 +51,9 @@ const WORKER_MS: u64 = 10_000;
 pub const MAX_WORKERS: usize = 512;
 /// Tickets remembered against double counting, per generation: 100,000 active users in all, about 7 MB.
 const REMEMBERED_TICKETS: usize = 50_000;
+/// Who reports a check-in this long after it, in milliseconds, may not be there any more to ask whether it was stored: what
+/// goes on after a response ends after 30 seconds.
+const TOO_LATE_TO_ASK_MS: u64 = 20_000;
 /// How many kinds of a worker's counts are taken in.
 const MAX_COUNTS: u64 = 64;
 
@@ -108,13 +111,15 @@ enum Haste {
 }
 
 /// Whether a restart would forget something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 enum Storage {
     /// No: all is stored.
     #[default]
     Current,
     /// It would.
     Behind,
+    /// It would, and perhaps nobody would tell it again.
+    Urgent,
 }
 
 /// What Global may not know yet of what this start has counted.
@@ -261,7 +266,7 @@ impl DataCenter {
             if more > 0 {
                 worker.counts.add(code, more);
                 self.tallies.add_code(minute_of(now), code, more as u64);
-                self.storage = Storage::Behind;
+                self.storage = self.storage.max(Storage::Behind);
                 // All else comes with check-ins.
                 self.dirty |= code == Count::Bypassed.code();
             }
@@ -288,7 +293,8 @@ impl DataCenter {
             if sequence > worker.applied {
                 worker.applied = sequence;
                 self.dirty = true;
-                self.storage = Storage::Behind;
+                let is_late = now >= check_in.at() + TOO_LATE_TO_ASK_MS;
+                self.storage = self.storage.max(if is_late { Storage::Urgent } else { Storage::Behind });
                 self.news = News::Untold;
                 let is_own = is_made_in(check_in.id(), &self.colo);
                 // What does not count has counted already, or counts elsewhere.
@@ -463,13 +469,15 @@ impl DataCenter {
 
     /// Whether storage lacks something.
     pub fn is_unsaved(&self) -> bool {
-        self.storage == Storage::Behind
+        self.storage > Storage::Current
     }
 
     /// Whether a report is stored before it is answered. Else it is stored with the next push, and whoever reported
     /// asks for it once more; not where that is far away, and reports are few, nor where nobody would be left to ask.
     pub fn stores_at_once(&self, room: &Room, now: u64) -> bool {
-        room.ends_at_once || self.next_push(room, now).is_some_and(|wait| wait > self.push_ms(room))
+        room.ends_at_once
+            || self.storage == Storage::Urgent
+            || self.next_push(room, now).is_some_and(|wait| wait > self.push_ms(room))
     }
 
     /// What was saved is in storage: workers need not keep it any longer.
@@ -544,7 +552,7 @@ impl DataCenter {
     pub fn pushed(&mut self, room: &Room, mut state: Option<StateKey>, now: u64) {
         let news = state.as_mut().map(|key| std::mem::take(&mut key.ended)).unwrap_or_default();
         for leave in &news.sessions {
-            self.storage = Storage::Behind;
+            self.storage = self.storage.max(Storage::Behind);
             if self.ended.note(leave, false, now) && is_made_in(leave.id(), &self.colo) {
                 let change = self.counts.apply(leave, &mut self.dedups);
                 self.tallies.note(room, change);
@@ -590,7 +598,7 @@ impl DataCenter {
             }
             // An operator's order must outlive this start: whoever asks the next one is told what it knows.
             if key.steering != *self.overrides() {
-                self.storage = Storage::Behind;
+                self.storage = self.storage.max(Storage::Behind);
             }
             self.state = Some(Clocked { key, received_at: now });
         }

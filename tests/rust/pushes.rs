@@ -186,6 +186,20 @@ fn what_a_global_that_restarts_may_have_lost_is_told_once_more() {
 }
 
 #[test]
+fn what_is_reported_so_late_that_nobody_will_ask_again_outlives_a_restart() {
+    let mut colo = Colo::new(Level::Queueing);
+    colo.enters();
+    // The room was calm when the visitor came: the worker reported as late as that allows.
+    colo.reports(|id, at| {
+        let at = at - 27_000;
+        CheckIn::Enter { id, bucket: minute_of(at), from: None, at, minute: minute_of(at), numbered: true }
+    });
+    colo.restart();
+    colo.pass(10_000);
+    assert_eq!(colo.active(), 3, "the one who was there before, and both");
+}
+
+#[test]
 fn where_nothing_happens_a_colo_says_that_it_is_there_and_writes_nothing_down() {
     let mut colo = Colo::new(Level::Busy);
     colo.pass(40_000);
