@@ -836,8 +836,6 @@ impl World {
     fn answered(&self, mut answer: Answer) -> Answer {
         match &mut answer {
             Answer::AnywhereLease(leased) => {
-                // What is spare is for an outage of the pool, of which the pool does not know: the simulator judges it.
-                leased.spare = 0;
                 if self.broken == Some(Broken::CallsAreRenumbered) {
                     leased.sequence %= RENUMBERED;
                 }

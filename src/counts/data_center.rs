@@ -111,15 +111,13 @@ enum Haste {
 }
 
 /// Whether a restart would forget something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Storage {
     /// No: all is stored.
     #[default]
     Current,
     /// It would.
     Behind,
-    /// It would, and perhaps nobody would tell it again.
-    Urgent,
 }
 
 /// What Global may not know yet of what this start has counted.
@@ -266,7 +264,7 @@ impl DataCenter {
             if more > 0 {
                 worker.counts.add(code, more);
                 self.tallies.add_code(minute_of(now), code, more as u64);
-                self.storage = self.storage.max(Storage::Behind);
+                self.storage = Storage::Behind;
                 // All else comes with check-ins.
                 self.dirty |= code == Count::Bypassed.code();
             }
@@ -293,8 +291,7 @@ impl DataCenter {
             if sequence > worker.applied {
                 worker.applied = sequence;
                 self.dirty = true;
-                let is_late = now >= check_in.at() + TOO_LATE_TO_ASK_MS;
-                self.storage = self.storage.max(if is_late { Storage::Urgent } else { Storage::Behind });
+                self.storage = Storage::Behind;
                 self.news = News::Untold;
                 let is_own = is_made_in(check_in.id(), &self.colo);
                 // What does not count has counted already, or counts elsewhere.
@@ -469,14 +466,15 @@ impl DataCenter {
 
     /// Whether storage lacks something.
     pub fn is_unsaved(&self) -> bool {
-        self.storage > Storage::Current
+        self.storage == Storage::Behind
     }
 
     /// Whether a report is stored before it is answered. Else it is stored with the next push, and whoever reported
     /// asks for it once more; not where that is far away, and reports are few, nor where nobody would be left to ask.
-    pub fn stores_at_once(&self, room: &Room, now: u64) -> bool {
+    pub fn stores_at_once(&self, room: &Room, report: &WorkerReport, now: u64) -> bool {
+        let is_late = |check_in: &CheckIn| now >= check_in.at() + TOO_LATE_TO_ASK_MS;
         room.ends_at_once
-            || self.storage == Storage::Urgent
+            || report.check_ins.first().is_some_and(is_late)
             || self.next_push(room, now).is_some_and(|wait| wait > self.push_ms(room))
     }
 
@@ -552,7 +550,7 @@ impl DataCenter {
     pub fn pushed(&mut self, room: &Room, mut state: Option<StateKey>, now: u64) {
         let news = state.as_mut().map(|key| std::mem::take(&mut key.ended)).unwrap_or_default();
         for leave in &news.sessions {
-            self.storage = self.storage.max(Storage::Behind);
+            self.storage = Storage::Behind;
             if self.ended.note(leave, false, now) && is_made_in(leave.id(), &self.colo) {
                 let change = self.counts.apply(leave, &mut self.dedups);
                 self.tallies.note(room, change);
@@ -598,7 +596,7 @@ impl DataCenter {
             }
             // An operator's order must outlive this start: whoever asks the next one is told what it knows.
             if key.steering != *self.overrides() {
-                self.storage = self.storage.max(Storage::Behind);
+                self.storage = Storage::Behind;
             }
             self.state = Some(Clocked { key, received_at: now });
         }

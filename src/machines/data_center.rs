@@ -78,7 +78,7 @@ impl DataCenter {
         if self.push.is_none() && self.counts.is_due(room, now) {
             // The worker asks once more whether it is stored, and hears then what is new.
             self.push(context, effects);
-        } else if self.counts.stores_at_once(room, now) {
+        } else if self.counts.stores_at_once(room, report, now) {
             self.store(room, now, effects);
             answer.durable = self.counts.durable(report.worker);
         }

@@ -239,7 +239,7 @@ fn where_all_ends_at_once_nothing_waits_long_to_be_reported_and_stored() {
     assert_eq!(due_in(1, NOW), Some(0));
     assert_eq!(due_in(2, NOW + 1), Some(19));
     let data_center = DataCenter::restore(&room, "AMS", 7, None, NOW);
-    assert!(data_center.stores_at_once(&room, NOW), "also what is pushed soon");
+    assert!(data_center.stores_at_once(&room, &WorkerReport::default(), NOW), "also what is pushed soon");
 }
 
 #[test]

@@ -287,8 +287,6 @@ impl Leases {
             }
         }
         if let Some(answer) = self.pool.give(&self.room, &name, &call, self.now) {
-            // What is spare is for an outage of the pool, of which the pool does not know: the simulator judges it.
-            let answer = LeaseAnswer { spare: 0, ..answer };
             self.answers(index, &call, answer);
         }
         self.saved = self.pool.save(true);

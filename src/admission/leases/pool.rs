@@ -718,8 +718,12 @@ impl Pool {
         })
     }
 
-    /// A colo's part, by its traffic, of what may be used if the pool falls silent.
+    /// A colo's part, by its traffic, of what may be used if the pool falls silent. Nothing where each slot counts: it may be slow
+    /// only.
     fn spare(&self, ask: &LeaseAsk, left: i64) -> u32 {
+        if self.exact {
+            return 0;
+        }
         let rates = self.rates.max(u64::from(ask.rate)).max(1) as i64;
         let soon_used = rates * SPARE_AFTER_MS / RATE_MS as i64;
         let all = (left - soon_used).max(0) * SPARE_QUARTERS / 4;
