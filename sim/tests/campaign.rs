@@ -215,3 +215,17 @@ fn whoever_waits_for_slow_storage_gets_in_by_any_strategy() {
         assert_eq!(broken_in(&world), [], "{strategy}");
     }
 }
+
+#[test]
+fn whoever_comes_to_an_isolate_that_has_yet_to_hear_of_an_order_gets_in_by_one_permit() {
+    let world = r#"
+        name = "unheard"
+        minutes = 12
+        room = { total_active_users = 4, new_users_per_minute = 1, session_duration = 1, refresh_interval_seconds = 14 }
+        arrivals = [{ from = 2, until = 3, per_minute = 6 }]
+        planet = { colos = 10, location = "eeur", requests_per_isolate = 0.08, isolate_idle_seconds = 30 }
+        visitors = { visit_seconds = 6, gap_seconds = 6, patience_seconds = 900, roaming = 0.3 }
+        steering = [{ at = 58, set = { new_users_per_minute = 5 } }, { at = 89, clear = ["new_users_per_minute"] }]
+    "#;
+    assert_eq!(broken_in(world), []);
+}

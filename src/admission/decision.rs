@@ -120,11 +120,13 @@ pub fn decide(room: &Room, standing: &Standing, state: Option<&Clocked>, now: u6
     let protected = key.protected(room, ahead(key, waiting_in));
     let at_most = key.budget_at_most(room, minute, time).unwrap_or(budget);
     // Where the order is random, few enough come here, and each in vain only once in a round: the pool knows better.
-    let drawn = room.queueing_method == QueueingMethod::Random && waiting_in.is_some();
+    // Not a Counter: it may have numbers left of before an operator lowered the limit.
+    let pools = room.slot_strategy.leases_permits();
+    let drawn = pools && room.queueing_method == QueueingMethod::Random && waiting_in.is_some();
     if !drawn && at_most - protected <= key.admitted_in(minute) {
         return Decision::Wait;
     }
-    if room.slot_strategy.leases_permits() {
+    if pools {
         // The pool knows what is left; a worker knows only how much of it this visitor must leave to others.
         return Decision::Ask(Ask { bucket, minute, limit: -protected, colo_slots: 1 });
     }

@@ -81,7 +81,7 @@ impl Counter {
         self.pace.called(now);
         if asked.steering.version > self.overrides.version {
             self.overrides = asked.steering;
-            self.permits.void();
+            self.permits.void_before(self.overrides.version);
         }
         let whole = self.rooms.with(context.room, &self.overrides);
         let room = whole.at(now).0;

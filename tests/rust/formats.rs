@@ -199,8 +199,9 @@ fn leasing_tickets() {
             level: Level::Calm,
             wait_ms: 100,
             spare: 7,
+            steering: 2,
         },
-        "0103b0aab8bef2300101020304e8073c006407",
+        "0103b0aab8bef2300101020304e8073c00640702",
     );
     pinned(&ReserveSessions { v: 1, sessions: 1, ids: vec![7] }, "01010107");
     let older = decode::<ReserveSessions>(&[1, 1]).unwrap();
@@ -237,12 +238,13 @@ fn what_a_quiet_counter_keeps_and_gives_back() {
         level: Level::Busy,
         wait_ms: 100,
         spare: 0,
+        steering: 2,
     };
     counter.answered(Some(&answer), NOW + 40);
     let Some(DueRecord::Last(record)) = counter.record(false, NOW + 40) else { panic!("it keeps its stock") };
     pinned::<SavedPermits>(
         &record,
-        "01070101030090ffbbbef230e0d4030180feac0d0101d8aab8bef230d8aab8bef230e807d8aab8bef230e0d403",
+        "01070101030090ffbbbef230e0d4030180feac0d0101d8aab8bef230d8aab8bef230e807d8aab8bef230e0d40302",
     );
     pinned::<Returned>(&counter.recall(), "010701010180feac0d01");
 }

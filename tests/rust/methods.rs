@@ -4,7 +4,7 @@ use anteroom::admission::{
     AdmissionController, Clocked, Decision, DrawKey, StateKey, Step, decide, draw, draw_id,
     next_draw_seconds, random_wait_seconds, round_end, round_of, wait_percentiles,
 };
-use anteroom::room::{QueueingMethod, Room};
+use anteroom::room::{QueueingMethod, Room, SlotStrategy};
 use anteroom::ticket::{Standing, Ticket};
 use hmac::{Hmac, KeyInit, Mac};
 use proptest::prelude::*;
@@ -100,6 +100,16 @@ fn nothing_is_drawn_where_there_is_room_for_all_who_wait() {
     for state in [full(0, 0), free] {
         assert_eq!(draw(&room, &key(), &Standing::New, Some(&state), NOW), None);
         assert_eq!(draw(&room, &key(), &waiting(1), Some(&state), NOW), None);
+    }
+}
+
+#[test]
+fn a_counter_is_not_asked_for_numbers_of_a_minute_that_is_spent_though_it_may_have_some_left() {
+    let waits = waiting(1);
+    for (slot_strategy, asks) in [(SlotStrategy::Leases, true), (SlotStrategy::Counters, false)] {
+        let room = Room { slot_strategy, ..room(QueueingMethod::Random) };
+        let decision = decide(&room, &waits, Some(&full(100, 0)), NOW);
+        assert_eq!(matches!(decision, Decision::Ask(_)), asks, "{slot_strategy:?}: {decision:?}");
     }
 }
 

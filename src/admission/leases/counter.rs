@@ -88,6 +88,7 @@ pub struct SavedPermits {
     used: Vec<(u32, u64)>,
     clocks: Option<(u64, u64)>,
     uses: Rate,
+    steering: u32,
 }
 
 /// When a record is to be written.
@@ -132,6 +133,8 @@ pub struct LeaseCounter {
     exhausted_at: Option<u64>,
     /// What was in stock is given back, and the pool does not know yet.
     must_tell: bool,
+    /// The version of what operators had changed when the pool judged what it gave.
+    steering: u32,
     holders: Holders,
     done: Vec<(u64, Outcome)>,
 }
@@ -163,6 +166,7 @@ impl LeaseCounter {
             is_record_old: false,
             exhausted_at: None,
             must_tell: false,
+            steering: 0,
             holders: Holders::new(REMEMBERED_TICKETS),
             done: Vec::new(),
         }
@@ -182,6 +186,7 @@ impl LeaseCounter {
             used: saved.used.into_iter().collect(),
             clocks: saved.clocks,
             uses: saved.uses,
+            steering: saved.steering,
             recorded: Some(saved.stock),
             ..Self::new(saved.epoch)
         };
@@ -225,6 +230,7 @@ impl LeaseCounter {
                 used: self.told(),
                 clocks: self.clocks,
                 uses: self.uses,
+                steering: self.steering,
             }
         } else {
             self.recorded = None;
@@ -315,11 +321,13 @@ impl LeaseCounter {
         }
     }
 
-    /// An operator has changed the room: nothing that was given or leased before is good any more. Who has a permit and has
-    /// not entered yet is judged once more.
-    pub fn void(&mut self) {
-        self.give_back();
-        self.holders = self.holders.like(REMEMBERED_TICKETS);
+    /// An operator has changed the room: nothing that was given or leased before that version is good any more. Who has a
+    /// permit and has not entered yet is judged once more; not who got it by that version from a pool that knew of it sooner.
+    pub fn void_before(&mut self, steering: u32) {
+        if self.steering < steering {
+            self.give_back();
+            self.holders = self.holders.like(REMEMBERED_TICKETS);
+        }
     }
 
     /// The pool calls back what is in stock.
@@ -456,6 +464,8 @@ impl LeaseCounter {
             return;
         };
         self.is_record_old = true;
+        self.void_before(answer.steering);
+        self.steering = answer.steering;
         // Where the window slides 60 seconds count from when the pool gave a permit: one that was on its way for longer than
         // others may be used when it does not count any more. It is given back.
         let took = now.saturating_sub(flight.sent_at);

@@ -102,6 +102,8 @@ pub struct LeaseAnswer {
     pub wait_ms: u32,
     /// Permits that the colo may use besides if the pool does not answer its next calls.
     pub spare: u32,
+    /// The version of what operators had changed when this was judged.
+    pub steering: u32,
 }
 
 /// A Counter's answer when its permits are called back: it holds none now, and takes none from answers on their way.

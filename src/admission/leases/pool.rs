@@ -511,6 +511,7 @@ impl Pool {
             level: Level::Busy,
             wait_ms: HINT_MS,
             spare: 0,
+            steering: self.overrides().version,
         }
     }
 
@@ -715,6 +716,7 @@ impl Pool {
             level,
             wait_ms: Self::wait_ms(room, key, missing),
             spare: if refused == 0 && level != Level::Queueing { self.spare(ask, left) } else { 0 },
+            steering: self.overrides().version,
         })
     }
 
