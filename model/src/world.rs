@@ -835,10 +835,8 @@ impl World {
     /// An answer as it leaves.
     fn answered(&self, mut answer: Answer) -> Answer {
         match &mut answer {
-            Answer::AnywhereLease(leased) => {
-                if self.broken == Some(Broken::CallsAreRenumbered) {
-                    leased.sequence %= RENUMBERED;
-                }
+            Answer::AnywhereLease(leased) if self.broken == Some(Broken::CallsAreRenumbered) => {
+                leased.sequence %= RENUMBERED;
             }
             Answer::DataCenterState(told) | Answer::GlobalState(told)
                 if self.broken == Some(Broken::OrdersAreLost) =>

@@ -78,7 +78,7 @@ impl Counter {
 
     fn take(&mut self, context: &Context<'_>, from: u64, asked: Take, effects: &mut Vec<Effect>) {
         let now = context.now;
-        self.pace.called(now);
+        self.pace.called(self.permits.level() == Some(Level::Queueing), now);
         if asked.steering.version > self.overrides.version {
             self.overrides = asked.steering;
             self.permits.void_before(self.overrides.version);

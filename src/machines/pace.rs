@@ -3,7 +3,9 @@
 use crate::admission::{LONGEST_PACE_MS, PACE_MS};
 
 /// The calls of all together in a second that an object asks for. It serves about a thousand.
-const CALLS_PER_SECOND: u64 = 400;
+const CALLS_PER_SECOND: u64 = 200;
+/// The same while people wait.
+const CALLS_WHILE_QUEUEING: u64 = 120;
 /// How often the pace is set anew, in milliseconds.
 const SET_MS: u64 = 250;
 
@@ -22,15 +24,19 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// A call has come.
-    pub fn called(&mut self, now: u64) {
+    /// A call has come. `queueing`: people wait, so nobody is let in at once whom a pace would delay.
+    pub fn called(&mut self, queueing: bool, now: u64) {
+        let most = if queueing { CALLS_WHILE_QUEUEING } else { CALLS_PER_SECOND };
         self.calls += 1;
         let passed = now.saturating_sub(self.since);
-        if passed < SET_MS {
+        // A crowd is not waited for.
+        if passed < SET_MS && self.calls * 1_000 < most * SET_MS {
             return;
         }
-        let wanted = self.milliseconds * self.calls * 1_000 / (CALLS_PER_SECOND * passed);
-        self.milliseconds = wanted.clamp(PACE_MS, LONGEST_PACE_MS);
+        let wanted = self.milliseconds * self.calls * 1_000 / (most * passed.max(1));
+        // Some callers have not heard of the pace yet: it must not swing.
+        let paced = wanted.clamp(self.milliseconds * 3 / 4, self.milliseconds * 4);
+        self.milliseconds = paced.clamp(PACE_MS, LONGEST_PACE_MS);
         (self.calls, self.since) = (0, now);
     }
 

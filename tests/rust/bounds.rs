@@ -695,3 +695,39 @@ fn a_clock_that_goes_back_a_little_goes_on_and_one_that_goes_back_far_is_believe
         "what another one has said by the platform's clock is of then"
     );
 }
+
+#[test]
+fn a_counter_asks_its_callers_to_come_slower_in_the_first_moments_of_a_crowd_and_faster_when_it_is_over() {
+    use std::rc::Rc;
+
+    use anteroom::machines::{Context, Counter, Effect, Input, ObjectMachine, Stored};
+    use anteroom::protocol::messages::Take;
+    use anteroom::protocol::{Answer, Request};
+    use anteroom::room::SlotStrategy;
+    use anteroom::steering::Overrides;
+
+    let room = Rc::new(Room { slot_strategy: SlotStrategy::Counters, ..room(10_000, 10_000, 5) });
+    let mut counter = Counter::restore(&Stored::new(), 7, NOW);
+    let mut called = |now: u64| {
+        let context = Context { room: &room, colo: "AMS", deadline_ms: 500, now };
+        let (asks, addresses, next_ms) = (Vec::new(), Vec::new(), Vec::new());
+        let take = Take { v: VERSION, asks, loan: None, addresses, steering: Overrides::default(), next_ms };
+        let input = Input::Asked { from: now, request: Request::CounterTake(Box::new(take)) };
+        let mut effects = Vec::new();
+        counter.handle(&context, input, &mut effects);
+        let told = effects.into_iter().find_map(|effect| match effect {
+            Effect::Reply { answer: Answer::CounterTake(taken), .. } => Some(taken.pace_ms),
+            _ => None,
+        });
+        told.expect("an answer")
+    };
+    // Ten calls a second, each 20 ms after the one before at the soonest: the object serves that.
+    let everyday = (0..20).map(|call| called(NOW + call * 100)).last();
+    assert_eq!(everyday, Some(20));
+    // Then one in each millisecond.
+    let crowd: Vec<u32> = (0..200).map(|call| called(NOW + 2_000 + call)).collect();
+    assert!(crowd.iter().position(|pace| *pace > 20).is_some_and(|call| call <= 100), "{crowd:?}");
+    assert!(crowd.last().is_some_and(|pace| *pace >= 80), "{crowd:?}");
+    let calm = (0..40).map(|call| called(NOW + 3_000 + call * 250)).last();
+    assert_eq!(calm, Some(20));
+}

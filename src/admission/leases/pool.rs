@@ -36,6 +36,10 @@ const PACE_MICROS: u64 = 2_000;
 const LONGEST_TURN_MS: u64 = 1_000;
 /// From this many calls per second on, colos are asked to come slower; fully at twice as many.
 const PACED_FROM: u64 = 600;
+/// The same while people wait, and the calls of each colo in a second, if that is more: where there are many colos, slots
+/// would stand idle while each waits for its turn.
+const PACED_WHILE_QUEUEING_FROM: u64 = 110;
+const PACED_PER_COLO_FROM: u64 = 2;
 /// The shortest lease, in milliseconds. What is needed sooner is called back.
 const SHORTEST_MS: u64 = 10_000;
 /// The longest lease of a stock larger than [`FEW`], in milliseconds.
@@ -507,7 +511,7 @@ impl Pool {
             extra: 0,
             most: ask.permits,
             usable_ms: SHORTEST_MS as u32,
-            pace_ms: self.pace_ms(now),
+            pace_ms: self.pace_ms(Level::Busy, now),
             level: Level::Busy,
             wait_ms: HINT_MS,
             spare: 0,
@@ -712,7 +716,7 @@ impl Pool {
             extra,
             most,
             usable_ms: usable_ms as u32,
-            pace_ms: self.pace_ms(now),
+            pace_ms: self.pace_ms(level, now),
             level,
             wait_ms: Self::wait_ms(room, key, missing),
             spare: if refused == 0 && level != Level::Queueing { self.spare(ask, left) } else { 0 },
@@ -790,8 +794,12 @@ impl Pool {
         wait.clamp(i64::from(SHORTEST_WAIT_MS), i64::from(HINT_MS)) as u32
     }
 
-    fn pace_ms(&self, now: u64) -> u32 {
-        let too_many = self.calls.in_ms(1_000, now).saturating_sub(PACED_FROM).min(PACED_FROM);
-        (self.active_colos * PACE_MICROS * too_many / PACED_FROM / 1_000).min(LONGEST_TURN_MS) as u32
+    fn pace_ms(&self, level: Level, now: u64) -> u32 {
+        let from = match level {
+            Level::Queueing => (PACED_PER_COLO_FROM * self.active_colos).max(PACED_WHILE_QUEUEING_FROM),
+            _ => PACED_FROM,
+        };
+        let too_many = self.calls.in_ms(1_000, now).saturating_sub(from).min(from);
+        (self.active_colos * PACE_MICROS * too_many / from / 1_000).min(LONGEST_TURN_MS) as u32
     }
 }
