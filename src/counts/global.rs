@@ -76,7 +76,7 @@ pub(super) struct Colo {
     answered_at: u64,
     /// Since when there is something in the report that is not in storage.
     unstored_since: Option<u64>,
-    /// When it came back after it had been cut off, and when it had reported before.
+    /// When it came back after it had been cut off, or Global after it had lost its memory, and since when reports were missing.
     back: Option<(u64, u64)>,
     /// The version of what operators have changed that is in force there, as far as it has said.
     steering: u32,
@@ -199,6 +199,7 @@ impl Global {
         for (minute, given) in meta.told {
             global.told.insert(minute, given);
         }
+        let mut missing_since = u64::MAX;
         for mut report in reports {
             let colo = report.colo.clone();
             report.counts.forget(room, now);
@@ -213,9 +214,16 @@ impl Global {
             // Whether a colo was answered just before the restart is not known: assume that it was.
             // A sequence number is the time of the report, by the data center's clock.
             let received_at = report.sequence.min(now);
+            if report.next_in > 0 && received_at + report.next_in < now {
+                missing_since = missing_since.min(received_at);
+            }
             global.colos.insert(colo, Colo { unstored_since: None, ..Colo::new(report, received_at, now) });
         }
         global.merged.forget(room, now);
+        // What a colo said last may be lost with the memory: there a session of any other colo may have been renewed.
+        for (_, colo) in global.colos.iter_mut() {
+            colo.back = Some((now, missing_since));
+        }
         global
     }
 

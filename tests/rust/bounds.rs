@@ -568,6 +568,32 @@ fn the_users_of_a_colo_that_is_cut_off_are_held_for_one_session() {
 }
 
 #[test]
+fn a_session_that_was_renewed_in_another_colo_outlives_a_global_that_lost_the_report_of_it() {
+    let room = room(100, 100, 1);
+    let push = |data_center: &mut DataCenter, at: u64| {
+        let saved = data_center.save(&room, at);
+        data_center.push(&room, &saved, None, at)
+    };
+    let mut ams = DataCenter::restore(&room, "AMS", 7, None, NOW);
+    ams.receive(&room, &report(1, 0, 1, (1..=10).map(|id| enter(id, NOW)).collect()), NOW);
+    let mut sin = DataCenter::restore(&room, "SIN", 7, None, NOW);
+    sin.receive(&room, &report(2, 0, 1, vec![enter(11, NOW + 44_000)]), NOW + 45_000);
+    let stored = push(&mut sin, NOW + 45_000);
+    let at = NOW + 52_000;
+    let renewals = (1..=10).map(|id| CheckIn::Move { id, from: NOW, at, entered: Some(NOW) }).collect();
+    sin.receive(&room, &report(2, 7, 2, renewals), at + 1_000);
+    let of_ams = push(&mut ams, NOW + 61_000);
+
+    // The renewals were told, and are not among what the next start finds.
+    let started_at = NOW + 62_000;
+    let mut global = Global::restore(&room, None, vec![of_ams, stored], started_at);
+    let active = |global: &mut Global, at: u64| global.state(&room, None, minute_of(at), at).active;
+    assert_eq!(active(&mut global, started_at + 500), 11, "SIN has not spoken yet");
+    global.receive(&room, push(&mut sin, started_at + 1_000), started_at + 1_000);
+    assert_eq!(active(&mut global, started_at + 1_000), 11);
+}
+
+#[test]
 fn a_colo_that_has_become_quiet_reports_once_more_as_announced() {
     let room = room(100, 100, 1);
     let mut data_center = DataCenter::restore(&room, "AMS", 7, None, NOW);
