@@ -51,8 +51,8 @@ const WORKER_MS: u64 = 10_000;
 pub const MAX_WORKERS: usize = 512;
 /// Tickets remembered against double counting, per generation: 100,000 active users in all, about 7 MB.
 const REMEMBERED_TICKETS: usize = 50_000;
-/// Who reports a check-in this long after it, in milliseconds, may not be there any more to ask whether it was stored: what
-/// goes on after a response ends after 30 seconds.
+/// Who reports a check-in this long after it, in milliseconds, may not be there any more to ask whether it was stored, which
+/// takes some seconds: what goes on after a response ends after 30.
 const TOO_LATE_TO_ASK_MS: u64 = 20_000;
 /// How many kinds of a worker's counts are taken in.
 const MAX_COUNTS: u64 = 64;

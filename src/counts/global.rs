@@ -199,6 +199,7 @@ impl Global {
         for (minute, given) in meta.told {
             global.told.insert(minute, given);
         }
+        // Since when a report is missing that was announced: never, if none is.
         let mut missing_since = u64::MAX;
         for mut report in reports {
             let colo = report.colo.clone();

@@ -29,7 +29,7 @@ impl Pace {
         let most = if queueing { CALLS_WHILE_QUEUEING } else { CALLS_PER_SECOND };
         self.calls += 1;
         let passed = now.saturating_sub(self.since);
-        // A crowd is not waited for.
+        // Whoever comes in a crowd's first moments must hear of it too.
         if passed < SET_MS && self.calls * 1_000 < most * SET_MS {
             return;
         }
