@@ -10,6 +10,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 
+import { reserve } from "./reserve.mjs";
+
 const CERTIFICATES = mkdtempSync(join(tmpdir(), "anteroom-checks-"));
 
 /** A key and a certificate for a name, signed by itself. */
@@ -58,13 +60,22 @@ async function serve(make, { answers = true } = {}) {
       server.once("error", reject);
       server.listen(port, "127.0.0.1", () => resolve(server.address().port));
     });
-  const down = () =>
+  const close = () =>
     new Promise((resolve) => {
       server.close(resolve);
       for (const socket of sockets) socket.destroy();
     });
   const port = await up();
-  return { port, up: () => up(port), down, sockets };
+  let comesBack;
+  const away = async () => {
+    await close();
+    comesBack = await reserve(port);
+  };
+  const back = async () => {
+    await comesBack();
+    await up(port);
+  };
+  return { port, away, back, close, sockets };
 }
 
 /** What a server does with each connection that is no HTTP. */
@@ -130,7 +141,7 @@ describe("a probe of an address that is closed to sockets", () => {
   });
   after(async () => {
     await miniflare?.dispose();
-    await origin?.down();
+    await origin?.close();
   });
 
   const probe = async (path, timeout = 5_000) => {
@@ -165,9 +176,9 @@ describe("a probe of an address that is closed to sockets", () => {
     await eventually("its connection is closed", () => origin.sockets.size === 0);
     const long = await probe("/long");
     assert.deepEqual([long.ended, long.text.length], ["cut", 65_536]);
-    await origin.down();
+    await origin.away();
     assert.deepEqual([(await probe("/")).ended, (await probe("/")).first], ["failed", null]);
-    await origin.up();
+    await origin.back();
   });
 });
 
@@ -249,7 +260,7 @@ describe("checks of our own", () => {
   });
   after(async () => {
     await world?.close();
-    for (const server of [plain, secure, distrusted, ...Object.values(raw)]) await server?.down();
+    for (const server of [plain, secure, distrusted, ...Object.values(raw)]) await server?.close();
     rmSync(CERTIFICATES, { recursive: true });
   });
 
@@ -296,7 +307,7 @@ describe("checks of our own", () => {
     const { headers } = asked.find(({ who }) => who === "check origin; WEU 1");
     assert.deepEqual([headers.host, headers["x-key"], headers.connection], ["shop.test", "secret", "close"]);
 
-    await plain.down();
+    await plain.away();
     const gone = Date.now();
     const down = await agreed("origin", "Unhealthy");
     assert.equal(down.reason, "TCP connection failed");
@@ -304,7 +315,7 @@ describe("checks of our own", () => {
     await nobodyLookedTwice(gone, down.since);
     assert.match((await world.send({ path: "/__anteroom/health", headers })).body, /TCP connection failed/);
 
-    await plain.up();
+    await plain.back();
     const back = Date.now();
     const again = await agreed("origin", "Healthy");
     assert.equal(again.reason, "No failures");
@@ -473,6 +484,6 @@ test("a site without visitors is looked at too, where the platform's cron calls"
     await eventually("three observers look", () => askers.size === 3);
   } finally {
     await world.close();
-    await origin.down();
+    await origin.close();
   }
 });

@@ -8,6 +8,7 @@ import { after, before, describe, test } from "node:test";
 import { Webhook } from "standardwebhooks";
 
 import { notification, platformTime, WEBHOOK, WEBHOOK_SECRET } from "./health.mjs";
+import { reserve } from "./reserve.mjs";
 import { ADMIN_TOKEN, eventually, letIn, room, sleep, startWorld } from "./world.mjs";
 
 const NEWS = "/__anteroom/news";
@@ -84,12 +85,14 @@ describe("webhooks", { concurrency: true }, () => {
   let world;
   let receiver;
   let away;
+  let comesBack;
 
   before(async () => {
     receiver = await new Receiver().open();
     // Its port is known and nobody listens.
     away = await new Receiver().open();
     await away.close();
+    comesBack = await reserve(away.port);
     const checked = (name, more) => room(`/${name}`, { health_checks: [name, `${name}-2`], ...more });
     const hook = (name, more) => ({ url: receiver.url(`/${name}`), rooms: [name], ...more });
     world = await startWorld({
@@ -260,6 +263,7 @@ describe("webhooks", { concurrency: true }, () => {
     await says("away");
     await eventually("an attempt that failed", async () => (await standing("away")).last_failure, AGAIN);
     assert.match((await standing("away")).last_failure, /^no answer/);
+    await comesBack();
     await away.open();
     try {
       await eventually("the news", () => away.taken("/away").length, AGAIN);
