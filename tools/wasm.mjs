@@ -50,6 +50,8 @@ const FEATURES = [
 const OPTIMIZE = [
   ...["--strip-debug", "--strip-producers", "--strip-target-features"],
   ...["-Oz", "--low-memory-unused", "--one-caller-inline-max-function-size=20"],
+  // Leaves out code for values that never occur, by all that the module ever stores.
+  "--gufa",
   // What the first pass has left is alike in more places.
   "-Oz",
 ];
