@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::ColoReport;
 use super::flow::Flow;
 use super::status::ColoView;
-use super::{Counts, MoveOutcome, MovePlace, Moves, TOLD_MS, UNHURRIED_PUSH_MS};
+use super::{Counts, MoveOutcome, MovePlace, Moves, TOLD_MS};
 use crate::admission::Given;
 use crate::admission::{EndedNews, Level, Shares, StateKey};
 use crate::history::{Recorder, Sample, Tallies};
@@ -109,6 +109,15 @@ impl Colo {
     /// Whether it pushes by itself.
     fn is_awake(&self, now: u64) -> bool {
         !self.is_cut_off(now) && (self.report.next_in > 0 || now < self.received_at + ACTIVE_MS)
+    }
+
+    /// Until when it has told what its users do. One whose next report has not come, or was forgotten in a restart, has said
+    /// nothing since.
+    fn heard_until(&self, now: u64) -> u64 {
+        match self.report.next_in {
+            0 => now,
+            next_in => now.min(self.received_at + next_in + ON_THE_WAY_MS),
+        }
     }
 
     /// Since when nobody knows what its users do, if it is cut off at `now`, or was until a moment ago: its workers may
@@ -585,7 +594,7 @@ impl Global {
         let (expiring_refresh, expiring_minute) = (foreseen(room.refresh_ms()), foreseen(60_000));
         let waiting = merged.waiting_at(room, now);
         let entering = self.entering(now);
-        let present = merged.present_at(room, &waiting, now);
+        let present = merged.present_at(room, &waiting, now - self.unheard_ms(room, now));
         let nobody_waits = present.iter().all(|users| *users == 0);
         let used = Use { active, entering: f64::from(entering) / 10.0, waiting: !nobody_waits };
         let limits = self.limits(room, used, now);
@@ -692,15 +701,22 @@ impl Global {
 
     /// Everything before this time is in the counts, unless a colo lies about how late its reports are.
     pub(super) fn covered(&self, now: u64) -> u64 {
-        let covered = self.colos.values().filter(|colo| !colo.report.counts.is_empty()).map(|colo| {
-            // A colo whose next report has not come, or was forgotten in a restart, has said nothing since.
-            let until = match colo.report.next_in {
-                0 => now,
-                next_in => now.min(colo.received_at + next_in + ON_THE_WAY_MS),
-            };
-            until.saturating_sub(colo.report.late)
-        });
+        let covered = self
+            .colos
+            .values()
+            .filter(|colo| !colo.report.counts.is_empty())
+            .map(|colo| colo.heard_until(now).saturating_sub(colo.report.late));
         covered.min().unwrap_or(now).min(now.saturating_sub(USUALLY_LATE_MS))
+    }
+
+    /// For how long it has not been known who still waits, in milliseconds: where a report is missing, nobody has left since.
+    /// Less after a refresh, and nothing after two: by then they have moved on to other colos.
+    fn unheard_ms(&self, room: &Room, now: u64) -> u64 {
+        let unheard = self.colos.values().map(|colo| {
+            let ms = now - colo.heard_until(now);
+            ms.min((2 * room.refresh_ms()).saturating_sub(ms))
+        });
+        unheard.max().unwrap_or(0)
     }
 
     /// Users of colos that are cut off, whose sessions have seemed to end lately: they may have been renewed, and nobody
@@ -813,9 +829,7 @@ impl Global {
         let mut is_left = false;
         for (_, colo) in self.colos.iter_mut() {
             let Some(since) = colo.unstored_since else { continue };
-            let is_followed =
-                (1..=UNHURRIED_PUSH_MS).contains(&colo.report.next_in) && now < since + STORED_MS;
-            if all || !is_followed {
+            if all || !colo.report.is_followed() || now >= since + STORED_MS {
                 store(&colo.report);
                 colo.unstored_since = None;
             } else {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Counts;
+use super::{Counts, UNHURRIED_PUSH_MS};
 use crate::admission::{Given, StateKey};
 use crate::check_in::CheckIn;
 use crate::history::Tallies;
@@ -101,6 +101,11 @@ pub struct ColoReport {
 }
 
 impl ColoReport {
+    /// Whether the next one comes so soon that this one need not be stored.
+    pub fn is_followed(&self) -> bool {
+        (1..=UNHURRIED_PUSH_MS).contains(&self.next_in)
+    }
+
     /// What limits are judged by.
     pub fn judged(&self) -> Option<OriginReport> {
         let OriginReport { since, counts } = self.origin.as_ref()?;

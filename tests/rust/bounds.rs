@@ -594,6 +594,27 @@ fn a_session_that_was_renewed_in_another_colo_outlives_a_global_that_lost_the_re
 }
 
 #[test]
+fn nobody_who_waits_is_taken_for_gone_because_a_report_is_missing() {
+    let room = room(100, 100, 1);
+    let bucket = minute_of(NOW);
+    let waits = |id| CheckIn::Wait { id, bucket, from: None, at: Seen::from(NOW) };
+    let mut ams = DataCenter::restore(&room, "AMS", 7, None, NOW);
+    ams.receive(&room, &report(1, 0, 1, (1..=10).map(waits).collect()), NOW);
+    let mut global = Global::restore(&room, None, Vec::new(), NOW);
+    let mut push = |global: &mut Global, at: u64| {
+        let saved = ams.save(&room, at);
+        global.receive(&room, ams.push(&room, &saved, None, at), at);
+    };
+    let present = |global: &mut Global, at: u64| global.state(&room, None, bucket, at).present_ahead(None);
+    push(&mut global, NOW + 1_000);
+    assert_eq!(present(&mut global, NOW + 30_000), 10, "nobody can know whether they have looked again");
+    let mut told = Global::restore(&room, None, Vec::new(), NOW);
+    push(&mut told, NOW + 29_000);
+    assert_eq!(present(&mut told, NOW + 30_000), 0, "they have not");
+    assert_eq!(present(&mut global, NOW + 44_000), 0, "they have gone elsewhere by now");
+}
+
+#[test]
 fn a_colo_that_has_become_quiet_reports_once_more_as_announced() {
     let room = room(100, 100, 1);
     let mut data_center = DataCenter::restore(&room, "AMS", 7, None, NOW);

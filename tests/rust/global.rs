@@ -430,6 +430,21 @@ fn what_is_confirmed_outlives_a_restart_and_what_is_not_has_never_been() {
 }
 
 #[test]
+fn what_a_colo_says_before_it_falls_silent_outlives_a_restart_at_any_moment() {
+    let mut shop = Platform::new();
+    shop.pass(60_000);
+    let colos = |shop: &Platform| shop.machine.counts().colos().count();
+    for (next_in, known) in [(2_000, 0), (20_000, 1), (0, 1)] {
+        let report = ColoReport { next_in, ..shop.report("AMS", next_in) };
+        shop.answer(Request::GlobalPush(Box::new(report)));
+        shop.confirm();
+        shop.restart();
+        assert_eq!(colos(&shop), known, "the next one comes in {next_in} ms");
+        shop.pass(60_000);
+    }
+}
+
+#[test]
 fn shares_are_stored_before_anybody_is_told_of_them() {
     let mut shop = Platform::new();
     let asked =

@@ -303,13 +303,14 @@ impl Global {
         let now = context.now;
         let whole = self.rooms.with(context.room, self.counts.overrides());
         let (colo, version) = (report.colo.clone(), self.counts.overrides().version);
+        let (is_new, is_followed) = (now < self.started_at + STORE_MS, report.is_followed());
         self.ended.learn(&std::mem::take(&mut report.ended), now);
         let news = self.ended.after(report.heard);
         if !self.counts.receive(whole.at(now).0, report, now) {
             return Err(Refused { status: 507, reason: "there is no room for another colo" });
         }
-        if now < self.started_at + STORE_MS {
-            self.store_reports(true, now, effects);
+        if is_new || !is_followed {
+            self.store_reports(is_new, now, effects);
         }
         self.plans.plan(Job::Store, now + STORE_MS);
         if self.counts.overrides().version != version {
