@@ -43,7 +43,18 @@ fn a_ticket_counts_for_sixty_seconds_across_the_minutes_edge() {
     let mut pool = Pool::restore(None, start);
     assert_eq!(given(&mut pool, &room, &ask(1, 0, 0, 10), start), 10);
     assert_eq!(given(&mut pool, &room, &ask(2, 1, 10, 1), start + 59_999), 0);
-    assert_eq!(given(&mut pool, &room, &ask(3, 2, 10, 12), start + 61_000), 10);
+    assert_eq!(given(&mut pool, &room, &ask(3, 2, 10, 12), start + 61_001), 10);
+}
+
+#[test]
+fn where_the_window_slides_a_permit_counts_for_sixty_seconds_from_when_it_has_reached_its_visitor() {
+    let room = room(RateWindow::Sliding);
+    let mut pool = Pool::restore(None, NOW);
+    assert_eq!(given(&mut pool, &room, &ask(1, 0, 0, 10), NOW + 500), 10);
+    // Used by now, up to 600 ms after it was given.
+    assert_eq!(given(&mut pool, &room, &ask(2, 1, 10, 0), NOW + 1_100), 0);
+    assert_eq!(given(&mut pool, &room, &ask(3, 2, 10, 1), NOW + 61_099), 0);
+    assert_eq!(given(&mut pool, &room, &ask(4, 3, 10, 12), NOW + 62_000), 10);
 }
 
 #[test]

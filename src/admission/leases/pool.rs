@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::super::{Clocked, HINT_MS, Remembered, Renewal, StateKey, minute_of, start_of};
 use super::rate::Rate;
-use super::{EXACT_UP_TO, Group, LeaseAnswer, LeaseAsk, Level, RATE_MS, Returned, minute_of_entry};
+use super::{
+    EXACT_UP_TO, Group, LeaseAnswer, LeaseAsk, Level, RATE_MS, REACHES_MS, Returned, minute_of_entry,
+};
 use crate::room::{RateWindow, Room};
 use crate::steering::Overrides;
 use crate::wire::VERSION;
@@ -552,9 +554,10 @@ impl Pool {
         let given = if known.unconfirmed.0 + 1 >= minute { i64::from(known.unconfirmed.1) } else { 0 };
         let void = if ask.last_answered < known.sequence { given } else { 0 };
         let told = known.used_lately(minute) - void;
-        self.book(-void, known.called_at);
-        // An answer that did not arrive gave nothing; what arrived is in what the Counter says.
-        let given_at = known.called_at;
+        // An answer that did not arrive gave nothing; what arrived is in what the Counter says, and was used once it had.
+        self.book(-given, known.called_at);
+        let used_at = now.clamp(known.called_at, known.called_at + REACHES_MS);
+        self.book(given - void, used_at);
         known.unconfirmed = (minute, 0, 0);
         known.sequence = ask.sequence;
         known.rate = ask.rate;
@@ -571,7 +574,7 @@ impl Pool {
         self.count(&known, 1, minute);
         let more = known.used_lately(minute) - told;
         if more < 0 {
-            self.book(more.max(void - given), given_at);
+            self.book(more.max(void - given), used_at);
         } else {
             self.book(more, now);
         }
