@@ -78,7 +78,9 @@ impl Counter {
 
     fn take(&mut self, context: &Context<'_>, from: u64, asked: Take, effects: &mut Vec<Effect>) {
         let now = context.now;
-        self.pace.called(self.permits.level() == Some(Level::Queueing), now);
+        // Where limits follow the origin's answers nobody comes to it in bunches.
+        let queueing = self.permits.level() == Some(Level::Queueing) && !context.room.follows_origin();
+        self.pace.called(queueing, now);
         if asked.steering.version > self.overrides.version {
             self.overrides = asked.steering;
             self.permits.void_before(self.overrides.version);

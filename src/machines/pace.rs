@@ -6,6 +6,8 @@ use crate::admission::{LONGEST_PACE_MS, PACE_MS};
 const CALLS_PER_SECOND: u64 = 200;
 /// The same while people wait.
 const CALLS_WHILE_QUEUEING: u64 = 120;
+/// The least pace while people wait, in milliseconds: nobody is let in at once whom that would delay.
+const LEAST_WHILE_QUEUEING_MS: u64 = 100;
 /// How often the pace is set anew, in milliseconds.
 const SET_MS: u64 = 250;
 
@@ -24,9 +26,13 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// A call has come. `queueing`: people wait, so nobody is let in at once whom a pace would delay.
+    /// A call has come. `queueing`: people wait.
     pub fn called(&mut self, queueing: bool, now: u64) {
-        let most = if queueing { CALLS_WHILE_QUEUEING } else { CALLS_PER_SECOND };
+        let (most, least) = if queueing {
+            (CALLS_WHILE_QUEUEING, LEAST_WHILE_QUEUEING_MS)
+        } else {
+            (CALLS_PER_SECOND, PACE_MS)
+        };
         self.calls += 1;
         let passed = now.saturating_sub(self.since);
         // Whoever comes in a crowd's first moments must hear of it too.
@@ -36,7 +42,7 @@ impl Pace {
         let wanted = self.milliseconds * self.calls * 1_000 / (most * passed.max(1));
         // Some callers have not heard of the pace yet: it must not swing.
         let paced = wanted.clamp(self.milliseconds * 3 / 4, self.milliseconds * 4);
-        self.milliseconds = paced.clamp(PACE_MS, LONGEST_PACE_MS);
+        self.milliseconds = paced.clamp(least, LONGEST_PACE_MS);
         (self.calls, self.since) = (0, now);
     }
 

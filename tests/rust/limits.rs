@@ -578,6 +578,7 @@ fn an_old_cookie_in_many_isolates_has_one_chance_at_each_check_in_as_told() {
     let start = 28_000_000 * 60_000;
     let leases = std::rc::Rc::new(Room { slot_strategy: SlotStrategy::Leases, ..room(100, 50, 1) });
     let mut counter = Counter::restore(&Stored::new(), 7, start);
+    let pace_ms = std::cell::Cell::new(0);
     // What one visitor is told when the pool has so many permits, and for how many visitors it was asked.
     let mut ask = |id: u64, waits: bool, free: u32, mut now: u64| {
         let ask = NumberAsk { id, bucket: 27_999_990, waits, minute: minute_of(now), limit: 50, owned: 50 };
@@ -597,6 +598,7 @@ fn an_old_cookie_in_many_isolates_has_one_chance_at_each_check_in_as_told() {
             for effect in effects {
                 match effect {
                     Effect::Reply { answer: Answer::CounterTake(taken), .. } => {
+                        pace_ms.set(taken.pace_ms);
                         told = Some(taken.outcomes[0])
                     }
                     Effect::Call(call) => {
@@ -640,4 +642,5 @@ fn an_old_cookie_in_many_isolates_has_one_chance_at_each_check_in_as_told() {
     let next = told_at + u64::from(REFRESH_MS);
     assert_eq!(ask(1, true, 1, next), (true, 1), "it has one again when it was told to come");
     assert!(ask(1, true, 1, next + 1_000).0, "whoever did not hear that it may enter is told once more");
+    assert_eq!(pace_ms.get(), 100, "while people wait, an isolate calls ten times a second at most");
 }
