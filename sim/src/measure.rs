@@ -28,6 +28,8 @@ const FRESH_MS: u64 = 30_000;
 const OLD_MS: u64 = 120_000;
 /// The bucket of whoever has no place that others may pass.
 pub const NO_PLACE: u32 = u32::MAX;
+/// So long before a minute ends permits count for the next one, in milliseconds (docs/why-limits-hold.md).
+const AT_EDGE_MS: u64 = 600;
 /// How many younger ones must have entered for somebody to be passed over.
 const PASSED_BY: u64 = 10;
 /// In rooms of up to so many users, each slot counts: what is queued while one is free is counted exactly.
@@ -175,6 +177,9 @@ pub struct Measured {
     /// The run as the room's history would have it, where it was wanted.
     #[serde(skip)]
     pub history: Option<History>,
+    /// Beside it: the minutes since the epoch of those who entered in a minute's last 600 ms. Their permits may be of the next.
+    #[serde(skip)]
+    pub entered_at_edges: Vec<u32>,
     /// The same as Global has recorded it, by minutes since the epoch: of the last two hours.
     #[serde(skip)]
     pub recorded: Vec<(u32, Record)>,
@@ -386,6 +391,7 @@ pub struct Measure {
     calm: bool,
     /// Minute by minute, where it is wanted.
     history: Option<Vec<Row>>,
+    entered_at_edges: Vec<u32>,
 }
 
 impl Measure {
@@ -477,6 +483,7 @@ impl Measure {
             admitted_at_point: 0,
             calm: true,
             history: None,
+            entered_at_edges: Vec::new(),
         }
     }
 
@@ -740,6 +747,9 @@ impl Measure {
             self.recent.push_back((now, bucket));
         }
         self.in_history(now, |row| &mut row.new_users);
+        if self.history.is_some() && now % 60_000 >= 60_000 - AT_EDGE_MS {
+            self.entered_at_edges.push(minute_of(now));
+        }
     }
 
     /// Somebody leaves the queue without having entered.
@@ -1067,6 +1077,7 @@ impl Measure {
             chances: self.chances,
             series: self.series,
             history: self.history.map(|rows| History::of_rows(rows, 1.0)),
+            entered_at_edges: self.entered_at_edges,
             recorded: Vec::new(),
             last_minute: None,
         }
