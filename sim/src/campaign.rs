@@ -363,7 +363,7 @@ fn apart_ms(world: &Scenario) -> u64 {
 pub fn broken(world: &Scenario, run: &Measured) -> Result<Vec<Breach>, ScenarioError> {
     let room = world.room(None)?;
     let (planet, strategy) = (&world.planet, room.slot_strategy);
-    let (session, refresh) = (room.session_ms(), room.refresh_ms());
+    let session = room.session_ms();
     let ever = run.last_minute.as_ref().map(|last| Totals::of(last).record);
     let count = |count: Count| ever.as_ref().map_or(0, |record| record.count(count));
     let mut breaches = Vec::new();
@@ -421,7 +421,9 @@ pub fn broken(world: &Scenario, run: &Measured) -> Result<Vec<Breach>, ScenarioE
         run.let_in,
     );
     if !strategy.counts_alone() {
-        let patience = 2 * session + 120_000 + 5 * refresh;
+        // Whoever is far from the front checks in less often.
+        let longest_refresh = u64::from(room.refresh_interval_max_seconds) * 1_000;
+        let patience = 2 * session + 120_000 + 5 * longest_refresh;
         at_most(Promise::Progress, "ms in which nobody entered beside free slots", run.stuck_ms, patience);
     }
     let is_steady = world.events.is_empty() && world.steering.is_empty();
