@@ -101,6 +101,7 @@ fn with<T>(room: &Room, work: impl FnOnce(usize, &mut OriginMonitor) -> T) -> T 
         if let Some((place, (_, monitor))) =
             monitors.iter_mut().enumerate().find(|(_, (name, _))| *name == room.name)
         {
+            monitor.follow(room);
             return work(place, monitor);
         }
         let mut monitor = OriginMonitor::new(room);

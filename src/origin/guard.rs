@@ -145,6 +145,13 @@ impl Guard {
         }
     }
 
+    /// Goes by other settings from now on, and knows nothing of the origin yet; what is under way stays.
+    pub fn set(&mut self, settings: GuardSettings) {
+        let Self { next, swept_at, .. } = *self;
+        let (at_origin, line) = (std::mem::take(&mut self.at_origin), std::mem::take(&mut self.line));
+        *self = Self { next, at_origin, line, swept_at, ..Self::new(settings) };
+    }
+
     /// How many requests may be started and not finished. Of `newest_first`: the size of its stack.
     pub fn window(&self) -> u32 {
         self.window

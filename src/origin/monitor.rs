@@ -4,11 +4,21 @@ use std::collections::BTreeMap;
 
 use super::{Arrival, Ending, Guard, GuardSettings, GuardStrategy, OriginCounts, Passage, Reply, Turn};
 use crate::admission::Remembered;
-use crate::room::{Room, WhenFull};
+use crate::room::{OriginGuard, Room, WhenFull};
 
 /// Without a guard, a request that has not ended after this time is no longer counted, in milliseconds: the
 /// platform itself gives an origin 100 seconds.
 const LONGEST_MS: u64 = 100_000;
+
+/// Without a guard, every request goes.
+const OPEN: GuardSettings = GuardSettings {
+    strategy: GuardStrategy::Static,
+    min: 1,
+    max: 1,
+    at_once: None,
+    timeout_ms: LONGEST_MS,
+    hold_ms: 0,
+};
 
 /// A visitor who waited for this part of the guard's timeout has waited long: up to it windows grow.
 const LONG_PART: u64 = 4;
@@ -63,8 +73,7 @@ impl Judged {
 pub struct OriginMonitor {
     guard: Guard,
     /// `None`: no guard is set, and every request goes.
-    when_full: Option<WhenFull>,
-    timeout_ms: Option<u64>,
+    set: Option<OriginGuard>,
     /// The room's limits or its entrance depend on the origin.
     is_followed: bool,
     /// The tickets whose requests are on their way, where it matters.
@@ -80,35 +89,48 @@ pub struct OriginMonitor {
 impl OriginMonitor {
     /// Nothing has been sent yet.
     pub fn new(room: &Room) -> Self {
-        let open = GuardSettings {
-            strategy: GuardStrategy::Static,
-            min: 1,
-            max: 1,
-            at_once: None,
-            timeout_ms: LONGEST_MS,
-            hold_ms: 0,
-        };
-        let guard = room.origin_guard.as_ref();
-        Self {
-            guard: Guard::new(guard.map_or(open, |guard| guard.settings)),
-            when_full: guard.map(|guard| guard.admitted),
-            timeout_ms: guard.map(|guard| guard.settings.timeout_ms),
-            is_followed: room.follows_origin(),
+        let mut monitor = Self {
+            guard: Guard::new(OPEN),
+            set: None,
+            is_followed: false,
             tickets: BTreeMap::new(),
             troubles: Remembered::new(TROUBLES_MS, REMEMBERED_TICKETS),
             counts: OriginCounts::default(),
-            judged: room.adaptive.map(|_| Judged {
+            judged: None,
+            reported: OriginCounts::default(),
+        };
+        monitor.follow(room);
+        monitor
+    }
+
+    /// Goes by a room's settings from now on; what is under way and what was counted stay. A room that is made at run time may get
+    /// others at any moment.
+    pub fn follow(&mut self, room: &Room) {
+        if self.set != room.origin_guard {
+            self.guard.set(room.origin_guard.as_ref().map_or(OPEN, |guard| guard.settings));
+            self.set.clone_from(&room.origin_guard);
+        }
+        self.is_followed = room.follows_origin();
+        if room.adaptive.is_none() {
+            self.judged = None;
+        } else if self.judged.is_none() {
+            self.judged = Some(Judged {
                 lately: Remembered::new(JUDGED_MS, REMEMBERED_TICKETS),
                 workers: 1,
-                counts: OriginCounts::default(),
-            }),
-            reported: OriginCounts::default(),
+                // Of what has been reported until now nothing is judged.
+                counts: self.counts.clone(),
+            });
         }
+    }
+
+    /// What happens to users who are in when the guard's window is full; `None`: no guard is set.
+    fn when_full(&self) -> Option<WhenFull> {
+        self.set.as_ref().map(|guard| guard.admitted)
     }
 
     /// Whether somebody new may come: not while those who are in fill the window.
     pub fn has_room(&mut self, now: u64) -> bool {
-        self.when_full.is_none() || self.guard.has_room(now)
+        self.set.is_none() || self.guard.has_room(now)
     }
 
     /// What becomes of a request of a user who is in. `ticket`: the ticket's id; `beyond`: the request goes in any case, and is
@@ -117,7 +139,7 @@ impl OriginMonitor {
         let arrival = if beyond { Arrival::Go(self.guard.pass_beyond(now)) } else { self.lets_pass(now) };
         if let Arrival::Go(passage) | Arrival::InLine(passage) = arrival
             && passage != Passage::UNCOUNTED
-            && (self.is_followed || self.when_full.is_some())
+            && (self.is_followed || self.set.is_some())
         {
             self.tickets.insert(passage.number() as u64, ticket);
             if self.tickets.len() > KNOWN_REQUESTS {
@@ -128,12 +150,12 @@ impl OriginMonitor {
     }
 
     fn lets_pass(&mut self, now: u64) -> Arrival {
-        let arrival = match self.when_full {
+        let arrival = match self.when_full() {
             None => return Arrival::Go(self.guard.pass_beyond(now)),
             Some(_) => self.guard.arrive(now),
         };
         match arrival {
-            Arrival::Refused if self.when_full == Some(WhenFull::Pass) => {
+            Arrival::Refused if self.when_full() == Some(WhenFull::Pass) => {
                 Arrival::Go(self.guard.pass_beyond(now))
             }
             Arrival::Refused => {
@@ -156,7 +178,7 @@ impl OriginMonitor {
             return turn;
         }
         self.tickets.remove(&(passage.number() as u64));
-        if self.when_full == Some(WhenFull::Pass) {
+        if self.when_full() == Some(WhenFull::Pass) {
             return Turn::Go;
         }
         self.counts.refused += 1;
@@ -165,13 +187,13 @@ impl OriginMonitor {
 
     /// After how many milliseconds without a first byte a request is given up; `None`: never.
     pub fn timeout_ms(&self) -> Option<u64> {
-        self.timeout_ms
+        self.set.as_ref().map(|guard| guard.settings.timeout_ms)
     }
 
     /// A request ended after `took_ms`, in milliseconds. Returns whether it must be reported soon.
     pub fn came_back(&mut self, passage: Passage, reply: Reply, took_ms: u64, now: u64) -> bool {
         // Whoever leaves soon has changed their mind; whoever waited long has not been served in time.
-        let too_long = self.timeout_ms.is_some_and(|timeout| took_ms >= timeout / LONG_PART);
+        let too_long = self.timeout_ms().is_some_and(|timeout| took_ms >= timeout / LONG_PART);
         let reply = if reply == Reply::Left && too_long { Reply::TimedOut } else { reply };
         let ticket = self.tickets.remove(&(passage.number() as u64));
         if reply.is_trouble() && ticket.is_some_and(|ticket| !self.counts_trouble(ticket, now)) {

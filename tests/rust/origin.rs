@@ -5,7 +5,9 @@ use anteroom::origin::{
     Adaptive, Arrival, Ending, Evidence, Hold, OriginCounts, OriginMonitor, OriginReport, Reply, Use,
 };
 use anteroom::protocol::messages::{VERSION, WorkerReport};
-use anteroom::room::{AdaptiveRange, Limits, OnUnhealthy, Room};
+use anteroom::room::{
+    AdaptiveRange, GuardSettings, GuardStrategy, Limits, OnUnhealthy, OriginGuard, Room, WhenFull,
+};
 use proptest::prelude::*;
 
 use crate::articles::{NOW, counts as users};
@@ -544,6 +546,43 @@ fn one_visitor_does_not_speak_for_the_origin_and_several_do() {
         hold.update(&room, &evidence, START + 8_000);
         assert_eq!(hold.is_held(), is_held, "{tickets} tickets");
     }
+}
+
+/// A room that is made at run time may get other settings at any moment.
+#[test]
+fn what_a_worker_knows_of_the_origin_goes_by_settings_that_change() {
+    let (ignoring, adaptive) = (crate::articles::room(1_000, 600, 5), adaptive_room(20, 1_000));
+    let guard = GuardSettings {
+        strategy: GuardStrategy::Static,
+        min: 2,
+        max: 2,
+        at_once: None,
+        timeout_ms: 5_000,
+        hold_ms: 0,
+    };
+    let guard = Some(OriginGuard { settings: guard, admitted: WhenFull::Retry });
+    let guarded = Room { origin_guard: guard, ..adaptive.clone() };
+    let mut monitor = OriginMonitor::new(&ignoring);
+    let go = |monitor: &mut OriginMonitor, ticket| match monitor.arrive(ticket, false, START) {
+        Arrival::Go(passage) => Some(passage),
+        _ => None,
+    };
+    let fails = |monitor: &mut OriginMonitor, ticket| {
+        let passage = go(monitor, ticket).unwrap();
+        monitor.came_back(passage, Reply::Status(503), 10, START)
+    };
+    assert!(!fails(&mut monitor, 1) && monitor.judged().is_none());
+    let under_way = go(&mut monitor, 2).unwrap();
+    monitor.follow(&adaptive);
+    assert!(fails(&mut monitor, 3), "trouble is reported at once");
+    let (seen, judged) = (monitor.report(1).unwrap(), monitor.judged().unwrap());
+    assert_eq!((seen.troubles(), judged.troubles(), seen.in_flight), (2, 2, 1), "what was counted stays");
+    monitor.follow(&guarded);
+    assert!(go(&mut monitor, 4).is_some() && go(&mut monitor, 5).is_none(), "two at once");
+    monitor.came_back(under_way, Reply::Status(200), 10, START);
+    assert!(go(&mut monitor, 6).is_some(), "one that was under way before is back");
+    monitor.follow(&ignoring);
+    assert!(go(&mut monitor, 7).is_some() && monitor.judged().is_none() && monitor.timeout_ms().is_none());
 }
 
 #[test]
