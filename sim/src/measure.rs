@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-use anteroom::admission::{StateKey, minute_of};
+use anteroom::admission::{REACHES_MS, StateKey, minute_of};
 use anteroom::history::{Minute, Record};
 use anteroom::protocol::messages::{ColoReport, StateAnswer, VERSION, WorkerAnswer};
 use anteroom::protocol::{Object, wire};
@@ -28,8 +28,6 @@ const FRESH_MS: u64 = 30_000;
 const OLD_MS: u64 = 120_000;
 /// The bucket of whoever has no place that others may pass.
 pub const NO_PLACE: u32 = u32::MAX;
-/// So long before a minute ends permits count for the next one, in milliseconds (docs/why-limits-hold.md).
-const AT_EDGE_MS: u64 = 600;
 /// How many younger ones must have entered for somebody to be passed over.
 const PASSED_BY: u64 = 10;
 /// In rooms of up to so many users, each slot counts: what is queued while one is free is counted exactly.
@@ -747,7 +745,7 @@ impl Measure {
             self.recent.push_back((now, bucket));
         }
         self.in_history(now, |row| &mut row.new_users);
-        if self.history.is_some() && now % 60_000 >= 60_000 - AT_EDGE_MS {
+        if self.history.is_some() && now % 60_000 >= 60_000 - REACHES_MS {
             self.entered_at_edges.push(minute_of(now));
         }
     }

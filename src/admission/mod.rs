@@ -40,8 +40,8 @@ pub use estimate::{
 };
 pub use given::Given;
 pub use leases::{
-    DueRecord, EXACT_UP_TO, Group, LeaseAnswer, LeaseAsk, LeaseCounter, Level, Pool, RECALL_WAITS_MS,
-    Returned, RoundTrip, SavedPermits, SavedPool,
+    DueRecord, EXACT_UP_TO, Group, LeaseAnswer, LeaseAsk, LeaseCounter, Level, Pool, REACHES_MS,
+    RECALL_WAITS_MS, Returned, RoundTrip, SavedPermits, SavedPool,
 };
 pub use ledger::{Ledger, NumberAsk, Outcome, SavedLedger};
 pub use remembered::Remembered;

@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 
 use super::clock::now;
+use super::settings::Settings;
 use crate::origin::{Arrival, OriginMonitor, Passage, Reply, Turn};
 use crate::room::Room;
 
@@ -68,6 +69,17 @@ pub fn arrive(room: &Room, ticket: u64) -> Way {
     })
 }
 
+/// The settings have changed, as rooms are made at run time: all that is sent goes by them from now on.
+pub fn redeploy(settings: &Settings) {
+    MONITORS.with_borrow_mut(|monitors| {
+        for (name, monitor) in monitors {
+            if let Some(room) = settings.rooms.get(name) {
+                monitor.follow(room);
+            }
+        }
+    });
+}
+
 /// Works with what this worker knows of a room's origin.
 pub fn with_monitor<T>(room: &Room, work: impl FnOnce(&mut OriginMonitor) -> T) -> T {
     with(room, |_, monitor| work(monitor))
@@ -101,7 +113,6 @@ fn with<T>(room: &Room, work: impl FnOnce(usize, &mut OriginMonitor) -> T) -> T 
         if let Some((place, (_, monitor))) =
             monitors.iter_mut().enumerate().find(|(_, (name, _))| *name == room.name)
         {
-            monitor.follow(room);
             return work(place, monitor);
         }
         let mut monitor = OriginMonitor::new(room);

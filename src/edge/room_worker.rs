@@ -45,6 +45,7 @@ thread_local! {
 /// The settings have changed, as rooms are made at run time: all workers go by them from now on. One whose room is gone goes on
 /// with it for those who are in it.
 pub fn redeploy(settings: &Settings) {
+    in_flight::redeploy(settings);
     WORKERS.with_borrow_mut(|workers| {
         for ((name, _), worker) in workers.iter_mut() {
             if let Some(room) = settings.rooms.get(name).filter(|room| **room != **worker.deployed()) {

@@ -146,7 +146,7 @@ impl Guard {
     }
 
     /// Goes by other settings from now on, and knows nothing of the origin yet; what is under way stays.
-    pub fn set(&mut self, settings: GuardSettings) {
+    pub fn change(&mut self, settings: GuardSettings) {
         let Self { next, swept_at, .. } = *self;
         let (at_origin, line) = (std::mem::take(&mut self.at_origin), std::mem::take(&mut self.line));
         *self = Self { next, at_origin, line, swept_at, ..Self::new(settings) };

@@ -73,7 +73,7 @@ impl Judged {
 pub struct OriginMonitor {
     guard: Guard,
     /// `None`: no guard is set, and every request goes.
-    set: Option<OriginGuard>,
+    settings: Option<OriginGuard>,
     /// The room's limits or its entrance depend on the origin.
     is_followed: bool,
     /// The tickets whose requests are on their way, where it matters.
@@ -91,7 +91,7 @@ impl OriginMonitor {
     pub fn new(room: &Room) -> Self {
         let mut monitor = Self {
             guard: Guard::new(OPEN),
-            set: None,
+            settings: None,
             is_followed: false,
             tickets: BTreeMap::new(),
             troubles: Remembered::new(TROUBLES_MS, REMEMBERED_TICKETS),
@@ -106,9 +106,9 @@ impl OriginMonitor {
     /// Goes by a room's settings from now on; what is under way and what was counted stay. A room that is made at run time may get
     /// others at any moment.
     pub fn follow(&mut self, room: &Room) {
-        if self.set != room.origin_guard {
-            self.guard.set(room.origin_guard.as_ref().map_or(OPEN, |guard| guard.settings));
-            self.set.clone_from(&room.origin_guard);
+        if self.settings != room.origin_guard {
+            self.guard.change(room.origin_guard.as_ref().map_or(OPEN, |guard| guard.settings));
+            self.settings.clone_from(&room.origin_guard);
         }
         self.is_followed = room.follows_origin();
         if room.adaptive.is_none() {
@@ -125,12 +125,12 @@ impl OriginMonitor {
 
     /// What happens to users who are in when the guard's window is full; `None`: no guard is set.
     fn when_full(&self) -> Option<WhenFull> {
-        self.set.as_ref().map(|guard| guard.admitted)
+        self.settings.as_ref().map(|guard| guard.admitted)
     }
 
     /// Whether somebody new may come: not while those who are in fill the window.
     pub fn has_room(&mut self, now: u64) -> bool {
-        self.set.is_none() || self.guard.has_room(now)
+        self.settings.is_none() || self.guard.has_room(now)
     }
 
     /// What becomes of a request of a user who is in. `ticket`: the ticket's id; `beyond`: the request goes in any case, and is
@@ -139,7 +139,7 @@ impl OriginMonitor {
         let arrival = if beyond { Arrival::Go(self.guard.pass_beyond(now)) } else { self.lets_pass(now) };
         if let Arrival::Go(passage) | Arrival::InLine(passage) = arrival
             && passage != Passage::UNCOUNTED
-            && (self.is_followed || self.set.is_some())
+            && (self.is_followed || self.settings.is_some())
         {
             self.tickets.insert(passage.number() as u64, ticket);
             if self.tickets.len() > KNOWN_REQUESTS {
@@ -187,7 +187,7 @@ impl OriginMonitor {
 
     /// After how many milliseconds without a first byte a request is given up; `None`: never.
     pub fn timeout_ms(&self) -> Option<u64> {
-        self.set.as_ref().map(|guard| guard.settings.timeout_ms)
+        self.settings.as_ref().map(|guard| guard.settings.timeout_ms)
     }
 
     /// A request ended after `took_ms`, in milliseconds. Returns whether it must be reported soon.

@@ -28,7 +28,7 @@ use crate::room::{Limits, Room};
 
 /// Time from giving a permit until it has reached its visitor, in milliseconds. It counts for the minute of that moment:
 /// at the edge of a minute its visitor could else enter in one whose permits are all given.
-const REACHES_MS: u64 = 600;
+pub const REACHES_MS: u64 = 600;
 /// The same for a permit of a Counter's stock.
 const REACHES_WORKER_MS: u64 = 100;
 

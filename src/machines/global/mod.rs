@@ -53,7 +53,7 @@ const COLO: &str = "colo/";
 const AGAIN_MS: u64 = 5_000;
 /// Time until a report is stored, in milliseconds, unless a newer one comes before that is needed. For this time after
 /// a start they are stored at once: an instance that restarts again and again would never store one, and would know too
-/// few users.
+/// few users. So is at any time a report that no other one follows soon.
 const STORE_MS: u64 = 5_000;
 
 /// Global's inputs besides messages.
