@@ -48,6 +48,26 @@ fn colos_that_nobody_visits_are_told_before_somebody_enters_there() {
 }
 
 #[test]
+fn a_room_is_closed_where_messages_get_lost_too() {
+    // One in five. Whoever comes then is judged by a worker that could not be told, if nobody else had been told.
+    let quiet = r#"
+        name = "lossy"
+        minutes = 15
+        room = { total_active_users = 1000, new_users_per_minute = 1000, session_duration = 1 }
+        arrivals = [{ per_minute = 40 }]
+        visitors = { visit_seconds = 0 }
+        planet = { colos = 8, requests_per_isolate = 0.4, zipf = 0.0, loss = 0.2 }
+        steering = [{ at = 300, set = { queue_all = true } }]
+    "#;
+    for seed in 1..=8 {
+        let run = run(&Scenario::parse(quiet).unwrap(), seed);
+        let after = run.entered_after_closing_ms.unwrap();
+        assert!(after <= 3_000, "seed {seed}: {after} ms after closing somebody entered");
+        assert!(run.queued > 200, "{}", run.queued);
+    }
+}
+
+#[test]
 fn halved_limits_hold_and_come_back() {
     let run = run(&shipped("steer_halve").unwrap(), 1);
     assert!(run.active_overshoot <= 0.0 && run.minute_overshoot <= 0.0);

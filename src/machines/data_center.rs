@@ -3,7 +3,7 @@
 use super::{Call, Context, CurrentRoom, Effect, Input, NO_ROUTE, ObjectMachine, Stored};
 use crate::admission::{StateKey, minute_of};
 use crate::counts::{self, SavedDataCenter};
-use crate::protocol::messages::{Given, StateAnswer, StateRequest, VERSION, WorkerReport, colo_object};
+use crate::protocol::messages::{Given, StateAnswer, StateRequest, Take, VERSION, WorkerReport, colo_object};
 use crate::protocol::{Answer, Request, records};
 use crate::room::Room;
 
@@ -15,6 +15,8 @@ const PUSH_DEADLINE_MS: u64 = 2_000;
 const ASK_DEADLINE_MS: u64 = 400;
 /// Timeout of a call to the Counter next door, in milliseconds.
 const COUNTER_DEADLINE_MS: u64 = 500;
+/// Retry interval of what the Counter must be told, in milliseconds.
+const COUNTER_AGAIN_MS: u64 = 500;
 /// An alarm that is late by this time is set once more, in milliseconds.
 const LATE_ALARM_MS: u64 = 5_000;
 /// The shortest time between pushes by alarm, in milliseconds.
@@ -44,6 +46,10 @@ pub struct DataCenter {
     /// The call that asks Global for the state, and who waits for it.
     asking: Option<u64>,
     listeners: Vec<u64>,
+    /// The version of operators' changes that the Counter has been told, and the call that tells it of a newer one.
+    counter_told: u32,
+    telling: Option<(u64, u32)>,
+    tell_again_at: u64,
     calls: u64,
 }
 
@@ -51,9 +57,14 @@ impl DataCenter {
     /// A data center at its start. `instance` is random: it distinguishes this start from others.
     pub fn restore(room: &Room, colo: &str, stored: &Stored, instance: u64, now: u64) -> Self {
         let found: records::Found<SavedDataCenter> = records::found(stored, SAVED);
+        let may_write = found.may_be_replaced();
+        let counts = counts::DataCenter::restore(room.at(now).0, colo, instance, found.record, now);
         Self {
-            may_write: found.may_be_replaced(),
-            counts: counts::DataCenter::restore(room.at(now).0, colo, instance, found.record, now),
+            may_write,
+            counter_told: counts.overrides().version,
+            telling: None,
+            tell_again_at: 0,
+            counts,
             rooms: CurrentRoom::default(),
             alarm_at: None,
             push: None,
@@ -188,6 +199,28 @@ impl DataCenter {
         }
     }
 
+    /// Tells the Counter what operators have changed: a worker that could not be told would let people in with permits that lie
+    /// there. It gives them back.
+    fn tell_counter(&mut self, context: &Context<'_>, effects: &mut Vec<Effect>) {
+        if context.room.slot_strategy.counts_alone() {
+            self.counter_told = self.counts.overrides().version;
+        }
+        if !self.must_tell_counter() || context.now < self.tell_again_at {
+            return;
+        }
+        let steering = self.counts.overrides().clone();
+        let version = steering.version;
+        let (asks, addresses, next_ms) = (Vec::new(), Vec::new(), Vec::new());
+        let take = Take { v: VERSION, asks, loan: None, addresses, steering, next_ms };
+        let name = colo_object(&context.room.name, context.colo);
+        let number = self.call(name, Request::CounterTake(Box::new(take)), COUNTER_DEADLINE_MS, effects);
+        self.telling = Some((number, version));
+    }
+
+    fn must_tell_counter(&self) -> bool {
+        self.telling.is_none() && self.counts.overrides().version > self.counter_told
+    }
+
     /// Sets the alarm for the next push, unless it fires earlier anyway: then it is set on. Each time costs as much as a record.
     /// While a push is under way, the next one is planned again at its end.
     fn plan_push(&mut self, context: &Context<'_>, effects: &mut Vec<Effect>) {
@@ -230,7 +263,12 @@ impl ObjectMachine for DataCenter {
                 Some(Push::Tells(number)) if number == call => self.pushed(context, answer, effects),
                 push => {
                     self.push = push;
-                    if self.asking == Some(call) {
+                    if let Some((_, version)) = self.telling.take_if(|(number, _)| *number == call) {
+                        if answer.is_some() {
+                            self.counter_told = version;
+                        }
+                        self.tell_again_at = now + COUNTER_AGAIN_MS;
+                    } else if self.asking == Some(call) {
                         self.asking = None;
                         if let Some(Answer::GlobalState(answer)) = answer
                             && let Some(key) = answer.state
@@ -260,10 +298,11 @@ impl ObjectMachine for DataCenter {
                 }
             }
         }
+        self.tell_counter(context, effects);
     }
 
-    /// All that it waits for comes by itself: calls end, and the alarm fires.
+    /// All else that it waits for comes by itself: calls end, and the alarm fires.
     fn next_timer(&self) -> Option<u64> {
-        None
+        self.must_tell_counter().then_some(self.tell_again_at)
     }
 }

@@ -2,12 +2,13 @@
 
 use std::rc::Rc;
 
-use anteroom::admission::{Level, StateKey, minute_of};
+use anteroom::admission::{Level, NumberAsk, Outcome, StateKey, minute_of};
 use anteroom::counts::{CheckIn, ColoReport, WorkerReport};
-use anteroom::machines::{Context, DataCenter, Effect, Input, ObjectMachine, Stored};
-use anteroom::protocol::messages::{StateAnswer, VERSION};
+use anteroom::machines::{Call, Context, Counter, DataCenter, Effect, Input, ObjectMachine, Stored};
+use anteroom::protocol::messages::{StateAnswer, Take, VERSION};
 use anteroom::protocol::{Answer, Request};
 use anteroom::room::{Room, SlotStrategy};
+use anteroom::steering::{Order, Overrides, Steering};
 use serde_json::json;
 
 use crate::articles::room;
@@ -131,6 +132,70 @@ impl Colo {
 
     fn active(&self) -> i64 {
         self.pushes.last().map_or(0, |(_, report)| report.counts.active_at(&self.room, self.now))
+    }
+}
+
+/// What it calls in answer to an input at a time.
+fn calls_of(machine: &mut impl ObjectMachine, room: &Rc<Room>, now: u64, input: Input) -> Vec<Call> {
+    let mut effects = Vec::new();
+    machine.handle(&Context { room, colo: "AMS", deadline_ms: 500, now }, input, &mut effects);
+    let calls = effects.into_iter().filter_map(|effect| match effect {
+        Effect::Call(call) => Some(call),
+        _ => None,
+    });
+    calls.collect()
+}
+
+#[test]
+fn an_order_reaches_the_counter_though_no_worker_knows_of_it() {
+    let mut steering = Steering::default();
+    let closed_by = Order::read(&json!({ "set": { "queue_all": true } }).to_string()).unwrap();
+    for (strategy, is_told) in
+        [(SlotStrategy::Leases, true), (SlotStrategy::Counters, true), (SlotStrategy::WorkerSlots, false)]
+    {
+        let room = Rc::new(Room { slot_strategy: strategy, ..room(1_000, 1_000, 5) });
+        steering.obey(&room, &closed_by, "anna", NOW).unwrap();
+        let mut data_center = DataCenter::restore(&room, "AMS", &Stored::new(), 7, NOW);
+        let key = StateKey { steering: steering.overrides(), taken_at: NOW, ..StateKey::default() };
+        let order = Request::DataCenterRefresh(Box::new(StateAnswer { v: VERSION, state: Some(key) }));
+        let ordered = Input::Asked { from: 1, request: order };
+        let told = calls_of(&mut data_center, &room, NOW, ordered.clone());
+        assert_eq!(told.len(), usize::from(is_told), "{strategy:?}: {told:?}");
+        let Some(lost) = told.first() else { continue };
+        assert_eq!(calls_of(&mut data_center, &room, NOW, ordered.clone()), [], "one call at a time");
+
+        let failed = Input::Answered { call: lost.number, answer: None };
+        assert_eq!(calls_of(&mut data_center, &room, NOW + 500, failed), []);
+        let again = data_center.next_timer().expect("it tries again");
+        assert!(again <= NOW + 1_000, "within the three seconds that are promised");
+        let told = calls_of(&mut data_center, &room, again, Input::Timer);
+        let [Call { number, request: Request::CounterTake(take), .. }] = told.as_slice() else {
+            panic!("{told:?}")
+        };
+
+        let mut counter = Counter::restore(&Stored::new(), 8, again);
+        let mut answers = |from: u64, take: &Take| {
+            let mut effects = Vec::new();
+            let context = Context { room: &room, colo: "AMS", deadline_ms: 500, now: again };
+            let request = Request::CounterTake(Box::new(take.clone()));
+            counter.handle(&context, Input::Asked { from, request }, &mut effects);
+            effects.into_iter().find_map(|effect| match effect {
+                Effect::Reply { answer: Answer::CounterTake(taken), .. } => Some(*taken),
+                _ => None,
+            })
+        };
+        let heard = answers(1, take).expect("an answer");
+        let (limit, owned) = (1_000, 1_000);
+        let ask = NumberAsk { id: 9, bucket: 1, waits: false, minute: minute_of(again), limit, owned };
+        let knows_nothing = Take { asks: vec![ask], steering: Overrides::default(), ..(**take).clone() };
+        let refused = answers(2, &knows_nothing).expect("an answer without a call to the pool");
+        assert!(matches!(refused.outcomes.as_slice(), [Outcome::Refused { .. }]), "{refused:?}");
+
+        let answer = Some(Answer::CounterTake(Box::new(heard)));
+        let heard = Input::Answered { call: *number, answer };
+        assert_eq!(calls_of(&mut data_center, &room, again + 5, heard), []);
+        assert_eq!(data_center.next_timer(), None);
+        assert_eq!(calls_of(&mut data_center, &room, again + 5, ordered), [], "it knows");
     }
 }
 
