@@ -34,7 +34,6 @@ pub struct Flow {
     left: f64,
     /// User minutes of those who came more than a session before.
     long_minutes: f64,
-    session_minutes: f64,
     /// When the queue was looked at, and how many waited.
     looks: VecDeque<(u64, i64)>,
     gave_up: f64,
@@ -69,7 +68,6 @@ impl Flow {
             self.long_minutes = self.long_minutes * KEPT + (long_before + long) as f64 / 2.0;
         }
         self.last = Some((ended, active, long));
-        self.session_minutes = f64::from(room.session_duration);
     }
 
     fn count_queue(&mut self, room: &Room, all: &Counts, covered: u64, now: u64) {
@@ -101,14 +99,24 @@ impl Flow {
             self.waiting_seconds * KEPT_PART + waited.max(0) as f64 * since as f64 / 1_000.0;
     }
 
+    /// Takes up what was kept of it before a restart: see [`Flow::kept`].
+    pub fn recall(&mut self, (left, long_minutes): (u64, u64)) {
+        (self.left, self.long_minutes) = (left as f64, long_minutes as f64);
+    }
+
+    /// What is kept of it over a restart: users who have left lately, and the minutes that users stayed beyond a session.
+    pub fn kept(&self) -> (u64, u64) {
+        (self.left.round() as u64, self.long_minutes.round() as u64)
+    }
+
     /// Users who would leave a room with `active` active users in ten minutes, as far as is known. Everybody stays for a
     /// session, and whoever has done so leaves by chance; so it is known while the room fills, too.
-    pub fn leaving(&self, active: i64) -> u32 {
+    pub fn leaving(&self, room: &Room, active: i64) -> u32 {
         if self.left < LEAST_LEFT {
             return 0;
         }
-        let stay =
-            (self.session_minutes + self.long_minutes / self.left).max(self.session_minutes * SHORTEST_STAY);
+        let session_minutes = f64::from(room.session_duration);
+        let stay = (session_minutes + self.long_minutes / self.left).max(session_minutes * SHORTEST_STAY);
         (10.0 * active.max(0) as f64 / stay) as u32
     }
 

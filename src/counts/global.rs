@@ -141,7 +141,7 @@ pub struct Global {
     anywhere: Option<Given>,
     /// Of a minute: users who tried to enter, added up over the colos once and kept so with each report.
     tried: Option<(u32, i64)>,
-    flow: Flow,
+    pub(super) flow: Flow,
     /// Colos whose stored reports are to be deleted.
     forgotten: Vec<String>,
     meta_stored: bool,
@@ -638,7 +638,7 @@ impl Global {
             covered,
             recent_colos: recent.iter().map(|(minute, ..)| self.colos_of(*minute)).collect(),
             recent,
-            leaving: self.flow.leaving(i64::from(limits.total_active_users)),
+            leaving: self.flow.leaving(room, i64::from(limits.total_active_users)),
             giving_up: self.flow.giving_up(),
             present,
             limits: (limits != room.limits()).then_some(limits),
@@ -723,21 +723,19 @@ impl Global {
     /// could tell. Not those who were seen in another colo since, nor as many as leave anyway.
     fn cut_off(&self, room: &Room, now: u64) -> i64 {
         let counted_at = now.saturating_sub(expiry_lag_ms(room));
-        self.colos
-            .values()
-            .filter_map(|colo| Some((colo, colo.silent_since(room, now)?)))
-            .map(|(colo, since)| {
-                let counts = &colo.report.counts;
-                let told_until = since.saturating_sub(REPORTED_MS);
-                let from = told_until.max(counted_at.saturating_sub(CUT_OFF_SESSION_MS));
-                let ended = counts.ended_unseen(room, from, counted_at, &self.merged);
-                let leaving = i64::from(self.flow.leaving(counts.active_at(room, told_until)));
-                let left = leaving * counted_at.saturating_sub(from) as i64 / 600_000;
-                // By chance it may be this many fewer.
-                let left = (left - 3 * left.isqrt()).max(0);
-                (ended - left).max(0)
-            })
-            .sum()
+        let silent = self.colos.values().filter_map(|colo| Some((colo, colo.silent_since(room, now)?)));
+        let (ended, left) = silent.fold((0, 0), |(ended, left), (colo, since)| {
+            let counts = &colo.report.counts;
+            let told_until = since.saturating_sub(REPORTED_MS);
+            let from = told_until.max(counted_at.saturating_sub(CUT_OFF_SESSION_MS));
+            let leaving = self.flow.leaving(room, counts.active_at(room, told_until));
+            let left = left + u64::from(leaving) * counted_at.saturating_sub(from);
+            (ended + counts.ended_unseen(room, from, counted_at, &self.merged), left)
+        });
+        let left = left / 600_000;
+        // By chance it may be this many fewer.
+        let left = left.saturating_sub(3 * left.isqrt());
+        (ended - left as i64).max(0)
     }
 
     /// Users admitted per ten minutes, at the rate of the last full minute and the part of this one.

@@ -23,6 +23,7 @@ pub struct Recorded {
 impl Global {
     /// Takes up what was recorded last before a restart.
     pub fn recall_history(&mut self, last: Option<Minute>) {
+        self.flow.recall(last.as_ref().map_or((0, 0), |last| last.left));
         self.recorder.recall(last);
     }
 
@@ -94,6 +95,7 @@ impl Global {
     fn make_record_after(&self, last: Option<&Minute>, room: &Room, minute: u32, now: u64) -> Recorded {
         let ending = self.ending(room, minute, now);
         let (record, mut kept) = self.recorder.record(last, room, minute, ending);
+        kept.left = self.flow.kept();
         let before = last.filter(|last| last.minute + 1 == minute);
         let lets_past = self.recorder.lets_past(room, minute);
         for (name, colo) in self.colos.iter() {

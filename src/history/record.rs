@@ -121,6 +121,10 @@ pub struct Minute {
     pub recorded: SlotCounts,
     /// All that was ever counted, as in [`Record::tallies`].
     pub ever: SlotCounts,
+    /// Users who have left lately, and the minutes that users stayed beyond a session: by both Global knows after a restart
+    /// how fast users leave.
+    #[serde(default)]
+    pub left: (u64, u64),
 }
 
 /// What was counted since the room's first day, up to the last minute that is settled. Each number only grows, whatever

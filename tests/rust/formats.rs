@@ -422,8 +422,9 @@ fn what_becomes_history() {
             visits_until: 27_999_999,
             recorded: slot_counts(),
             ever: slot_counts(),
+            left: (7, 300),
         },
-        "0180feac0d0103414d5301020304050607080204fffdac0d0002000607d8040002000607d804",
+        "0180feac0d0103414d5301020304050607080204fffdac0d0002000607d8040002000607d80407ac02",
     );
     let ask: HistoryAsk = Query::read(|_| None, NOW).unwrap().ask();
     pinned(&ask, "01c4fdac0d81feac0d0017000102030405060708090a0b0c0d0e0f101112131415160000");
