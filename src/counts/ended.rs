@@ -10,8 +10,10 @@ use crate::admission::{EndedNews, Remembered};
 use crate::check_in::CheckIn;
 use crate::room::Room;
 
-/// Ended sessions that one message names.
+/// Ended sessions that one message names: between data centers and Global, and to a worker.
 const TOLD_AT_ONCE: usize = 200;
+/// See [`TOLD_AT_ONCE`].
+const WORKER_TOLD_AT_ONCE: usize = 100;
 /// Ended sessions on their way that are kept. Beyond it the oldest are dropped: copies of their tickets may go on in
 /// other colos.
 const ON_THE_WAY: usize = 5_000;
@@ -47,13 +49,13 @@ impl Newest {
         self.last += 1;
     }
 
-    /// Those after a number, and the number of the last of them.
-    fn after(&self, heard: u64) -> (impl Iterator<Item = CheckIn>, u64) {
+    /// Those after a number, at most so many, and the number of the last of them.
+    fn after(&self, heard: u64, most: usize) -> (impl Iterator<Item = CheckIn>, u64) {
         let first = self.last - self.sessions.len() as u64;
         // A number of an earlier start says nothing.
         let heard = if (first..=self.last).contains(&heard) { heard } else { first };
-        let sessions = self.sessions.iter().skip((heard - first) as usize).take(TOLD_AT_ONCE).copied();
-        (sessions, self.last.min(heard + TOLD_AT_ONCE as u64))
+        let sessions = self.sessions.iter().skip((heard - first) as usize).take(most).copied();
+        (sessions, self.last.min(heard + most as u64))
     }
 }
 
@@ -104,12 +106,13 @@ impl Ended {
     }
 
     /// What a worker is told that has reported, and has heard up to a number: of its own tickets whose sessions were ended,
-    /// and of others.
+    /// and of others. It refuses their tickets, and has no use for the rest.
     pub fn news(&self, check_ins: &[CheckIn], heard: u64) -> EndedNews {
         let is_known = |check_in: &&CheckIn| self.knows(check_in.id());
-        let (others, heard) = self.newest.after(heard);
-        let sessions = check_ins.iter().filter(is_known).copied().chain(others).collect();
-        EndedNews { sessions, heard, ..EndedNews::default() }
+        let (others, heard) = self.newest.after(heard, WORKER_TOLD_AT_ONCE);
+        let sessions = check_ins.iter().filter(is_known).copied().chain(others);
+        let ticket = |ended: CheckIn| CheckIn::Leave { id: ended.id(), from: 0, at: 0, entered: None };
+        EndedNews { sessions: sessions.map(ticket).collect(), heard, ..EndedNews::default() }
     }
 
     /// Whether a check-in comes from a session that was ended before it: nothing of it is counted. It is remembered for
@@ -198,7 +201,7 @@ impl EndedEverywhere {
 
     /// What a data center is told that has heard up to a number.
     pub fn after(&self, heard: u64) -> EndedNews {
-        let (sessions, heard) = self.newest.after(heard);
+        let (sessions, heard) = self.newest.after(heard, TOLD_AT_ONCE);
         EndedNews { sessions: sessions.collect(), start: self.start, heard }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use anteroom::admission::{EndedNews, StateKey, minute_of};
 use anteroom::counts::{CheckIn, Counts, DataCenter, EndedEverywhere, WorkerReport};
+use anteroom::protocol::wire::encode;
 use anteroom::room::Room;
 use anteroom::ticket::{is_made_in, ticket_id};
 use proptest::prelude::*;
@@ -207,6 +208,25 @@ fn global_tells_of_many_in_turn_and_of_each_once() {
         news.sessions = Vec::new();
     }
     assert_eq!(told, ended);
+}
+
+#[test]
+fn a_worker_is_told_of_many_in_turn_and_in_short_answers() {
+    let mut world = World::new(&COLOS[..1]);
+    let ids: BTreeSet<u64> = (1..=450).map(|random| ticket_id(u64::MAX / random, "AMS")).collect();
+    let ended: Vec<CheckIn> = ids.iter().map(|id| end(*id, 0, 1_000)).collect();
+    world.report(0, &ended, 1_000);
+    let (mut told, mut heard) = (BTreeSet::new(), 0);
+    for _ in 0..5 {
+        let report = WorkerReport { v: 1, worker: 9_000, first: 1, heard, ..WorkerReport::default() };
+        let answer = world.data_centers[0].receive(&world.room, &report, NOW + 2_000);
+        let bytes = encode(&answer).unwrap().len();
+        assert!(bytes <= 2_048, "{bytes} bytes");
+        let news = answer.state.unwrap().ended;
+        told.extend(news.sessions.iter().map(CheckIn::id));
+        heard = news.heard;
+    }
+    assert_eq!(told, ids);
 }
 
 proptest! {
