@@ -51,6 +51,8 @@ enum Entry {
     Called { called: u64, route: String, body: Bytes },
     /// It reads what another object answered; or the call failed.
     Heard { heard: u64, status: u16, body: Bytes },
+    /// It waits no longer for what another object answers.
+    GivenUp { given_up: u64 },
     /// Its alarm rang.
     Alarm {
         #[serde(rename = "alarm")]
@@ -141,6 +143,9 @@ pub fn replay(text: &str) -> Result<Replayed, ReplayError> {
             if let Entry::Start { start, name } = entry {
                 let (room, _) = room_and_colo(name);
                 let room = rooms.get(room).ok_or_else(|| cannot(format!("there is no room {room}")))?;
+                if let Some(other) = life.filter(|life| life.name != *name) {
+                    return Err(cannot(format!("{name} and {} are written down as one", other.name)));
+                }
                 life = Some(Life::new(start, name, room, history.deadline_ms, rows.clone())?);
             } else if let Some(life) = &mut life {
                 life.take(entry, &mut replayed).map_err(|what| {
@@ -168,8 +173,8 @@ struct Life {
     timer: Option<u64>,
     /// What it answers, by the message's number.
     answers: BTreeMap<u64, Option<Answer>>,
-    /// What it has called, with the call's timeout, while that may still end.
-    calls: Vec<(Call, Option<u64>)>,
+    /// What it has called.
+    calls: Vec<Call>,
 }
 
 impl Life {
@@ -196,6 +201,11 @@ impl Life {
             answers: BTreeMap::new(),
             calls: Vec::new(),
         })
+    }
+
+    /// A call by its number, which counts from 1.
+    fn call(&self, number: u64) -> Option<&Call> {
+        self.calls.get(usize::try_from(number).ok()?.checked_sub(1)?)
     }
 
     fn colo(&self) -> &str {
@@ -251,21 +261,23 @@ impl Life {
                 }
             }
             Entry::Called { called, route, body } => {
-                let call = self.calls.get(*called as usize - 1).map(|(call, _)| &call.request);
+                let call = self.call(*called).map(|call| &call.request);
                 let is =
                     call.filter(|request| request.route() == route).and_then(|request| request.encode().ok());
                 let kind = format!("{:?} calls {route}", self.object);
                 replayed.compare(kind, &self.name, &body.0, is.as_deref());
             }
             Entry::Heard { heard, status, body } => {
-                let (call, timeout) =
-                    self.calls.get_mut(*heard as usize - 1).ok_or("an answer to a call that was not made")?;
-                *timeout = None;
+                let call = self.call(*heard).ok_or("an answer to a call that was not made")?;
                 let answer = (*status == 200)
                     .then(|| Answer::decode(call.object(), call.request.route(), &body.0))
                     .transpose()
                     .map_err(|error| error.to_string())?;
                 self.inputs.push_back(Input::Answered { call: call.number, answer });
+            }
+            Entry::GivenUp { given_up } => {
+                let call = self.call(*given_up).ok_or("a call is given up that was not made")?;
+                self.inputs.push_back(Input::Answered { call: call.number, answer: None });
             }
             Entry::Alarm { .. } => self.inputs.push_back(Input::Alarm),
         }
@@ -294,10 +306,7 @@ impl Life {
             match effect {
                 Effect::Reply { to, answer } => _ = self.answers.insert(to, Some(answer)),
                 Effect::Refuse { to, .. } => _ = self.answers.insert(to, None),
-                Effect::Call(call) => {
-                    let timeout = now + call.deadline_ms;
-                    self.calls.push((call, Some(timeout)));
-                }
+                Effect::Call(call) => self.calls.push(call),
                 _ => {}
             }
         }
@@ -309,11 +318,6 @@ impl Life {
         if self.timer.is_some_and(|timer| timer <= now) {
             self.timer = None;
             return Ok(Input::Timer);
-        }
-        let overdue = |timeout: &Option<u64>| timeout.is_some_and(|timeout| timeout <= now);
-        if let Some((call, timeout)) = self.calls.iter_mut().find(|(_, timeout)| overdue(timeout)) {
-            *timeout = None;
-            return Ok(Input::Answered { call: call.number, answer: None });
         }
         if self.object == Object::Global {
             // After an alarm it is told which sockets are open.

@@ -18,7 +18,7 @@ const ARRIVALS = 25_000;
 const LASTS = 85_000;
 const LIMITS = { total_active_users: 60, new_users_per_minute: 60, refresh_interval_seconds: 10 };
 
-/** How many messages of each kind there must be at least; and that there are no other kinds. */
+/** How many messages of each kind there must be at least; and that there are no other kinds. Some are there by chance. */
 const LEAST = {
   counters: {
     "Anywhere answers /take": 20,
@@ -35,7 +35,9 @@ const LEAST = {
   },
   leases: {
     "Anywhere answers /lease": 20,
+    "Anywhere calls /recall": 0,
     "Anywhere calls /state": 20,
+    "Counter answers /recall": 0,
     "Counter answers /take": 20,
     "Counter calls /lease": 20,
     "DataCenter answers /report": 20,
@@ -47,17 +49,20 @@ const LEAST = {
   },
 };
 
-/** A call that is given up leaves no trace of when: so long is none. */
-const DEADLINE_MS = 10_000;
+/** The world's timeout of calls. */
+const DEADLINE_MS = 2_000;
+/** One of so many calls of an object gets no answer. */
+const LOSES = 5;
 
 const crowded = (strategy) => room("/crowd", { ...LIMITS, slot_strategy: strategy });
 
-/** A world whose objects write everything down. */
+/** A world whose objects write everything down, and do not hear all. */
 const recordedWorld = (strategy) =>
   startWorld({
     rooms: { crowd: crowded(strategy) },
     colos: { AMS: 2, SIN: 2, GRU: 2 },
     recorded: true,
+    loses: LOSES,
     vars: { OBJECT_DEADLINE_MS: `${DEADLINE_MS}` },
   });
 
@@ -83,19 +88,18 @@ async function record(world, strategy) {
 /** Replays a history: what was compared and how much of it was the same. */
 async function replay(history) {
   const place = await mkdtemp(join(tmpdir(), "anteroom-"));
-  try {
-    const file = join(place, "history.json");
-    await writeFile(file, JSON.stringify(history));
-    const args = ["run", "--quiet", "--package", "anteroom-sim", "--", "replay", file];
-    const child = spawn("cargo", args, { cwd: ROOT, env: environment({ RUSTUP_TOOLCHAIN: STABLE }) });
-    let said = "";
-    for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (said += chunk));
-    const code = await new Promise((resolve) => child.on("close", resolve));
-    const lines = [...said.matchAll(/^(.*): (\d+) of (\d+) the same$/gm)];
-    return { code, said, compared: Object.fromEntries(lines.map(([, kind, , all]) => [kind, Number(all)])) };
-  } finally {
-    await rm(place, { recursive: true });
-  }
+  const file = join(place, "history.json");
+  await writeFile(file, JSON.stringify(history));
+  const args = ["run", "--quiet", "--package", "anteroom-sim", "--", "replay", file];
+  const child = spawn("cargo", args, { cwd: ROOT, env: environment({ RUSTUP_TOOLCHAIN: STABLE }) });
+  let said = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (said += chunk));
+  const code = await new Promise((resolve) => child.on("close", resolve));
+  // One that is not the same again is kept, to be looked at.
+  if (code === 0) await rm(place, { recursive: true });
+  else said += `${file}\n`;
+  const lines = [...said.matchAll(/^(.*): (\d+) of (\d+) the same$/gm)];
+  return { code, said, compared: Object.fromEntries(lines.map(([, kind, , all]) => [kind, Number(all)])) };
 }
 
 describe("a recorded history through the core again", { concurrency: true }, () => {
@@ -114,9 +118,10 @@ describe("a recorded history through the core again", { concurrency: true }, () 
       const { code, said, compared } = await replay(history);
       context.diagnostic(JSON.stringify(compared));
       assert.equal(code, 0, said);
-      assert.deepEqual(Object.keys(compared), Object.keys(least));
+      const times = { ...Object.fromEntries(Object.keys(least).map((kind) => [kind, 0])), ...compared };
+      assert.deepEqual(Object.keys(times), Object.keys(least));
       for (const [kind, count] of Object.entries(least))
-        assert.ok(compared[kind] >= count, `${compared[kind]} times ${kind}, not ${count}`);
+        assert.ok(times[kind] >= count, `${times[kind]} times ${kind}, not ${count}`);
     });
   }
 });

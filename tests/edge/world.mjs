@@ -188,12 +188,15 @@ async function obey(message, env) {
 // The entry of a script that owns one object, and writes down all that the object sees and says: its messages and their
 // answers, each reading of the clock, its random numbers, what it loads, its calls and what other objects answered. An
 // input is written down in the moment in which it is read: the next reading of the clock is for it. Messages and calls are
-// counted from 1 since the object was made.
-const RECORDING_ENTRY = `
+// counted from 1 since the object was made. Every so many answers to its calls get lost; none if that is 0.
+const recordingEntry = (loses) => `
 import { alarmByTheClock, control, counted } from "./clock.js";
 import * as built from "./index.js";
 
+const LOSES = ${loses};
 const log = [];
+/** The call whose timeout is set next. */
+let calling;
 const base64 = (bytes) => btoa(String.fromCharCode(...new Uint8Array(bytes)));
 
 globalThis.Date = class extends Date {
@@ -202,6 +205,16 @@ globalThis.Date = class extends Date {
     log.push({ now });
     return now;
   }
+};
+const start = setTimeout;
+globalThis.setTimeout = (work, ms, ...more) => {
+  const given_up = calling;
+  calling = undefined;
+  const over = () => {
+    if (given_up) log.push({ given_up });
+    work(...more);
+  };
+  return start(over, ms);
 };
 const fill = crypto.getRandomValues.bind(crypto);
 crypto.getRandomValues = (bytes) => {
@@ -223,21 +236,22 @@ function told(body, atEnd) {
 
 // The platform's crate looks at the class's name.
 class DurableObjectNamespace {
-  constructor(real, counts) {
-    this.real = real;
+  constructor(at, counts) {
+    this.at = at;
     this.counts = counts;
   }
   getByName(name, options) {
-    const stub = this.real.getByName(name, options);
+    const stub = this.at(name.split("/")[1]).getByName(name, options);
     return {
       fetch: async (request) => {
-        const called = (this.counts.calls += 1);
+        const called = (calling = this.counts.calls += 1);
         const sent = await request.clone().arrayBuffer();
         const hint = options?.locationHint;
         log.push({ called, route: new URL(request.url).pathname, body: base64(sent), hint });
         const heard = (status, body) => log.push({ heard: called, status, body: base64(body) });
         try {
           const answer = await stub.fetch(request);
+          if (called % LOSES === 0) await new Promise(() => {});
           const [status, body] = [answer.status, await answer.arrayBuffer()];
           return new Response(told(body, () => heard(status, body)), { status });
         } catch (error) {
@@ -274,7 +288,9 @@ function recorded(kind) {
     counts = { messages: 0, calls: 0 };
     constructor(ctx, env) {
       const others = Object.entries(env).map(([name, value]) =>
-        typeof value?.getByName === "function" ? [name, new DurableObjectNamespace(value, this.counts)] : [name, value],
+        typeof value?.getByName === "function"
+          ? [name, new DurableObjectNamespace((colo) => env[name + "_" + colo] ?? value, this.counts)]
+          : [name, value],
       );
       log.push({ start: kind, name: ctx.id.name });
       this.clock = alarmByTheClock(ctx.storage, kind + " " + ctx.id.name);
@@ -333,10 +349,13 @@ export default {
 };
 `;
 
+/** Those of which every data center has one. */
+const PER_COLO = ["COUNTER", "DATA_CENTER"];
+
 /** A script per object, for recording: which classes it owns, and in which script those that it calls are. */
 function recordingScripts(colos) {
   const home = (binding, colo) =>
-    ["COUNTER", "DATA_CENTER"].includes(binding) ? `${binding}-${colo}`.toLowerCase() : binding.toLowerCase();
+    PER_COLO.includes(binding) ? `${binding}-${colo}`.toLowerCase() : binding.toLowerCase();
   const names = Object.keys(colos).flatMap((colo) =>
     Object.keys(CLASSES)
       .filter((binding) => binding !== "CONFIG")
@@ -348,10 +367,11 @@ function recordingScripts(colos) {
 /**
  * Starts a world. `rooms` are the vars' values by what follows `ROOM_`; `vars` are added, or replace what is there
  * (`undefined` takes one away). `sites`: Workers that are sites, one module each, by their service bindings. `recorded`:
- * each object writes down what it sees and says, see `World.recording`; there may be one room then, and no faults. `outbound`:
- * answers what objects ask the world outside.
+ * each object writes down what it sees and says, see `World.recording`; there may be one room then, and of all faults only
+ * that each object does not get every so many answers (`loses`). `outbound`: answers what objects ask the world outside.
  * @param {{ rooms: Record<string, unknown>, vars?: Record<string, unknown>, colos?: Record<string, number>,
- *   sites?: Record<string, string>, recorded?: boolean, outbound?: (request: Request) => Promise<Response> }} options
+ *   sites?: Record<string, string>, recorded?: boolean, loses?: number,
+ *   outbound?: (request: Request) => Promise<Response> }} options
  */
 export async function startWorld({
   rooms,
@@ -359,6 +379,7 @@ export async function startWorld({
   colos = { AMS: 2, SIN: 2, GRU: 2 },
   sites = {},
   recorded = false,
+  loses = 0,
   outbound,
 }) {
   const origin = await startOrigin();
@@ -387,6 +408,14 @@ export async function startWorld({
   const owners = recorded ? recording.names : [["objects", undefined]];
   const visitors = workers.map((name) => [name, name.split("-")[0].toUpperCase()]);
   const owner = (binding, colo) => (recorded ? recording.home(binding, colo) : "objects");
+  const elsewhere = Object.keys(recorded ? colos : {}).flatMap((colo) =>
+    PER_COLO.map((binding) => [`${binding}_${colo}`, classes[binding], owner(binding, colo)]),
+  );
+  /** What is bound to a script of a colo: which class of which script. Objects may call those of other colos. */
+  const bound = (colo) => [
+    ...Object.entries(classes).map(([binding, className]) => [binding, className, owner(binding, colo)]),
+    ...elsewhere,
+  ];
   const options = (rooms, vars, alarms = []) => ({
     log: new Log(LogLevel.NONE),
     cf: false,
@@ -401,10 +430,10 @@ export async function startWorld({
         ...(name === "objects" && outbound && { outboundService: outbound }),
         modules: owners.some(([owner]) => owner === name) ? modules(entry, alarms) : modules(VISITORS_ENTRY),
         durableObjects: Object.fromEntries(
-          Object.entries(classes).map(([binding, className]) => {
-            const scriptName = owner(binding, colo);
-            return [binding, { className, useSQLite: true, ...(name === scriptName ? {} : { scriptName }) }];
-          }),
+          bound(colo).map(([binding, className, scriptName]) => [
+            binding,
+            { className, useSQLite: true, ...(name === scriptName ? {} : { scriptName }) },
+          ]),
         ),
         bindings: bindings(rooms, vars),
         serviceBindings: Object.fromEntries(
@@ -420,7 +449,7 @@ export async function startWorld({
         })),
       ),
   });
-  const entry = recorded ? RECORDING_ENTRY : OBJECTS_ENTRY;
+  const entry = recorded ? recordingEntry(loses) : OBJECTS_ENTRY;
   const miniflare = new Miniflare(options(rooms, vars));
   const world = new World({ miniflare, origin, log, options });
   await clock.unhurried(world.findWorkers([...owners.map(([name]) => name), ...workers]));
