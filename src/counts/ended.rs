@@ -109,10 +109,14 @@ impl Ended {
     /// and of others. It refuses their tickets, and has no use for the rest.
     pub fn news(&self, check_ins: &[CheckIn], heard: u64) -> EndedNews {
         let is_known = |check_in: &&CheckIn| self.knows(check_in.id());
-        let (others, heard) = self.newest.after(heard, WORKER_TOLD_AT_ONCE);
-        let sessions = check_ins.iter().filter(is_known).copied().chain(others);
+        let own = || check_ins.iter().filter(is_known).take(WORKER_TOLD_AT_ONCE);
+        let (others, heard) = self.newest.after(heard, WORKER_TOLD_AT_ONCE - own().count());
         let ticket = |ended: CheckIn| CheckIn::Leave { id: ended.id(), from: 0, at: 0, entered: None };
-        EndedNews { sessions: sessions.map(ticket).collect(), heard, ..EndedNews::default() }
+        EndedNews {
+            sessions: own().copied().chain(others).map(ticket).collect(),
+            heard,
+            ..EndedNews::default()
+        }
     }
 
     /// Whether a check-in comes from a session that was ended before it: nothing of it is counted. It is remembered for
