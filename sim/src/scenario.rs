@@ -753,7 +753,7 @@ pub const SHIPPED: &[(&str, &str)] = shipped!(
     "small" "ramp" "over20" "spike3" "spike3_sliding" "lowspike" "flash50" "flash50_sliding" "overshift" "nupmramp" "sd60" "sd300" "big" "million" "ten_million" "six"
     "ticket_sale" "event_sale" "random_rush" "change_method" "shop_week" "abandon30" "bots20" "bots20_places"
     "parallel_roaming" "revoke" "one_session"
-    "steer_close" "steer_halve" "suspend_resume"
+    "steer_close" "steer_halve" "suspend_resume" "close_quiet"
     "clocks5" "loss30" "pool_outage" "restarts" "dying_colo" "forgetful" "forgetful_counters" "slow_pool" "deploys"
     "hidden_capacity" "halved_capacity" "sale_slow" "sale_errors" "sale_hangs" "sale_flaps" "sale_dies"
 );

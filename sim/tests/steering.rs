@@ -28,6 +28,16 @@ fn nobody_enters_a_room_that_was_closed_three_seconds_ago() {
 }
 
 #[test]
+fn colos_of_which_global_has_not_heard_for_long_ask_before_somebody_enters_there() {
+    for seed in [1, 2] {
+        let closed = shipped("close_quiet").unwrap();
+        let run = Planet::new(&closed, None, Some(300), seed).unwrap().run(&mut |_| {});
+        assert!(run.entered_after_closing_ms.unwrap() <= 3_000, "{:?}", run.entered_after_closing_ms);
+        assert!(run.queued > 250, "{}", run.queued);
+    }
+}
+
+#[test]
 fn colos_that_nobody_visits_are_told_before_somebody_enters_there() {
     // Each colo has a visitor every few minutes, and sleeps in between.
     let quiet = r#"

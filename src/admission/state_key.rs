@@ -105,6 +105,10 @@ pub struct StateKey {
     /// Places that have moved to another device lately: the ticket's id, and how often. Tickets that say less are refused.
     #[serde(default)]
     pub moved: Vec<(u64, u8)>,
+    /// For a data center: for how long Global tells it of operators' changes though it sleeps, in milliseconds from `taken_at`
+    /// on; 0: Global does not know it, or will not.
+    #[serde(default)]
+    pub told_ms: u64,
 }
 
 /// Sessions that were ended before their time: all colos refuse their tickets.

@@ -8,7 +8,7 @@ use super::WorkerAnswer;
 use super::WorkerReport;
 use super::ended::Ended;
 use super::histogram::Counts;
-use super::{CALM_REPORT_MS, CheckIn, CheckInDedup, LATE_RENEWAL_MS, SlotCounts, TOLD_MS, UNHURRIED_PUSH_MS};
+use super::{CALM_REPORT_MS, CheckIn, CheckInDedup, LATE_RENEWAL_MS, SlotCounts, UNHURRIED_PUSH_MS};
 use crate::admission::Given;
 use crate::admission::{Clocked, Level, Remembered, StateKey};
 use crate::history::{Count, Tallies};
@@ -37,11 +37,11 @@ const SILENT_PUSHES: u64 = 3;
 const SILENT_PUSH_MS: u64 = 100_000;
 /// From a check-in to Global when the room is busy: a report every second, a push every two, and the way.
 const LATE_MS: u64 = 3_500;
-/// TTL of the state of a data center that sleeps and gets no updates, in milliseconds.
+/// TTL of the state of a data center that Global does not tell of operators' changes, in milliseconds.
 const TRUSTED_MS: u64 = 2_000;
-/// It counts on being told for this much less time than Global tells it, in milliseconds: the push that was answered may
-/// not be the last one.
-const TOLD_MARGIN_MS: u64 = 10_000;
+/// It counts on being told for this much less time than Global says, in milliseconds: that answer has been on its way, and a
+/// Global that has lost its memory knows of a report that came a little earlier.
+const TOLD_MARGIN_MS: u64 = 20_000;
 /// How long it goes on pushing after the last report, in milliseconds. Then it slows down, and sleeps when nobody is
 /// active.
 const AWAKE_MS: u64 = 12_000;
@@ -149,8 +149,10 @@ pub struct DataCenter {
     pushed_at: u64,
     /// Global has answered a push of this start.
     counted: bool,
-    /// Until when Global sends it operators' changes, if it sleeps.
-    told_until: u64,
+    /// Until when the state is trusted to say what operators have changed.
+    trusted_until: u64,
+    /// Until when the one in storage is.
+    stored_until: u64,
     dirty: bool,
     haste: Haste,
     /// That of the last push.
@@ -192,7 +194,8 @@ impl DataCenter {
             reported_at: 0,
             pushed_at: 0,
             counted: false,
-            told_until: 0,
+            trusted_until: 0,
+            stored_until: 0,
             dirty: false,
             haste: Haste::None,
             pushed: Haste::None,
@@ -224,6 +227,8 @@ impl DataCenter {
                 if !key.steering.unreadable {
                     data_center.last_known.clone_from(&key.steering);
                 }
+                data_center.trusted_until = trusted_until(&key, received_at);
+                data_center.stored_until = data_center.trusted_until;
                 data_center.state = Some(Clocked { key, received_at });
             }
             for (worker, applied) in saved.workers {
@@ -341,6 +346,7 @@ impl DataCenter {
         self.state.as_ref().map(|state| StateKey {
             colo_workers: self.active_workers(now),
             uncounted: !self.counted,
+            told_ms: 0,
             ..state.passed_on(now)
         })
     }
@@ -465,8 +471,8 @@ impl DataCenter {
     }
 
     /// Whether storage lacks something.
-    pub fn is_unsaved(&self) -> bool {
-        self.storage == Storage::Behind
+    pub fn is_unsaved(&self, now: u64) -> bool {
+        self.storage == Storage::Behind || self.must_store_trust(now)
     }
 
     /// Whether a report is stored before it is answered. Else it is stored with the next push, and whoever reported
@@ -481,6 +487,7 @@ impl DataCenter {
     /// What was saved is in storage: workers need not keep it any longer.
     pub fn saved(&mut self, saved: &SavedDataCenter) {
         self.storage = Storage::Current;
+        self.stored_until = self.trusted_until;
         for (id, applied) in &saved.workers {
             if let Some(worker) = self.workers.get_mut(id) {
                 worker.durable = worker.durable.max(*applied);
@@ -546,7 +553,7 @@ impl DataCenter {
         self.failures = self.failures.saturating_add(1);
     }
 
-    /// Takes in Global's answer.
+    /// Takes in Global's answer to a push.
     pub fn pushed(&mut self, room: &Room, mut state: Option<StateKey>, now: u64) {
         let news = state.as_mut().map(|key| std::mem::take(&mut key.ended)).unwrap_or_default();
         for leave in &news.sessions {
@@ -563,7 +570,6 @@ impl DataCenter {
         self.dirty |= self.ended.has_more();
         self.failures = 0;
         self.counted = true;
-        self.told_until = self.pushed_at + TOLD_MS - TOLD_MARGIN_MS;
         if let Some(key) = state {
             self.learn(key, now);
         }
@@ -574,12 +580,15 @@ impl DataCenter {
         self.state.as_ref().map_or(Overrides::none(), |state| &state.key.steering)
     }
 
-    /// Whether to ask Global before a worker is answered: a data center that pushes gets the newest state, one that has slept
-    /// for long does not.
-    pub fn must_ask(&self, room: &Room, now: u64) -> bool {
-        let sleeps = self.next_push(room, now).is_none();
-        let trusted = |state: &Clocked| now < self.told_until.max(state.received_at + TRUSTED_MS);
-        self.outdated || self.state.as_ref().is_none_or(|state| sleeps && !trusted(state))
+    /// Whether to ask Global before a worker is answered: operators may have changed something of which nobody has told this
+    /// data center.
+    pub fn must_ask(&self, now: u64) -> bool {
+        self.outdated || now >= self.trusted_until
+    }
+
+    /// Whether the next start would have to ask Global, though this one need not for long.
+    pub fn must_store_trust(&self, now: u64) -> bool {
+        now >= self.stored_until && self.trusted_until > now + TRUSTED_MS
     }
 
     /// Takes in a state key.
@@ -598,7 +607,13 @@ impl DataCenter {
             if key.steering != *self.overrides() {
                 self.storage = Storage::Behind;
             }
+            self.trusted_until = trusted_until(&key, now);
             self.state = Some(Clocked { key, received_at: now });
         }
     }
+}
+
+/// Until when a state key that came at a time is trusted.
+fn trusted_until(key: &StateKey, received_at: u64) -> u64 {
+    received_at + key.told_ms.saturating_sub(key.age + TOLD_MARGIN_MS).max(TRUSTED_MS)
 }

@@ -343,11 +343,10 @@ impl Global {
     /// Colos that have yet to be told of operators' changes, though they may sleep, or that one watches: those that are awake,
     /// and those that may wake up with users who are still active.
     pub fn colos_to_tell(&self, room: &Room, now: u64) -> Vec<String> {
-        let lives_ms = 2 * room.session_ms();
         let must_be_told = |colo: &Colo| {
             let silent_ms = now.saturating_sub(colo.received_at);
-            let must_obey = colo.steering < self.overrides.version && silent_ms < TOLD_MS.max(lives_ms);
-            let must_report = self.watched && !colo.watched && silent_ms < lives_ms;
+            let must_obey = colo.steering < self.overrides.version && silent_ms < told_ms(room);
+            let must_report = self.watched && !colo.watched && silent_ms < lives_ms(room);
             // A Global that has just started may have lost the report it misses: it tries once.
             !(colo.is_cut_off(now) && colo.unreachable) && (must_obey || must_report)
         };
@@ -485,7 +484,7 @@ impl Global {
     }
 
     fn forget_a_silent_colo(&mut self, room: &Room, now: u64) -> bool {
-        let kept = (room.session_ms() + 120_000).max(TOLD_MS);
+        let kept = told_ms(room);
         let silent = self
             .colos
             .iter()
@@ -646,6 +645,9 @@ impl Global {
             steering: self.overrides.clone(),
             watched: self.watched,
             uncounted: false,
+            told_ms: colo
+                .and_then(|colo| self.colos.get(colo))
+                .map_or(0, |colo| (colo.received_at + told_ms(room)).saturating_sub(now)),
             ended: EndedNews::default(),
             // The pool sees no tickets.
             moved: if colo.is_some() { self.moves.told(now) } else { Vec::new() },
@@ -885,6 +887,16 @@ impl Global {
 /// clock has gone on to a later minute no longer says it.
 fn final_count(given: Given, minute: u32) -> Option<i64> {
     if given.minute == minute { given.previous.map(|count| count as i64) } else { None }
+}
+
+/// For how long users of a colo that is silent may go on, in milliseconds.
+fn lives_ms(room: &Room) -> u64 {
+    2 * room.session_ms()
+}
+
+/// For how long after its last report a colo is told of operators' changes, in milliseconds.
+fn told_ms(room: &Room) -> u64 {
+    TOLD_MS.max(lives_ms(room))
 }
 
 fn expiry_lag_ms(room: &Room) -> u64 {

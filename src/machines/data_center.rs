@@ -1,6 +1,6 @@
 //! `DATA_CENTER`: one colo's workers. Its alarm pushes to Global.
 
-use super::{Call, Context, CurrentRoom, Effect, Input, NO_ROUTE, ObjectMachine, Stored};
+use super::{COLD_START_FACTOR, Call, Context, CurrentRoom, Effect, Input, NO_ROUTE, ObjectMachine, Stored};
 use crate::admission::{StateKey, minute_of};
 use crate::counts::{self, SavedDataCenter};
 use crate::protocol::messages::{Given, StateAnswer, StateRequest, Take, VERSION, WorkerReport, colo_object};
@@ -11,8 +11,11 @@ use crate::room::Room;
 const SAVED: &str = "data_center";
 /// Timeout of a push to Global, in milliseconds.
 const PUSH_DEADLINE_MS: u64 = 2_000;
-/// The same when somebody waits for what it says.
-const ASK_DEADLINE_MS: u64 = 400;
+/// Timeout of a question to Global, in tenths of the time for which a visitor's call waits: without an answer visitors are judged
+/// by what operators had ordered long ago.
+const ASK_TENTHS: u64 = 8;
+/// A data center that would have to ask Global again so soon pushes, in milliseconds: then it is told.
+const ASK_AGAIN_MS: u64 = 10_000;
 /// Timeout of a call to the Counter next door, in milliseconds.
 const COUNTER_DEADLINE_MS: u64 = 500;
 /// Retry interval of what the Counter must be told, in milliseconds.
@@ -100,8 +103,7 @@ impl DataCenter {
     /// Sends a worker the state key; asks Global before, if this data center sleeps and gets no updates.
     fn tell(&mut self, context: &Context<'_>, from: u64, effects: &mut Vec<Effect>) {
         let now = context.now;
-        let whole = self.rooms.with(context.room, self.counts.overrides());
-        if !self.counts.must_ask(whole.at(now).0, now) {
+        if !self.counts.must_ask(now) {
             self.reply_state(from, now, effects);
             return;
         }
@@ -115,7 +117,8 @@ impl DataCenter {
                 leases: 0,
             };
             let request = Request::GlobalState(Box::new(asked));
-            let number = self.call(context.room.name.clone(), request, ASK_DEADLINE_MS, effects);
+            let deadline_ms = COLD_START_FACTOR * context.deadline_ms * ASK_TENTHS / 10;
+            let number = self.call(context.room.name.clone(), request, deadline_ms, effects);
             self.asking = Some(number);
         }
     }
@@ -134,16 +137,20 @@ impl DataCenter {
 
     fn refresh(&mut self, context: &Context<'_>, key: StateKey, effects: &mut Vec<Effect>) {
         self.counts.learn(key, context.now);
+        self.store_as_it_is(context, effects);
+        self.plan_push(context, effects);
+    }
+
+    fn store_as_it_is(&mut self, context: &Context<'_>, effects: &mut Vec<Effect>) {
         let whole = self.rooms.with(context.room, self.counts.overrides());
         self.store(whole.at(context.now).0, context.now, effects);
-        self.plan_push(context, effects);
     }
 
     /// Stores the counts, if they have changed.
     fn store(&mut self, room: &Room, now: u64, effects: &mut Vec<Effect>) -> SavedDataCenter {
         let saved = self.counts.save(room, now);
         if self.may_write
-            && self.counts.is_unsaved()
+            && self.counts.is_unsaved(now)
             && let Ok(bytes) = records::write(&saved)
         {
             effects.push(Effect::Store { key: SAVED.to_owned(), bytes, background: false });
@@ -274,6 +281,10 @@ impl ObjectMachine for DataCenter {
                             && let Some(key) = answer.state
                         {
                             self.counts.learn(key, now);
+                            if self.counts.must_ask(now + ASK_AGAIN_MS) {
+                                // Global does not know this colo: it would not be told of operators' changes.
+                                self.push(context, effects);
+                            }
                         }
                         for from in std::mem::take(&mut self.listeners) {
                             self.reply_state(from, now, effects);
@@ -297,6 +308,10 @@ impl ObjectMachine for DataCenter {
                     effects.push(Effect::AlarmDone);
                 }
             }
+        }
+        if self.counts.must_store_trust(now) {
+            // The next start need not ask Global what this one was told.
+            self.store_as_it_is(context, effects);
         }
         self.tell_counter(context, effects);
     }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use anteroom::admission::{DrawKey, Outcome, StateKey, minute_of, queue_bucket, start_of};
 use anteroom::config::{Field, Kind, Rooms, steered_fields};
-use anteroom::counts::{DataCenter, Global};
+use anteroom::counts::{DataCenter, Global, WorkerReport};
 use anteroom::machines::worker::{Visit, Visitor, Worker, WorkerContext, WorkerEffect, WorkerInput};
 use anteroom::origin::OriginMonitor;
 use anteroom::protocol::messages::{StateAnswer, Taken};
@@ -292,33 +292,57 @@ fn an_event_that_has_not_begun_cannot_end_and_a_prequeue_can_be_called_off() {
     assert!(!room.steered(&steering.overrides()).at(NOW + 6 * MINUTE).0.prequeue);
 }
 
-/// A colo that has reported once, at NOW, and sleeps since: whether it must ask before its workers are told at a time,
-/// and whether it is told of an order that is given then.
-fn asleep(at: u64) -> (bool, bool) {
+/// A colo that has reported once, at NOW, and sleeps since. Whether it must ask before its workers are told at a time, with its
+/// memory and without, and whether it is told of an order that is given then.
+fn asleep(at: u64) -> ([bool; 2], bool) {
     let room =
         shop(&json!({ "total_active_users": 1_000, "new_users_per_minute": 200, "session_duration": 1 }));
     let mut data_center = DataCenter::restore(&room, "AMS", 7, None, NOW);
-    assert!(data_center.must_ask(&room, NOW), "it knows nothing");
+    assert!(data_center.must_ask(NOW), "it knows nothing");
     let saved = data_center.save(&room, NOW);
     let report = data_center.push(&room, &saved, None, NOW);
     let mut global = Global::restore(&room, None, Vec::new(), NOW);
     global.receive(&room, report, NOW + 100);
     let key = global.state(&room, Some("AMS"), minute_of(NOW), NOW + 100);
     data_center.pushed(&room, Some(key), NOW + 200);
+    assert!(data_center.must_store_trust(NOW + 200), "its next start must know that it need not ask");
+    let saved = data_center.save(&room, NOW + 200);
+    let restarted = DataCenter::restore(&room, "AMS", 8, Some(saved), at);
     let close = order(json!({ "set": { "queue_all": true } }));
     global.obey(&room, &close, "anna", at).unwrap();
     let told = global.colos_to_tell(&room.steered(global.overrides()), at);
-    (data_center.must_ask(&room, at), told == ["AMS"])
+    ([data_center.must_ask(at), restarted.must_ask(at)], told == ["AMS"])
 }
 
 #[test]
-fn a_data_center_that_sleeps_asks_only_when_nobody_would_tell_it() {
-    assert_eq!(asleep(NOW + 5 * MINUTE), (false, true));
-    assert_eq!(asleep(NOW + 11 * MINUTE), (true, false));
+fn a_data_center_that_sleeps_asks_only_when_nobody_would_tell_it_also_after_it_has_lost_its_memory() {
+    assert_eq!(asleep(NOW + 5 * MINUTE), ([false, false], true));
+    assert_eq!(asleep(NOW + 11 * MINUTE), ([true, true], false));
     for second in (1..900).step_by(7) {
         let (asks, told) = asleep(NOW + second * 1_000);
-        assert!(asks || told, "after {second} seconds");
+        assert!(told || asks == [true, true], "after {second} seconds");
     }
+}
+
+#[test]
+fn a_data_center_that_global_does_not_know_asks_until_it_is_known() {
+    let room = usual();
+    let mut data_center = DataCenter::restore(&room, "AMS", 7, None, NOW);
+    let mut global = Global::restore(&room, None, Vec::new(), NOW);
+    data_center.learn(global.state(&room, Some("AMS"), minute_of(NOW), NOW), NOW);
+    // Its workers have reported, but it has not: nobody would tell it of an order.
+    let report = WorkerReport { v: 1, worker: 1, first: 1, ..WorkerReport::default() };
+    data_center.receive(&room, &report, NOW + 1_000);
+    assert!(data_center.must_ask(NOW + 3_000));
+    let saved = data_center.save(&room, NOW + 3_000);
+    let report = data_center.push(&room, &saved, None, NOW + 3_000);
+    global.receive(&room, report, NOW + 3_000);
+    data_center.pushed(
+        &room,
+        Some(global.state(&room, Some("AMS"), minute_of(NOW), NOW + 3_000)),
+        NOW + 3_100,
+    );
+    assert!(!data_center.must_ask(NOW + 60_000));
 }
 
 /// Of which version of the operators' changes the Counter is told with each ask of a new worker's first visitor, who comes at a
