@@ -8,17 +8,17 @@ use anteroom_sim::scenario::shipped;
 /// One for every ten visitors.
 const ATTACKERS: f64 = 0.1;
 
-fn run(name: &str, attackers: f64) -> Measured {
+fn run(name: &str, attackers: f64, seed: u64) -> Measured {
     let mut scenario = shipped(name).unwrap();
     scenario.visitors.attackers = attackers;
     scenario.minutes = scenario.minutes.min(15);
-    Planet::new(&scenario, None, Some(6), 1).unwrap().run(&mut |_| {})
+    Planet::new(&scenario, None, Some(6), seed).unwrap().run(&mut |_| {})
 }
 
 #[test]
 fn limits_hold_and_attackers_get_no_more_than_their_part_of_the_places() {
     for name in ["small", "random_rush", "parallel_roaming", "revoke", "forgetful"] {
-        let (quiet, run) = (run(name, 0.0), run(name, ATTACKERS));
+        let (quiet, run) = (run(name, 0.0, 1), run(name, ATTACKERS, 1));
         let [active, minute, _] = run.users_over;
         assert_eq!([active, minute], [0, 0], "{name}: too many");
         assert_eq!(run.lost_places, 0, "{name}");
@@ -37,8 +37,8 @@ fn limits_hold_and_attackers_get_no_more_than_their_part_of_the_places() {
 
 #[test]
 fn attackers_who_ask_for_bad_pages_do_not_hold_down_limits_that_follow_the_origin() {
-    let limit = |attackers| {
-        let points = run("hidden_capacity", attackers).origin.unwrap().points;
+    let limit = |attackers, seed| {
+        let points = run("hidden_capacity", attackers, seed).origin.unwrap().points;
         let limits: Vec<f64> = points
             .iter()
             .filter(|point| point.second > 300)
@@ -46,7 +46,13 @@ fn attackers_who_ask_for_bad_pages_do_not_hold_down_limits_that_follow_the_origi
             .collect();
         limits.iter().sum::<f64>() / limits.len() as f64
     };
-    let (quiet, attacked) = (limit(0.0), limit(ATTACKERS));
+    // In one world of ten those who come first are attackers, and the limit begins to grow late (docs/adaptive.md).
+    let usual = |attackers| {
+        let mut limits: Vec<f64> = (1..=15).map(|seed| limit(attackers, seed)).collect();
+        limits.sort_by(f64::total_cmp);
+        limits[limits.len() / 2]
+    };
+    let (quiet, attacked) = (usual(0.0), usual(ATTACKERS));
     println!("the limit is {quiet:.0}, and beside attackers {attacked:.0}");
     assert!(attacked >= 0.95 * quiet);
 }

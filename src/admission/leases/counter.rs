@@ -44,9 +44,12 @@ const AGAIN_MS: u64 = 20;
 const ASKS_LIVE_MS: u64 = 1_500;
 /// A stock that is used slower than one permit in this time is recorded, in milliseconds.
 const SLOW_MS: u64 = 1_000;
-/// A stock that is used slower than one permit in this time, in milliseconds, is recorded before each use: between two visitors
-/// the object loses its memory, and would then count what it may have used.
+/// Where nobody comes for this time, in milliseconds, the object loses its memory, and the next start counts what may have been
+/// used since the record. So a stock is recorded before each use where fewer than so many are used in that time: in a calm
+/// room, where counting too much does no harm, and else, where it often would happen with more.
 const FORGETS_MS: u64 = 10_000;
+/// See [`FORGETS_MS`].
+const EXACT_BELOW: (u64, u64) = (1, 3);
 /// A stock whose lease ends sooner is not recorded, in milliseconds.
 const WORTH_MS: u64 = 10_000;
 
@@ -89,6 +92,7 @@ pub struct SavedPermits {
     clocks: Option<(u64, u64)>,
     uses: Rate,
     steering: u32,
+    calm: bool,
 }
 
 /// When a record is to be written.
@@ -121,6 +125,8 @@ pub struct LeaseCounter {
     hint: Hint,
     /// As the pool has said in this life of the object.
     level: Option<Level>,
+    /// When the pool answered last, also in an earlier life of the object, the room was calm.
+    calm: bool,
     /// Permits for the time that the pool does not answer, and until when.
     spare: u32,
     spare_until: u64,
@@ -159,6 +165,7 @@ impl LeaseCounter {
             fast_uses: Rate::over(FAST_USES_OVER_MS),
             hint: Hint::default(),
             level: None,
+            calm: false,
             spare: 0,
             spare_until: 0,
             round_trip: RoundTrip::default(),
@@ -187,6 +194,7 @@ impl LeaseCounter {
             clocks: saved.clocks,
             uses: saved.uses,
             steering: saved.steering,
+            calm: saved.calm,
             recorded: Some(saved.stock),
             ..Self::new(saved.epoch)
         };
@@ -200,7 +208,8 @@ impl LeaseCounter {
     /// that counts for nobody is missed.
     pub fn record(&mut self, exact: bool, now: u64) -> Option<DueRecord> {
         let is_slow = self.uses.in_ms(SLOW_MS, now) < 1;
-        let exact = exact || self.uses.in_ms(FORGETS_MS, now) < 1;
+        let exact_below = if self.calm { EXACT_BELOW.0 } else { EXACT_BELOW.1 };
+        let exact = exact || self.uses.in_ms(FORGETS_MS, now) < exact_below;
         let keeps = is_slow && self.stock > 0;
         let (is_due, is_first) = match self.recorded {
             None => (keeps && now + WORTH_MS < self.until, false),
@@ -231,6 +240,7 @@ impl LeaseCounter {
                 clocks: self.clocks,
                 uses: self.uses,
                 steering: self.steering,
+                calm: self.calm,
             }
         } else {
             self.recorded = None;
@@ -477,6 +487,7 @@ impl LeaseCounter {
         // the later one: in both it was kept free.
         self.clocks = Some((answer.now + now.saturating_sub(flight.sent_at), now));
         self.level = Some(answer.level);
+        self.calm = answer.level == Level::Calm;
         self.pace_ms = u64::from(answer.pace_ms);
         self.next_call = now + self.pace_ms;
         self.usable_ms = u64::from(answer.usable_ms);

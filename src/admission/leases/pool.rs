@@ -48,33 +48,34 @@ const SHORTEST_MS: u64 = 10_000;
 const LONG_MS: u64 = 300_000;
 /// The lease of few permits, in milliseconds: so long a colo with few visitors goes without a call.
 const LONGEST_MS: u64 = 3_600_000;
-/// So few permits are no loss if their Counter never comes back, and no colo needs less than that in [`LONG_MS`].
+/// So few permits are no loss if their Counter never comes back.
 pub const FEW: i64 = 8;
 /// A stock may be this part of a colo's share, so that a crowd finds something there.
 const SHARE_PART: i64 = 4;
+/// So many of its share a colo may hold in any case: one for the next visitor, and one for another who comes until the pool has
+/// answered.
+const NEXT_ONES: i64 = 2;
 /// The same with `rate_window = "sliding"`: what is used of a stock counts later than it should, by the time until the next call.
 const SLIDING_SHARE_PART: i64 = 5;
-/// However small its share, a colo may hold this part of what is left: so a colo that has few visitors does not ask for each,
-/// and 300 of them hold less than half.
-const LEAST_PART: i64 = 700;
 /// How long the pool counts a lease after its end, in milliseconds: the answer was on the way, and the use is told with
 /// the next call.
 const LEASE_GRACE_MS: u64 = 2_000;
 /// How much lies in stocks.
+#[derive(Debug)]
 struct Stocks {
     /// A stock is for what is used in this time, in milliseconds.
     soon_ms: i64,
-    /// The part of what is left that may lie in stocks at a time, in eighths: while the stocks of those who hold little grow
-    /// too, and while those of the others do.
+    /// Of what is left or lies in stocks already: the part that is shared out, and the most that may lie in stocks at a time, in
+    /// eighths.
     eighths: (i64, i64),
-    /// How long nothing is laid in stock after a recall, and no Counter is called again, in milliseconds.
+    /// How long nothing is laid in stock after a recall, in milliseconds.
     after_recall_ms: u64,
 }
 /// Where each slot counts ([`EXACT_UP_TO`]), less lies in stocks: a crowd that fills such a room at once is over before what
-/// lies there can be called back twice.
-const SMALL_ROOMS: Stocks = Stocks { soon_ms: 15_000, eighths: (4, 4), after_recall_ms: 2_000 };
-/// In larger rooms a crowd finds stocks. What is laid there soon after a recall can be called back at once.
-const LARGER_ROOMS: Stocks = Stocks { soon_ms: 5_000, eighths: (7, 6), after_recall_ms: RECALL_WAITS_MS };
+/// lies there can be called back twice. Nor where limits follow the origin: nobody is to come to it in bunches.
+const FEW_IN_STOCK: Stocks = Stocks { soon_ms: 15_000, eighths: (4, 4), after_recall_ms: 2_000 };
+/// Elsewhere a crowd finds stocks. What is laid there soon after a recall can be called back at once.
+const MANY_IN_STOCK: Stocks = Stocks { soon_ms: 5_000, eighths: (6, 8), after_recall_ms: 100 };
 /// How long the stock of a Counter that has started anew counts as held, in milliseconds: the instance before it may go on
 /// for a moment. Then it counts as used.
 const OVERTAKEN_MS: u64 = 5_000;
@@ -131,7 +132,7 @@ struct Lessee {
     unconfirmed: (u32, u32, u32),
     rate: u32,
     called_at: u64,
-    /// When its permits were called back.
+    /// When its permits were called back; 0: they have come.
     #[serde(skip)]
     recalled_at: u64,
     /// What it said in calls up to this one it said before they were called back.
@@ -152,10 +153,6 @@ impl Lessee {
 
     fn out(&self) -> i64 {
         i64::from(self.permits) + i64::from(self.unconfirmed.2)
-    }
-
-    fn may_be_recalled(&self, stocks: &Stocks, now: u64) -> bool {
-        self.out() > 0 && now >= self.recalled_at + stocks.after_recall_ms
     }
 }
 
@@ -200,6 +197,7 @@ pub struct Pool {
     assumed: i64,
     /// See [`EXACT_UP_TO`].
     exact: bool,
+    stocks: &'static Stocks,
     /// When sessions were renewed in their last moment.
     reserved: VecDeque<u64>,
     /// Since when, by ticket.
@@ -238,6 +236,7 @@ impl Pool {
             unsaved: 0,
             assumed: 0,
             exact: false,
+            stocks: &MANY_IN_STOCK,
             reserved: VecDeque::new(),
             reserved_for: Remembered::new(RESERVED_AGAIN_MS, MAX_RESERVED),
             changes_at: None,
@@ -375,6 +374,7 @@ impl Pool {
         }
         self.ended.retain(|of, _| of + KEPT_MINUTES > minute);
         self.exact = room.total_active_users <= EXACT_UP_TO;
+        self.stocks = if self.exact || room.follows_origin() { &FEW_IN_STOCK } else { &MANY_IN_STOCK };
         while self.reserved.front().is_some_and(|at| at + 2 * RESERVED_MS < now) {
             self.reserved.pop_front();
         }
@@ -625,10 +625,10 @@ impl Pool {
             return Vec::new();
         }
         self.recalled_at = now;
-        let stocks = self.stocks();
-        let others = self.lessees.iter_mut().filter(|(name, _)| name.as_str() != colo);
-        let mut others: Vec<(&String, &mut Lessee)> =
-            others.filter(|(_, lessee)| lessee.may_be_recalled(stocks, now)).collect();
+        let others = self.lessees.iter_mut().filter(|(name, lessee)| {
+            name.as_str() != colo && lessee.out() > 0 && now >= lessee.recalled_at + RECALL_WAITS_MS
+        });
+        let mut others: Vec<(&String, &mut Lessee)> = others.collect();
         others.sort_by_key(|(_, lessee)| -lessee.out());
         let called = others.into_iter().take(MOST_RECALLED).map(|(name, lessee)| {
             lessee.recalled_at = now;
@@ -642,10 +642,6 @@ impl Pool {
         let Some((free, rate)) = self.left(room, now).filter(|_| !room.is_closed()) else { return false };
         let Some(key) = self.state.as_ref().map(|state| &state.key) else { return false };
         let others = self.lessees.iter().filter(|(name, _)| name.as_str() != colo);
-        // What was called back just now may come at any moment.
-        let recalled = |lessee: &Lessee| now < lessee.recalled_at + RECALL_WAITS_MS;
-        let others =
-            others.filter(|(_, lessee)| lessee.may_be_recalled(self.stocks(), now) || recalled(lessee));
         let others: i64 = others.map(|(_, lessee)| lessee.out()).sum();
         let given = |mut left: i64| -> i64 {
             let groups = ask.groups.iter().map(|group| {
@@ -676,6 +672,7 @@ impl Pool {
             self.book((known.used_lately(minute) - told).max(0), now);
             known.returned = returned.sequence;
         }
+        known.recalled_at = 0;
         // What it has used must not be forgotten before it calls again.
         known.called_at = now;
         self.count(&known, 1, minute);
@@ -750,43 +747,31 @@ impl Pool {
         let held = self.lessees.get(colo).map_or(0, |known| i64::from(known.permits));
         // What is held already is part of what may lie in stocks.
         let all = (left + self.out).max(0);
-        let stocks = self.stocks();
-        let (fair, usable_ms) = self.fair_stock(all, i64::from(ask.rate), rates);
+        let stocks = self.stocks;
+        let wanted = held + i64::from(ask.want);
+        let (most, usable_ms) = self.fair_stock(all, i64::from(ask.rate), rates, wanted);
         let until_change = self.changes_at.map_or(u64::MAX, |time| time.saturating_sub(now).max(1));
-        let most = fair.min(left * stocks.eighths.0 / 8 + held);
         // Shares go by recent traffic, and others may have been given more: all together hold no more.
-        let eighths = if most <= Self::least_stock(all) { stocks.eighths.0 } else { stocks.eighths.1 };
-        let extra = (most - held).min(all * eighths / 8 - self.out).clamp(0, i64::from(ask.want));
+        let extra = (most - held).min(all * stocks.eighths.1 / 8 - self.out).clamp(0, i64::from(ask.want));
         let is_recalled = now < self.recalled_at + stocks.after_recall_ms;
-        (if is_recalled { 0 } else { extra as u32 }, most.max(0) as u32, usable_ms.min(until_change))
+        (if is_recalled { 0 } else { extra as u32 }, most as u32, usable_ms.min(until_change))
     }
 
-    fn stocks(&self) -> &'static Stocks {
-        if self.exact { &SMALL_ROOMS } else { &LARGER_ROOMS }
-    }
-
-    /// What a colo may hold however few its visitors are, where `all` is left or lies in stocks.
-    fn least_stock(all: i64) -> i64 {
-        (all / LEAST_PART).clamp(1, FEW)
-    }
-
-    /// What a colo may hold that uses `rate` of all `rates` permits per ten minutes, and for how long: its part of what may
-    /// lie in stocks.
-    fn fair_stock(&self, all: i64, rate: i64, rates: i64) -> (i64, u64) {
-        let Stocks { soon_ms, eighths, .. } = *self.stocks();
-        let stocks = all * eighths.1 / 8;
-        let used_in = |milliseconds: i64| rate * milliseconds / RATE_MS as i64;
-        // What nobody uses can be called back.
-        let share = stocks * rate / rates;
+    /// What a colo may hold that uses `rate` of all `rates` permits per ten minutes and wants so many, and for how long: its part
+    /// of what may lie in stocks. Of what is left it uses its share before it is gone, and what nobody uses can be called back.
+    fn fair_stock(&self, all: i64, rate: i64, rates: i64, wanted: i64) -> (i64, u64) {
+        let Stocks { soon_ms, eighths, .. } = *self.stocks;
+        let stocks = all * eighths.0 / 8;
+        let share = (stocks * rate + rates / 2) / rates;
         let part = if self.booked.is_some() { SLIDING_SHARE_PART } else { SHARE_PART };
-        let (most, usable_ms) = if used_in(LONG_MS as i64) <= FEW {
-            (FEW, LONGEST_MS)
+        let most = (share / part).max(rate * soon_ms / RATE_MS as i64).max(NEXT_ONES).min(share);
+        let usable_ms = if most.min(wanted) <= FEW {
+            LONGEST_MS
         } else {
             // What is left may be gone within that time at the current rate: then it must have come back.
-            let lasts = stocks * RATE_MS as i64 / rates;
-            ((share / part).max(used_in(soon_ms)), (lasts as u64).clamp(SHORTEST_MS, LONG_MS))
+            ((stocks * RATE_MS as i64 / rates) as u64).clamp(SHORTEST_MS, LONG_MS)
         };
-        (most.min(share.max(Self::least_stock(all))), usable_ms)
+        (most, usable_ms)
     }
 
     /// How long it takes until `missing` more permits are free, by the expiries of the next refresh and the rate.
