@@ -618,9 +618,12 @@ impl Pool {
         Some(answer)
     }
 
-    /// The Counters to call back before a colo's call is answered, because somebody would be refused only for what lies in their
-    /// stocks ([`Pool::lacks_only_stock`]). They count as called.
-    pub fn recall(&mut self, colo: &str, now: u64) -> Vec<String> {
+    /// The Counters to call back before a call is answered, because somebody would be refused only for what lies in their
+    /// stocks. They count as called.
+    pub fn recall(&mut self, room: &Room, colo: &str, ask: &LeaseAsk, now: u64) -> Vec<String> {
+        if !self.lacks_only_stock(room, colo, ask, now) {
+            return Vec::new();
+        }
         self.recalled_at = now;
         let others = self.lessees.iter_mut().filter(|(name, lessee)| {
             name.as_str() != colo && lessee.out() > 0 && now >= lessee.recalled_at + RECALL_WAITS_MS
