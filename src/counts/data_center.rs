@@ -147,7 +147,7 @@ pub struct DataCenter {
     outdated: bool,
     reported_at: u64,
     pushed_at: u64,
-    /// Global has answered a push of this start.
+    /// Global has answered a push of this start, and workers had reported before.
     counted: bool,
     /// Until when the state is trusted to say what operators have changed.
     trusted_until: u64,
@@ -569,7 +569,7 @@ impl DataCenter {
         self.ended.told(&news, now);
         self.dirty |= self.ended.has_more();
         self.failures = 0;
-        self.counted = true;
+        self.counted |= self.reported_at > 0;
         if let Some(key) = state {
             self.learn(key, now);
         }

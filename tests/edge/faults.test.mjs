@@ -71,7 +71,7 @@ describe("objects that fail in the middle of a minute", { concurrency: true }, (
     test(name.replaceAll("_", " "), async (context) => {
       const crowd = new Crowd(world, {
         path: `/${name}`,
-        visitors: 20,
+        visitors: 30,
         limits: { limitActive: SLOTS, limitNew: NEW_PER_MINUTE },
         seed: 3,
         arrivals: 20_000,
