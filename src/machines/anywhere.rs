@@ -193,17 +193,13 @@ impl Anywhere {
         if self.renewing.is_some() || now < self.renew_after {
             return;
         }
-        self.calls += 1;
         let leases = std::mem::take(&mut self.leases);
-        self.renewing = Some((self.calls, leases));
         let given = self.giver.given(now);
         let asked = StateRequest { v: VERSION, minute: minute_of(now), given, colo: String::new(), leases };
-        effects.push(Effect::Call(Call {
-            number: self.calls,
-            name: context.room.name.clone(),
-            request: Request::GlobalState(Box::new(asked)),
-            deadline_ms: self.global_deadline_ms(context),
-        }));
+        let request = Request::GlobalState(Box::new(asked));
+        let deadline_ms = self.global_deadline_ms(context);
+        let number = call(&mut self.calls, context.room.name.clone(), request, deadline_ms, effects);
+        self.renewing = Some((number, leases));
     }
 
     fn renewed(&mut self, context: &Context<'_>, answer: Option<Answer>, effects: &mut Vec<Effect>) {
@@ -233,16 +229,6 @@ impl Anywhere {
                     let answer = Answer::AnywhereLease(Box::new(pool.nothing(&asked.ask, now)));
                     return effects.push(Effect::Reply { to: from, answer });
                 }
-                for colo in pool.recall(room, &asked.colo, &asked.ask, now) {
-                    self.calls += 1;
-                    effects.push(Effect::Call(Call {
-                        number: self.calls,
-                        name: colo_object(&context.room.name, &colo),
-                        request: Request::CounterRecall(Box::new(())),
-                        deadline_ms: RECALL_WAITS_MS,
-                    }));
-                    self.recalls.insert(self.calls, colo);
-                }
                 let (asked, give_up_at) = (asked.clone(), now + RECALL_WAITS_MS);
                 return self.recalling.push(Recalling { from, asked, give_up_at });
             }
@@ -264,16 +250,27 @@ impl Anywhere {
         }
     }
 
-    /// Gives what Counters ask for, unless more of it will be there in a moment.
+    /// Gives what Counters ask for, unless more of it will be there in a moment: what lies in the stocks of others is called back.
     fn give(&mut self, context: &Context<'_>, effects: &mut Vec<Effect>) {
-        let (now, are_called) = (context.now, !self.recalls.is_empty());
+        let now = context.now;
         let whole = self.rooms.with(context.room, self.giver.overrides());
         let room = whole.at(now).0;
         for Recalling { from, asked, give_up_at } in std::mem::take(&mut self.recalling) {
             let Giver::Permits(pool) = &mut self.giver else { continue };
-            if are_called && now < give_up_at && pool.lacks_only_stock(room, &asked.colo, &asked.ask, now) {
-                self.recalling.push(Recalling { from, asked, give_up_at });
-                continue;
+            if now < give_up_at && pool.lacks_only_stock(room, &asked.colo, &asked.ask, now) {
+                // Once for each who asks, and again when all who were called have answered.
+                if self.recalls.is_empty() || give_up_at == now + RECALL_WAITS_MS {
+                    for colo in pool.recall(&asked.colo, now) {
+                        let name = colo_object(&context.room.name, &colo);
+                        let request = Request::CounterRecall(Box::new(()));
+                        let number = call(&mut self.calls, name, request, RECALL_WAITS_MS, effects);
+                        self.recalls.insert(number, colo);
+                    }
+                }
+                if !self.recalls.is_empty() {
+                    self.recalling.push(Recalling { from, asked, give_up_at });
+                    continue;
+                }
             }
             let leased = pool.give(room, &asked.colo, &asked.ask, now);
             self.reply(from, leased.map(|leased| Answer::AnywhereLease(Box::new(leased))), now, effects);
@@ -287,6 +284,12 @@ impl Anywhere {
             self.serve(context, from, &request, effects);
         }
     }
+}
+
+fn call(calls: &mut u64, name: String, request: Request, deadline_ms: u64, effects: &mut Vec<Effect>) -> u64 {
+    *calls += 1;
+    effects.push(Effect::Call(Call { number: *calls, name, request, deadline_ms }));
+    *calls
 }
 
 impl ObjectMachine for Anywhere {

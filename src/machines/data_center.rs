@@ -100,7 +100,7 @@ impl DataCenter {
         effects.push(Effect::Reply { to: from, answer: Answer::DataCenterReport(Box::new(answer)) });
     }
 
-    /// Sends a worker the state key; asks Global before, if this data center sleeps and gets no updates.
+    /// Sends a worker the state key; asks Global before, if nobody would have told of what operators have changed since.
     fn tell(&mut self, context: &Context<'_>, from: u64, effects: &mut Vec<Effect>) {
         let now = context.now;
         if !self.counts.must_ask(now) {

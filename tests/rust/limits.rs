@@ -2,13 +2,16 @@
 //! `sim/tests`.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use anteroom::admission::{
     DueRecord, Group, LeaseAnswer, LeaseAsk, LeaseCounter, Ledger, NumberAsk, Outcome, Pool, Remembered,
-    Returned, SavedLedger, SavedPermits, SavedPool, Shares, StateKey, minute_of,
+    Returned, SavedLedger, SavedPermits, SavedPool, Shares, StateKey, minute_of, start_of,
 };
 use anteroom::counts::{CheckIn, Counts, Global};
-use anteroom::protocol::messages::{ColoReport, Given};
+use anteroom::machines::{Anywhere, Call, Context, Effect, Input, ObjectMachine, Stored};
+use anteroom::protocol::messages::{ColoReport, Given, Lease, StateAnswer};
+use anteroom::protocol::{Answer, Request};
 use anteroom::room::{Room, SlotStrategy};
 use anteroom::wire::{decode, encode};
 use proptest::prelude::*;
@@ -276,7 +279,9 @@ impl Leases {
             let nothing = self.pool.nothing(&call, self.now);
             return self.answers(index, &call, nothing);
         }
-        for other in self.pool.recall(&self.room, &name, &call, self.now) {
+        let lacks = self.pool.lacks_only_stock(&self.room, &name, &call, self.now);
+        let others = if lacks { self.pool.recall(&name, self.now) } else { Vec::new() };
+        for other in others {
             let other: usize = other[1..].parse().unwrap();
             let returned = self.counters[other].recall();
             self.leaves(other);
@@ -643,4 +648,57 @@ fn an_old_cookie_in_many_isolates_has_one_chance_at_each_check_in_as_told() {
     assert_eq!(ask(1, true, 1, next), (true, 1), "it has one again when it was told to come");
     assert!(ask(1, true, 1, next + 1_000).0, "whoever did not hear that it may enter is told once more");
     assert_eq!(pace_ms.get(), 100, "while people wait, an isolate calls ten times a second at most");
+}
+
+#[test]
+fn of_two_who_ask_at_once_for_the_last_permit_the_second_gets_one_that_lies_in_a_stock() {
+    let room = Rc::new(Room { total_active_users: 1_000, new_users_per_minute: 3, ..leases_room() });
+    let at = start_of(28_000_000) + 5_000;
+    let mut anywhere = Anywhere::restore(&room, &Stored::new(), at);
+    let mut counters: Vec<LeaseCounter> = (1..=3).map(LeaseCounter::new).collect();
+    let mut replies = Vec::new();
+    let mut recalled = None;
+    let mut state_call = None;
+    let mut tell = |anywhere: &mut Anywhere, input, now| {
+        let mut effects = Vec::new();
+        anywhere.handle(&Context { room: &room, colo: "", deadline_ms: 500, now }, input, &mut effects);
+        for effect in effects {
+            match effect {
+                Effect::Reply { to, answer: Answer::AnywhereLease(lease) } => replies.push((to, *lease)),
+                Effect::Call(Call { number, request: Request::GlobalState(_), .. }) => {
+                    state_call = Some(number)
+                }
+                Effect::Call(Call { number, name, .. }) => recalled = Some((number, name)),
+                _ => {}
+            }
+        }
+        (std::mem::take(&mut replies), recalled.take(), state_call.take())
+    };
+    let ask = |counter: &mut LeaseCounter, index: u64, now| {
+        let minute = minute_of(now);
+        let ask = NumberAsk { id: index, minute, bucket: minute, limit: 100, owned: 100, waits: false };
+        counter.ask(index, ask, now);
+        let lease = Lease { v: 1, colo: format!("C{index}"), ask: counter.call(now).unwrap() };
+        Input::Asked { from: index, request: Request::AnywhereLease(Box::new(lease)) }
+    };
+    let state = |now| {
+        let state = Global::restore(&room, None, Vec::new(), now).state(&room, None, minute_of(now), now);
+        Some(Answer::GlobalState(Box::new(StateAnswer { v: 1, state: Some(state) })))
+    };
+    let (.., call) = tell(&mut anywhere, ask(&mut counters[0], 0, at), at);
+    let (first, ..) = tell(&mut anywhere, Input::Answered { call: call.unwrap(), answer: state(at) }, at);
+    assert_eq!((first[0].1.given[0].0, first[0].1.extra), (1, 1), "one permit is left");
+    counters[0].answered(Some(&first[0].1), at);
+
+    let now = at + 10_000;
+    let (.., call) = tell(&mut anywhere, ask(&mut counters[1], 1, now), now);
+    tell(&mut anywhere, ask(&mut counters[2], 2, now), now);
+    let (second, recalled, _) =
+        tell(&mut anywhere, Input::Answered { call: call.unwrap(), answer: state(now) }, now);
+    assert_eq!((second.len(), second[0].0, second[0].1.given[0].0), (1, 1, 1), "the last one");
+    let (number, name) = recalled.expect("what lies in the first colo's stock is called back");
+    assert!(name.ends_with("C0"), "{name}");
+    let returned = Some(Answer::CounterRecall(Box::new(counters[0].recall())));
+    let (third, ..) = tell(&mut anywhere, Input::Answered { call: number, answer: returned }, now + 50);
+    assert_eq!((third[0].0, third[0].1.given[0].0), (2, 1));
 }

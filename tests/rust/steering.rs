@@ -345,6 +345,23 @@ fn a_data_center_that_global_does_not_know_asks_until_it_is_known() {
     assert!(!data_center.must_ask(NOW + 60_000));
 }
 
+#[test]
+fn a_colo_that_is_known_before_its_users_are_counted_tells_nobody_a_wait() {
+    let room = usual();
+    let mut data_center = DataCenter::restore(&room, "AMS", 7, None, NOW);
+    let mut global = Global::restore(&room, None, Vec::new(), NOW);
+    let mut push = |data_center: &mut DataCenter, now| {
+        let saved = data_center.save(&room, now);
+        global.receive(&room, data_center.push(&room, &saved, None, now), now);
+        data_center.pushed(&room, Some(global.state(&room, Some("AMS"), minute_of(now), now)), now);
+        data_center.state(now).unwrap().uncounted
+    };
+    assert!(push(&mut data_center, NOW));
+    let report = WorkerReport { v: 1, worker: 1, first: 1, ..WorkerReport::default() };
+    data_center.receive(&room, &report, NOW + 1_000);
+    assert!(!push(&mut data_center, NOW + 2_000));
+}
+
 /// Of which version of the operators' changes the Counter is told with each ask of a new worker's first visitor, who comes at a
 /// time. The Counter's answer, a permit of the minute in which it was asked, is on its way for so long.
 fn asks(steering: &Steering, comes_at: u64, way_ms: u64) -> Vec<u32> {

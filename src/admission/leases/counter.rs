@@ -45,11 +45,12 @@ const ASKS_LIVE_MS: u64 = 1_500;
 /// A stock that is used slower than one permit in this time is recorded, in milliseconds.
 const SLOW_MS: u64 = 1_000;
 /// Where nobody comes for this time, in milliseconds, the object loses its memory, and the next start counts what may have been
-/// used since the record. So a stock is recorded before each use where fewer than so many are used in that time: in a calm
-/// room, where counting too much does no harm, and else, where it often would happen with more.
+/// used since the record.
 const FORGETS_MS: u64 = 10_000;
-/// See [`FORGETS_MS`].
-const EXACT_BELOW: (u64, u64) = (1, 3);
+/// So a stock is recorded before each use where fewer than so many are used in that time: less often would count too much.
+const EXACT_BELOW: u64 = 3;
+/// The same in a calm room, where counting too much does no harm.
+const EXACT_BELOW_IF_CALM: u64 = 1;
 /// A stock whose lease ends sooner is not recorded, in milliseconds.
 const WORTH_MS: u64 = 10_000;
 
@@ -208,7 +209,7 @@ impl LeaseCounter {
     /// that counts for nobody is missed.
     pub fn record(&mut self, exact: bool, now: u64) -> Option<DueRecord> {
         let is_slow = self.uses.in_ms(SLOW_MS, now) < 1;
-        let exact_below = if self.calm { EXACT_BELOW.0 } else { EXACT_BELOW.1 };
+        let exact_below = if self.calm { EXACT_BELOW_IF_CALM } else { EXACT_BELOW };
         let exact = exact || self.uses.in_ms(FORGETS_MS, now) < exact_below;
         let keeps = is_slow && self.stock > 0;
         let (is_due, is_first) = match self.recorded {

@@ -52,11 +52,11 @@ const LONGEST_MS: u64 = 3_600_000;
 pub const FEW: i64 = 8;
 /// A stock may be this part of a colo's share, so that a crowd finds something there.
 const SHARE_PART: i64 = 4;
+/// The same with `rate_window = "sliding"`: what is used of a stock counts later than it should, by the time until the next call.
+const SLIDING_SHARE_PART: i64 = 5;
 /// So many of its share a colo may hold in any case: one for the next visitor, and one for another who comes until the pool has
 /// answered.
 const NEXT_ONES: i64 = 2;
-/// The same with `rate_window = "sliding"`: what is used of a stock counts later than it should, by the time until the next call.
-const SLIDING_SHARE_PART: i64 = 5;
 /// How long the pool counts a lease after its end, in milliseconds: the answer was on the way, and the use is told with
 /// the next call.
 const LEASE_GRACE_MS: u64 = 2_000;
@@ -65,17 +65,20 @@ const LEASE_GRACE_MS: u64 = 2_000;
 struct Stocks {
     /// A stock is for what is used in this time, in milliseconds.
     soon_ms: i64,
-    /// Of what is left or lies in stocks already: the part that is shared out, and the most that may lie in stocks at a time, in
-    /// eighths.
-    eighths: (i64, i64),
+    /// The part of what is left, or lies in stocks already, that is shared out, in eighths.
+    shared_eighths: i64,
+    /// The most of it that may lie in stocks at a time, in eighths.
+    most_eighths: i64,
     /// How long nothing is laid in stock after a recall, in milliseconds.
     after_recall_ms: u64,
 }
 /// Where each slot counts ([`EXACT_UP_TO`]), less lies in stocks: a crowd that fills such a room at once is over before what
-/// lies there can be called back twice. Nor where limits follow the origin: nobody is to come to it in bunches.
-const FEW_IN_STOCK: Stocks = Stocks { soon_ms: 15_000, eighths: (4, 4), after_recall_ms: 2_000 };
+/// lies there can be called back twice. The same where limits follow the origin: visitors are not to come to it in bunches.
+const FEW_IN_STOCK: Stocks =
+    Stocks { soon_ms: 15_000, shared_eighths: 4, most_eighths: 4, after_recall_ms: 2_000 };
 /// Elsewhere a crowd finds stocks. What is laid there soon after a recall can be called back at once.
-const MANY_IN_STOCK: Stocks = Stocks { soon_ms: 5_000, eighths: (6, 8), after_recall_ms: 100 };
+const MANY_IN_STOCK: Stocks =
+    Stocks { soon_ms: 5_000, shared_eighths: 6, most_eighths: 8, after_recall_ms: 100 };
 /// How long the stock of a Counter that has started anew counts as held, in milliseconds: the instance before it may go on
 /// for a moment. Then it counts as used.
 const OVERTAKEN_MS: u64 = 5_000;
@@ -132,7 +135,7 @@ struct Lessee {
     unconfirmed: (u32, u32, u32),
     rate: u32,
     called_at: u64,
-    /// When its permits were called back; 0: they have come.
+    /// When its permits were called back; 0: they have come. Whoever answers what is not news is not called again at once.
     #[serde(skip)]
     recalled_at: u64,
     /// What it said in calls up to this one it said before they were called back.
@@ -197,6 +200,7 @@ pub struct Pool {
     assumed: i64,
     /// See [`EXACT_UP_TO`].
     exact: bool,
+    /// How much may lie in stocks in such a room.
     stocks: &'static Stocks,
     /// When sessions were renewed in their last moment.
     reserved: VecDeque<u64>,
@@ -618,12 +622,9 @@ impl Pool {
         Some(answer)
     }
 
-    /// The Counters to call back before a call is answered, because somebody would be refused only for what lies in their
-    /// stocks. They count as called.
-    pub fn recall(&mut self, room: &Room, colo: &str, ask: &LeaseAsk, now: u64) -> Vec<String> {
-        if !self.lacks_only_stock(room, colo, ask, now) {
-            return Vec::new();
-        }
+    /// The Counters to call back before a colo's call is answered, because somebody would be refused only for what lies in their
+    /// stocks ([`Pool::lacks_only_stock`]). They count as called.
+    pub fn recall(&mut self, colo: &str, now: u64) -> Vec<String> {
         self.recalled_at = now;
         let others = self.lessees.iter_mut().filter(|(name, lessee)| {
             name.as_str() != colo && lessee.out() > 0 && now >= lessee.recalled_at + RECALL_WAITS_MS
@@ -671,8 +672,8 @@ impl Pool {
             known.used = most_of(&known.used, &returned.used);
             self.book((known.used_lately(minute) - told).max(0), now);
             known.returned = returned.sequence;
+            known.recalled_at = 0;
         }
-        known.recalled_at = 0;
         // What it has used must not be forgotten before it calls again.
         known.called_at = now;
         self.count(&known, 1, minute);
@@ -752,7 +753,7 @@ impl Pool {
         let (most, usable_ms) = self.fair_stock(all, i64::from(ask.rate), rates, wanted);
         let until_change = self.changes_at.map_or(u64::MAX, |time| time.saturating_sub(now).max(1));
         // Shares go by recent traffic, and others may have been given more: all together hold no more.
-        let extra = (most - held).min(all * stocks.eighths.1 / 8 - self.out).clamp(0, i64::from(ask.want));
+        let extra = (most - held).min(all * stocks.most_eighths / 8 - self.out).clamp(0, i64::from(ask.want));
         let is_recalled = now < self.recalled_at + stocks.after_recall_ms;
         (if is_recalled { 0 } else { extra as u32 }, most as u32, usable_ms.min(until_change))
     }
@@ -760,8 +761,8 @@ impl Pool {
     /// What a colo may hold that uses `rate` of all `rates` permits per ten minutes and wants so many, and for how long: its part
     /// of what may lie in stocks. Of what is left it uses its share before it is gone, and what nobody uses can be called back.
     fn fair_stock(&self, all: i64, rate: i64, rates: i64, wanted: i64) -> (i64, u64) {
-        let Stocks { soon_ms, eighths, .. } = *self.stocks;
-        let stocks = all * eighths.0 / 8;
+        let Stocks { soon_ms, shared_eighths, .. } = *self.stocks;
+        let stocks = all * shared_eighths / 8;
         let share = (stocks * rate + rates / 2) / rates;
         let part = if self.booked.is_some() { SLIDING_SHARE_PART } else { SHARE_PART };
         let most = (share / part).max(rate * soon_ms / RATE_MS as i64).max(NEXT_ONES).min(share);
