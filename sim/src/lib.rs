@@ -5,6 +5,7 @@
 //!   Anywhere, `DataCenter` and Global are the machines that the Worker and the objects run.
 //! - [`literal`]: the 2023 article's counters without our repairs, to compare with.
 //! - [`measure`]: what it was like for the visitors and for the origin.
+//! - [`bounds`]: how soon a new visitor could be in, whatever the algorithm.
 //! - [`campaign`]: worlds drawn at random, what is promised in each of them, and the smallest that breaks a promise.
 //! - [`table`]: figures of many runs, the worst seed of each, and whether they reach the goals.
 //! - [`report`]: the same as JSON, and as a page with charts.
@@ -18,6 +19,7 @@
 //! - [`price`]: what the platform bills for a run.
 //! - [`configured`]: rooms that are made at run time, on their way to the data centers.
 
+pub mod bounds;
 pub mod campaign;
 pub mod clockwork;
 pub mod configured;

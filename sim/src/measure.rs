@@ -12,12 +12,15 @@ use anteroom::protocol::{Object, wire};
 use anteroom::room::{QueueingMethod, RateWindow, Room};
 use serde::Serialize;
 
+use crate::bounds::{Bounds, Slow};
 use crate::history::{History, Row};
 use crate::pages::Passed;
 use crate::price::{Billed, Usage};
 
 /// A queued visitor's first estimate counts when the wait was longer than this, in milliseconds.
 const WAITED_MS: u64 = 20_000;
+/// What operators order is in force everywhere after this time, in milliseconds.
+const IN_FORCE_MS: u64 = 3_000;
 /// Where no limit is looked at.
 const NO_LIMIT: i64 = 1 << 40;
 /// Time within which what was given before the limits changed is used, in milliseconds.
@@ -106,9 +109,11 @@ pub struct Measured {
     pub latency_p95: u64,
     /// The same, while the room was below half of both limits.
     pub calm_latency_p50: Option<u64>,
-    /// Of these visitors, what the delay was beyond one call to an object of their own colo at that moment, median, in
-    /// milliseconds.
-    pub calm_beyond_call_p50: Option<u64>,
+    /// Of these visitors, what the delay was beyond the least that any algorithm takes, median, in milliseconds: see
+    /// [`bounds`](crate::bounds).
+    pub calm_beyond_least_p50: Option<u64>,
+    /// New visitors who were not queued and waited longer than each of [`SOON_MS`](crate::bounds::SOON_MS).
+    pub slow: [Slow; 2],
     /// New visitors who were not queued.
     pub let_in_at_once: u64,
     /// Calls of workers to their Counter, per admitted visitor.
@@ -287,6 +292,8 @@ pub struct Measure {
     closed: bool,
     /// Since when an operator wants that, and how long after it somebody still entered.
     closed_at: Option<u64>,
+    /// When all know that an operator has opened it again.
+    open_from: u64,
     entered_after_closing: Option<u64>,
     over_active: f64,
     over_minute: f64,
@@ -339,9 +346,10 @@ pub struct Measure {
     rose: u64,
     latencies: Histogram,
     calm_latencies: Histogram,
-    calm_beyond_calls: Histogram,
+    calm_beyond_least: Histogram,
     /// For each colo, how long the last message to its objects and a call to them took, in milliseconds.
-    own_calls: Vec<(u64, u64)>,
+    /// How soon visitors could be in.
+    pub bounds: Bounds,
     let_in_at_once: u64,
     waits: Histogram,
     samples: u64,
@@ -401,6 +409,7 @@ impl Measure {
             before: (0, 0, 0),
             closed: false,
             closed_at: None,
+            open_from: 0,
             entered_after_closing: None,
             over_active: 0.0,
             over_minute: 0.0,
@@ -443,8 +452,8 @@ impl Measure {
             rose: 0,
             latencies: Histogram::default(),
             calm_latencies: Histogram::default(),
-            calm_beyond_calls: Histogram::default(),
-            own_calls: Vec::new(),
+            calm_beyond_least: Histogram::default(),
+            bounds: Bounds::default(),
             let_in_at_once: 0,
             waits: Histogram::default(),
             samples: 0,
@@ -534,6 +543,9 @@ impl Measure {
 
     /// An operator changes the room: nobody new is to enter, or not so.
     pub fn steered(&mut self, closed: bool, now: u64) {
+        if self.closed_at.is_some() && !closed {
+            self.open_from = now + IN_FORCE_MS;
+        }
         self.closed_at = closed.then(|| self.closed_at.unwrap_or(now));
         if closed {
             self.entered_after_closing.get_or_insert(0);
@@ -640,7 +652,8 @@ impl Measure {
         self.queued += 1;
         self.placed += u64::from(bucket != NO_PLACE);
         *self.waiting_by.entry(bucket).or_default() += 1;
-        if self.closed {
+        // Some may hear of an operator's order before others do.
+        if self.closed || self.closed_at.is_some() || now < self.open_from {
             self.waiting += 1;
             self.in_history(now, |row| &mut row.joins);
             return;
@@ -729,10 +742,19 @@ impl Measure {
         } else {
             self.let_in_at_once += 1;
             self.latencies.add(latency);
-            let own_call = self.own_calls.get(usize::from(colo)).map_or(0, |(_, call)| *call);
-            if self.calm && own_call > 0 {
+            let came_at = now - latency;
+            let free_now = (self.limit_active - self.active).min(self.limit_new - self.in_minute + 1);
+            let since = self.last_minute.iter().rev().take_while(|(at, _)| *at >= came_at);
+            let free = if free_now > self.bounds.colos() {
+                free_now
+            } else {
+                // Who enters now is one of them.
+                free_now - 1 + since.map(|(_, users)| users).sum::<i64>()
+            };
+            let least = self.bounds.entered(now, colo, latency, self.waiting > 0, free);
+            if let Some(least) = least.filter(|_| self.calm) {
                 self.calm_latencies.add(latency);
-                self.calm_beyond_calls.add(latency.saturating_sub(own_call));
+                self.calm_beyond_least.add(latency.saturating_sub(least));
             }
             for doubt in self.doubts.iter_mut().filter(|doubt| now - latency <= doubt.at) {
                 doubt.active += 1;
@@ -956,20 +978,6 @@ impl Measure {
         &mut self.objects[index]
     }
 
-    /// A message between a worker and an object of its own colo takes so long; the answer's way makes it a call.
-    pub fn own_way(&mut self, colo: u16, way: u64, back: bool) {
-        let index = usize::from(colo);
-        if self.own_calls.len() <= index {
-            self.own_calls.resize(index + 1, (0, 0));
-        }
-        let (there, call) = &mut self.own_calls[index];
-        if back {
-            *call = *there + way;
-        } else {
-            *there = way;
-        }
-    }
-
     /// A report is on its way.
     pub fn report_bytes(&mut self, report: &ColoReport) {
         self.weigh(Weighed::Report, || report);
@@ -1039,7 +1047,8 @@ impl Measure {
             latency_p50: quantile(&self.latencies, 0.5),
             latency_p95: quantile(&self.latencies, 0.95),
             calm_latency_p50: self.calm_latencies.quantile(0.5),
-            calm_beyond_call_p50: self.calm_beyond_calls.quantile(0.5),
+            calm_beyond_least_p50: self.calm_beyond_least.quantile(0.5),
+            slow: self.bounds.slow,
             let_in_at_once: self.let_in_at_once,
             counter_calls: share(self.counter_calls, self.admitted),
             pool_calls: share(self.pool_calls, self.admitted),

@@ -48,8 +48,7 @@ impl Table<'_> {
         if routes > 0 && room.cookie_suffix.is_empty() {
             self.refuse_as(FIELD, &Value::from(routes), || {
                 (
-                    "routes need a cookie_suffix: the cookie then holds on all of them, and must not be taken for another \
-                     room's"
+                    "routes need a cookie_suffix: their cookie must not be taken for another room's"
                         .to_owned(),
                     format!("add it, for example cookie_suffix = \"{}\"", room.name),
                 )
@@ -68,8 +67,7 @@ impl Table<'_> {
                 self.refuse_as(DOMAIN, &Value::from(""), || {
                     (
                         "is required when routes lie on several hosts: a ticket then holds on all of them".to_owned(),
-                        "add the domain that all of the hosts belong to, for example cookie_attributes = { domain = \
-                         \"example.com\" }"
+                        "add what all hosts end with, for example cookie_attributes = { domain = \"example.com\" }"
                             .to_owned(),
                     )
                 });
@@ -86,10 +84,9 @@ impl Table<'_> {
                 (
                     match outside {
                         Some(host) => format!("is not a domain that {host} belongs to"),
-                        None => "must have at least two labels: browsers refuse cookies for others".to_owned(),
+                        None => "must have at least two labels: browsers refuse others".to_owned(),
                     },
-                    "write the domain that all hosts of the room end with, for example domain = \"example.com\""
-                        .to_owned(),
+                    "write what all hosts end with, for example domain = \"example.com\"".to_owned(),
                 )
             });
         }

@@ -41,8 +41,9 @@ use crate::ticket::Ticket;
 /// a Worker go on for 30 seconds after its response.
 pub const CALM_REPORT_MS: u64 = 27_000;
 
-/// A data center that has reported within this time is sent operators' changes, though it sleeps, in milliseconds.
-const TOLD_MS: u64 = 600_000;
+/// A data center that has reported within this time is sent operators' changes, though it sleeps, in milliseconds. After it
+/// its next visitor waits for Global. A change then calls more of those that sleep, but changes are rare.
+const TOLD_MS: u64 = 3_600_000;
 
 /// Time between a data center's pushes to Global, in milliseconds, while the room is neither calm nor queues and a pool judges.
 const UNHURRIED_PUSH_MS: u64 = 6_000;

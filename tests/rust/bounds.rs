@@ -117,6 +117,29 @@ fn a_ticket_has_one_slot_reserved_whoever_asks_for_it() {
 }
 
 #[test]
+fn colos_take_turns_at_a_busy_pool_by_the_square_root_of_their_traffic() {
+    let room = Room { slot_strategy: SlotStrategy::Leases, ..room(1_000_000, 1_000_000, 5) };
+    let mut pool = Pool::restore(None, NOW);
+    let mut global = Global::restore(&room, None, Vec::new(), NOW);
+    pool.renew(global.state(&room, None, minute_of(NOW), NOW), NOW);
+    // So many colos, of which one has 16 times and one four times the visitors of each of the others.
+    let mut turns = |colos: u32, round: u32, apart_ms: u64| -> Vec<u32> {
+        let ask = |index: u32| {
+            let rate = [160_000, 40_000].get(index as usize).copied().unwrap_or(10_000);
+            let ask = LeaseAsk { epoch: 1, sequence: u64::from(round), rate, ..LeaseAsk::default() };
+            let now = NOW + u64::from(round) * 200 + u64::from(index) * apart_ms;
+            pool.lease(&room, &format!("C{index}"), &ask, now).unwrap().pace_ms
+        };
+        (0..colos).map(ask).collect()
+    };
+    assert_eq!(turns(10, 1, 10), [0; 10], "a few calls need no turns");
+    let busy = (2..8).map(|round| turns(100, round, 2)).last().unwrap();
+    let [most, more, usual] = [busy[0], busy[1], busy[2]];
+    assert!(usual > 100 && busy.iter().all(|turn| *turn <= 1_000), "{busy:?}");
+    assert!((2 * more).abs_diff(usual) < usual / 8 && (4 * most).abs_diff(usual) < usual / 8, "{busy:?}");
+}
+
+#[test]
 fn one_colo_more_than_fit_is_turned_away_until_another_has_long_been_silent() {
     let room = room(100, 100, 1);
     let mut global = Global::restore(&room, None, Vec::new(), NOW);
@@ -142,7 +165,7 @@ fn one_colo_more_than_fit_is_turned_away_until_another_has_long_been_silent() {
     }
     assert!(!global.receive(&room, from("NEW".to_owned(), 1), NOW));
     assert!(global.receive(&room, from("C7".to_owned(), 2), NOW), "who is known still reports");
-    let later = NOW + 600_000;
+    let later = NOW + 3_600_000;
     assert!(global.receive(&room, from("NEW".to_owned(), 1), later));
     assert_eq!(global.colos().count(), MAX_COLOS);
 }

@@ -46,6 +46,13 @@ pub struct Ways {
     pub to_room: u64,
 }
 
+impl Ways {
+    /// How long a call from a colo's workers to the room's objects takes at least, in milliseconds.
+    pub fn least_room_ms(&self) -> u64 {
+        (2.0 * FASTEST * self.to_room as f64 / 1_000.0) as u64
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 struct City {
     code: &'static str,

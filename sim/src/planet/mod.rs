@@ -29,6 +29,7 @@ use self::network::{Ended, Message, Timeouts};
 use self::objects::{Held, Station};
 use self::visitors::Visitor;
 use self::workers::Colo;
+use crate::bounds::Bounds;
 use crate::clockwork::Clockwork;
 use crate::measure::{Measure, Measured};
 use crate::pages::Pages;
@@ -222,6 +223,9 @@ impl Planet {
             chance,
             rng,
         };
+        let room_ms: Vec<u64> = planet.colos.iter().map(|colo| colo.ways.least_room_ms()).collect();
+        let every_second = planet.scenario.arrivals.iter().any(|arrivals| arrivals.colos != Colos::All);
+        planet.measure.bounds = Bounds::of(&room_ms, every_second);
         planet.make_objects();
         for (index, order) in planet.scenario.steering.iter().enumerate() {
             planet.clockwork.at(START + (order.at * 1_000.0) as u64, Event::Steer(index as u16));

@@ -265,9 +265,10 @@ impl Planet {
     }
 
     fn own_way(&mut self, worker: Caller, station: u16, way: u64, back: bool) {
-        let own = self.stations[usize::from(station)].colo;
-        if matches!(worker, Caller::Worker { colo, .. } if colo == own) {
-            self.measure.own_way(own, way, back);
+        let Station { object, colo: own, .. } = self.stations[usize::from(station)];
+        if object == Object::Counter && matches!(worker, Caller::Worker { .. }) {
+            let bounds = &mut self.measure.bounds;
+            if back { bounds.own_way_back(own, way) } else { bounds.own_way(own, way) }
         }
     }
 

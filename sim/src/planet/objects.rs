@@ -87,6 +87,8 @@ pub(super) struct Station {
     woken_at: u64,
     /// Until when it serves what has come, in microseconds.
     busy_until: u64,
+    /// It has not written anything.
+    is_new: bool,
     /// Until then it hangs: what comes is lost, and nothing leaves.
     pub(super) out_until: u64,
     storage: Storage,
@@ -129,6 +131,7 @@ impl Station {
             life: 0,
             woken_at: 0,
             busy_until: 0,
+            is_new: true,
             out_until: 0,
             storage,
             confirmed_at: 0,
@@ -317,12 +320,19 @@ impl Planet {
         if self.is_dead(index) || self.hangs(index).is_some() {
             return;
         }
-        self.forget(index);
+        let forgot = self.forget(index);
         let now = self.now();
         let came = (now - message.service_ms()) * 1_000;
         let station = &mut self.stations[usize::from(index)];
         station.woken_at = now;
+        if forgot {
+            // It starts when the message comes, not when that has been served.
+            station.busy_until = came + START_MICROS;
+        }
         let start = station.busy_until.max(came);
+        if station.object == Object::Counter && station.is_new {
+            self.measure.bounds.own_start(station.colo, (start - came).min(START_MICROS) / 1_000);
+        }
         if start - came > self.setup.queue_ms * 1_000 {
             self.measure.refused += 1;
             self.send_answer(index, message.from, None);
@@ -540,6 +550,9 @@ impl Planet {
         if write.confirmed_at == 0 {
             write.confirmed_at = (now + self.chance.u64(least..=most)).max(station.confirmed_at + 1);
             station.confirmed_at = write.confirmed_at;
+            if std::mem::take(&mut station.is_new) && station.object == Object::Counter {
+                self.measure.bounds.own_start(station.colo, write.confirmed_at - now);
+            }
         }
         if !background {
             station.gate_until = write.confirmed_at;
@@ -636,6 +649,7 @@ impl Planet {
             life: station.life.wrapping_add(1),
             woken_at: now,
             busy_until: now * 1_000 + START_MICROS,
+            is_new: true,
             colo_name: colo,
             calls: Vec::new(),
             timer: None,

@@ -33,15 +33,15 @@ pub const MAX_LESSEES: usize = 1_000;
 /// How long a colo counts as active after its last call, in milliseconds.
 const ACTIVE_MS: u64 = 5_000;
 /// The mean time between calls of all colos together where they come fast, in microseconds.
-const PACE_MICROS: u64 = 2_000;
+const PACE_MICROS: u64 = 3_500;
 /// No colo waits longer than this for its turn, in milliseconds: its visitors' calls have deadlines.
 const LONGEST_TURN_MS: u64 = 1_000;
-/// From this many calls per second on, colos are asked to come slower; fully at twice as many.
-const PACED_FROM: u64 = 600;
-/// The same while people wait, and the calls of each colo in a second, if that is more: where there are many colos, slots
+/// From this many calls per second on, colos are asked to come slower; so much with twice as many, and slower with more.
+const PACED_FROM: u64 = 230;
+/// The same while people wait, and a call of each colo in so many seconds, if that is more: where there are many colos, slots
 /// would stand idle while each waits for its turn.
 const PACED_WHILE_QUEUEING_FROM: u64 = 110;
-const PACED_PER_COLO_FROM: u64 = 2;
+const PACED_PER_COLO_SECONDS: u64 = 2;
 /// The shortest lease, in milliseconds. What is needed sooner is called back.
 const SHORTEST_MS: u64 = 10_000;
 /// The longest lease of a stock larger than [`FEW`], in milliseconds.
@@ -513,11 +513,11 @@ impl Pool {
             v: 1,
             sequence: ask.sequence,
             now,
-            given: ask.groups.iter().map(|_| (0, 0)).collect(),
+            given: vec![(0, 0); ask.groups.len()],
             extra: 0,
             most: ask.permits,
             usable_ms: SHORTEST_MS as u32,
-            pace_ms: self.pace_ms(Level::Busy, now),
+            pace_ms: LONGEST_TURN_MS as u32,
             level: Level::Busy,
             wait_ms: HINT_MS,
             spare: 0,
@@ -704,11 +704,11 @@ impl Pool {
                 (given as u32, protected as u32)
             })
             .collect();
-        let (extra, most, usable_ms) = if refused == 0 && level != Level::Queueing {
-            self.stock(colo, ask, left, now)
-        } else {
-            (0, 0, SHORTEST_MS)
-        };
+        let (mut extra, mut most, mut usable_ms, mut spare) = (0, 0, SHORTEST_MS, 0);
+        if refused == 0 && level != Level::Queueing {
+            (extra, most, usable_ms) = self.stock(colo, ask, left, now);
+            spare = self.spare(ask, left);
+        }
         Some(LeaseAnswer {
             v: 1,
             sequence: ask.sequence,
@@ -717,10 +717,10 @@ impl Pool {
             extra,
             most,
             usable_ms: usable_ms as u32,
-            pace_ms: self.pace_ms(level, now),
+            pace_ms: self.pace_ms(level, ask.rate, now),
             level,
             wait_ms: Self::wait_ms(room, key, missing),
-            spare: if refused == 0 && level != Level::Queueing { self.spare(ask, left) } else { 0 },
+            spare,
             steering: self.overrides().version,
         })
     }
@@ -783,12 +783,17 @@ impl Pool {
         wait.clamp(i64::from(SHORTEST_WAIT_MS), i64::from(HINT_MS)) as u32
     }
 
-    fn pace_ms(&self, level: Level, now: u64) -> u32 {
+    /// How long a colo with a rate waits for its turn: by the square root of its traffic, all visitors together wait least for
+    /// as many calls.
+    fn pace_ms(&self, level: Level, rate: u32, now: u64) -> u32 {
         let from = match level {
-            Level::Queueing => (PACED_PER_COLO_FROM * self.active_colos).max(PACED_WHILE_QUEUEING_FROM),
+            Level::Queueing => (self.active_colos / PACED_PER_COLO_SECONDS).max(PACED_WHILE_QUEUEING_FROM),
             _ => PACED_FROM,
         };
-        let too_many = self.calls.in_ms(1_000, now).saturating_sub(from).min(from);
-        (self.active_colos * PACE_MICROS * too_many / from / 1_000).min(LONGEST_TURN_MS) as u32
+        let too_many = self.calls.in_ms(1_000, now).saturating_sub(from);
+        let turn_ms = self.active_colos * PACE_MICROS * too_many / from / 1_000;
+        // The mean traffic of a colo, in 64ths of this one's: the root is in eighths.
+        let mean = 64 * self.rates / (self.active_colos * u64::from(rate)).max(1);
+        (turn_ms * mean.isqrt() / 8).min(LONGEST_TURN_MS) as u32
     }
 }

@@ -1,0 +1,181 @@
+//! How soon a new visitor could be in, whatever the algorithm: what the planet itself takes.
+//!
+//! A permit is given by whoever holds it, and two may not give the same one. So a visitor waits at least for one call:
+//!
+//! - To the own colo's object, if a permit can lie there. An object that has lost its memory must start, and then record
+//!   what it gives before it answers: if it did not and ended, its successor would read the same record and give the
+//!   permit once more.
+//! - To the room's objects, if no permit can lie in the colo. That is so for the first visitor of a colo, of which nobody
+//!   knew; while others wait, since whoever found something in the colo would pass them; and with fewer free slots than
+//!   colos, for those colos that are left without. Fewest visitors are, if the busiest ones have a permit each.
+//!
+//! Chance, queues behind others and what has just been used up are not counted: so it is a bound, not a plan.
+
+use serde::Serialize;
+
+/// Longer than this a new visitor should not wait, and in a flash crowd of many colos, in milliseconds.
+pub const SOON_MS: [u64; 2] = [80, 150];
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Colo {
+    /// A call to the room's objects takes so long at least, in milliseconds.
+    room_ms: u64,
+    /// How many colos have more visitors.
+    busier: i64,
+    /// How many of those are farther from the room's objects than each of [`SOON_MS`].
+    busier_and_far: [i64; 2],
+    /// The last call to an own object: how long its way there took, and the whole, in milliseconds.
+    there_ms: u64,
+    call_ms: u64,
+    /// When its first visitor came.
+    first_at: Option<u64>,
+}
+
+/// New visitors who waited longer than each of [`SOON_MS`], by whether they had to.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Slow {
+    /// Had to.
+    pub bound: u64,
+    /// Had not to.
+    pub avoidable: u64,
+}
+
+/// What is known of the planet, and what of its visitors.
+#[derive(Debug, Default)]
+pub struct Bounds {
+    colos: Vec<Colo>,
+    /// New visitors who waited longer than each of [`SOON_MS`].
+    pub slow: [Slow; 2],
+}
+
+impl Bounds {
+    /// Colos, the busiest first, each with how long a call from it to the room's objects takes at least, in milliseconds.
+    /// Where visitors may come from only every second of them, fewer are busier.
+    pub fn of(room_ms: &[u64], every_second: bool) -> Self {
+        let busier = |index: usize, far: &dyn Fn(u64) -> bool| {
+            let before = room_ms[..index].iter().filter(|ms| far(**ms)).count() as i64;
+            if every_second { before / 2 } else { before }
+        };
+        let colos = room_ms.iter().enumerate().map(|(index, room_ms)| Colo {
+            room_ms: *room_ms,
+            busier: busier(index, &|_| true),
+            busier_and_far: SOON_MS.map(|soon| busier(index, &|ms| ms > soon)),
+            ..Colo::default()
+        });
+        Self { colos: colos.collect(), slow: Default::default() }
+    }
+
+    /// How many colos there are: with more free slots than that none is left without.
+    pub fn colos(&self) -> i64 {
+        self.colos.len() as i64
+    }
+
+    /// A message from a worker to an object of its own colo takes so long, in milliseconds.
+    pub fn own_way(&mut self, colo: u16, milliseconds: u64) {
+        if let Some(colo) = self.colos.get_mut(usize::from(colo)) {
+            colo.there_ms = milliseconds;
+        }
+    }
+
+    /// It finds an object that has just started: what that and a record take is added.
+    pub fn own_start(&mut self, colo: u16, milliseconds: u64) {
+        if let Some(colo) = self.colos.get_mut(usize::from(colo)) {
+            colo.there_ms += milliseconds;
+        }
+    }
+
+    /// The answer's way.
+    pub fn own_way_back(&mut self, colo: u16, milliseconds: u64) {
+        if let Some(colo) = self.colos.get_mut(usize::from(colo)) {
+            colo.call_ms = colo.there_ms + milliseconds;
+        }
+    }
+
+    /// A visitor of a colo enters who came `latency` ago, when so many slots were free, and has not waited. Returns how long it had to be at
+    /// least, in milliseconds; nothing: no worker of the colo has called an object yet.
+    pub fn entered(
+        &mut self,
+        now: u64,
+        colo: u16,
+        latency: u64,
+        others_wait: bool,
+        free: i64,
+    ) -> Option<u64> {
+        let colo = self.colos.get_mut(usize::from(colo))?;
+        let came_at = now - latency;
+        let first_at = *colo.first_at.get_or_insert(came_at);
+        let is_first = came_at <= first_at + colo.room_ms;
+        for (index, soon) in SOON_MS.into_iter().enumerate().filter(|(_, soon)| latency > *soon) {
+            let is_far = colo.room_ms > soon;
+            let bound = colo.call_ms > soon
+                || is_far && (is_first || others_wait || colo.busier_and_far[index] >= free);
+            let slow = &mut self.slow[index];
+            *(if bound { &mut slow.bound } else { &mut slow.avoidable }) += 1;
+        }
+        let asks_the_room = is_first || others_wait || colo.busier >= free;
+        let least = if asks_the_room { colo.room_ms.max(colo.call_ms) } else { colo.call_ms };
+        (colo.call_ms > 0).then_some(least)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MANY: i64 = 1_000;
+
+    /// Three colos, of which the second is near the room's objects. A call to an own object takes 12 ms.
+    fn planet() -> Bounds {
+        let mut bounds = Bounds::of(&[100, 40, 200], false);
+        for colo in 0..3 {
+            bounds.own_way(colo, 6);
+            bounds.own_way_back(colo, 6);
+        }
+        bounds
+    }
+
+    #[test]
+    fn a_permit_may_lie_in_the_colo_of_all_but_the_first_visitor() {
+        let mut bounds = planet();
+        assert_eq!(bounds.entered(1_120, 0, 120, false, MANY), Some(100));
+        assert_eq!(bounds.entered(1_190, 0, 110, false, MANY), Some(100), "came before the first answer");
+        assert_eq!(bounds.entered(2_000, 0, 90, false, MANY), Some(12));
+        assert_eq!(bounds.slow[0], Slow { bound: 2, avoidable: 1 });
+        assert_eq!(bounds.entered(2_090, 1, 90, false, MANY), Some(40));
+        assert_eq!(bounds.slow[0], Slow { bound: 2, avoidable: 2 }, "the room's objects are near enough");
+        assert_eq!(bounds.slow[1], Slow::default());
+    }
+
+    #[test]
+    fn fewer_slots_than_colos_leave_those_with_the_fewest_visitors_without() {
+        let mut bounds = planet();
+        for colo in 0..3 {
+            bounds.entered(1_000, colo, 0, false, MANY);
+        }
+        let mut least = |colo, free: i64| bounds.entered(9_000, colo, 300, false, free);
+        assert_eq!([least(0, 1), least(1, 1), least(2, 1)], [Some(12), Some(40), Some(200)]);
+        assert_eq!([least(1, 2), least(2, 2)], [Some(12), Some(200)]);
+        assert_eq!(least(2, 3), Some(12));
+        // One of two far colos can have the only permit.
+        assert_eq!(bounds.slow[0], Slow { bound: 1, avoidable: 5 });
+    }
+
+    #[test]
+    fn while_others_wait_the_rooms_objects_say_who_is_next() {
+        let mut bounds = planet();
+        bounds.entered(1_000, 2, 0, false, MANY);
+        assert_eq!(bounds.entered(9_000, 2, 300, true, MANY), Some(200));
+        assert_eq!(bounds.slow, [Slow { bound: 1, avoidable: 0 }; 2]);
+    }
+
+    #[test]
+    fn an_object_that_starts_must_read_and_write_before_it_answers() {
+        let mut bounds = planet();
+        bounds.entered(1_000, 0, 0, false, MANY);
+        bounds.own_way(0, 6);
+        bounds.own_start(0, 5);
+        bounds.own_start(0, 3);
+        bounds.own_way_back(0, 6);
+        assert_eq!(bounds.entered(9_000, 0, 20, false, MANY), Some(20));
+    }
+}
