@@ -29,7 +29,7 @@ fn nobody_enters_a_room_that_was_closed_three_seconds_ago() {
 
 #[test]
 fn colos_of_which_global_has_not_heard_for_long_ask_before_somebody_enters_there() {
-    // It is closed after two hours instead of forty minutes: to most of its colos nobody has come for an hour.
+    // It is closed after two hours instead of forty minutes: to some of its colos nobody has come for an hour.
     let mut closed = shipped("close_quiet").unwrap();
     closed.minutes = 150;
     (closed.steering[0].at, closed.steering[1].at) = (7_200.0, 7_800.0);
