@@ -24,7 +24,7 @@ struct Colo {
     busier: i64,
     /// How many of those are farther from the room's objects than each of [`SOON_MS`].
     busier_and_far: [i64; 2],
-    /// The last call to an own object: how long its way there took, and the whole, in milliseconds.
+    /// The last call to the colo's Counter: how long its way there took, and the whole, in milliseconds.
     there_ms: u64,
     call_ms: u64,
     /// When its first visitor came.
@@ -70,29 +70,25 @@ impl Bounds {
         self.colos.len() as i64
     }
 
-    /// A message from a worker to an object of its own colo takes so long, in milliseconds.
+    /// A message from a worker to the colo's Counter takes so long, in milliseconds. The colo must be one of the planet's.
     pub fn own_way(&mut self, colo: u16, milliseconds: u64) {
-        if let Some(colo) = self.colos.get_mut(usize::from(colo)) {
-            colo.there_ms = milliseconds;
-        }
+        self.colos[usize::from(colo)].there_ms = milliseconds;
     }
 
-    /// It finds an object that has just started: what that and a record take is added.
+    /// It finds an object that has just started: what that, or its first record, takes besides, in milliseconds.
     pub fn own_start(&mut self, colo: u16, milliseconds: u64) {
-        if let Some(colo) = self.colos.get_mut(usize::from(colo)) {
-            colo.there_ms += milliseconds;
-        }
+        self.colos[usize::from(colo)].there_ms += milliseconds;
     }
 
-    /// The answer's way.
+    /// The answer's way back takes so long, in milliseconds.
     pub fn own_way_back(&mut self, colo: u16, milliseconds: u64) {
-        if let Some(colo) = self.colos.get_mut(usize::from(colo)) {
-            colo.call_ms = colo.there_ms + milliseconds;
-        }
+        let colo = &mut self.colos[usize::from(colo)];
+        colo.call_ms = colo.there_ms + milliseconds;
     }
 
-    /// A visitor of a colo enters who came `latency` ago, when so many slots were free, and has not waited. Returns how long it had to be at
-    /// least, in milliseconds; nothing: no worker of the colo has called an object yet.
+    /// A visitor of a colo enters at `now` and has not been queued, `latency` milliseconds after the request. So many slots were
+    /// free then. Returns how long it takes at least, in milliseconds; nothing: no worker of the colo has called its
+    /// Counter yet.
     pub fn entered(
         &mut self,
         now: u64,

@@ -19,8 +19,9 @@ use crate::price::{Billed, Usage};
 
 /// A queued visitor's first estimate counts when the wait was longer than this, in milliseconds.
 const WAITED_MS: u64 = 20_000;
-/// What operators order is in force everywhere after this time, in milliseconds.
-const IN_FORCE_MS: u64 = 3_000;
+/// Time after which what an operator orders is judged, in milliseconds: what was given before may be used for one second
+/// more, and then it must be in force everywhere.
+pub const IN_FORCE_MS: u64 = 2_000;
 /// Where no limit is looked at.
 const NO_LIMIT: i64 = 1 << 40;
 /// Time within which what was given before the limits changed is used, in milliseconds.
@@ -292,8 +293,8 @@ pub struct Measure {
     closed: bool,
     /// Since when an operator wants that, and how long after it somebody still entered.
     closed_at: Option<u64>,
-    /// When all know that an operator has opened it again.
-    open_from: u64,
+    /// Until when some may think so: until an operator has opened it again, and all have heard of that.
+    closed_until: u64,
     entered_after_closing: Option<u64>,
     over_active: f64,
     over_minute: f64,
@@ -347,7 +348,6 @@ pub struct Measure {
     latencies: Histogram,
     calm_latencies: Histogram,
     calm_beyond_least: Histogram,
-    /// For each colo, how long the last message to its objects and a call to them took, in milliseconds.
     /// How soon visitors could be in.
     pub bounds: Bounds,
     let_in_at_once: u64,
@@ -409,7 +409,7 @@ impl Measure {
             before: (0, 0, 0),
             closed: false,
             closed_at: None,
-            open_from: 0,
+            closed_until: 0,
             entered_after_closing: None,
             over_active: 0.0,
             over_minute: 0.0,
@@ -543,12 +543,12 @@ impl Measure {
 
     /// An operator changes the room: nobody new is to enter, or not so.
     pub fn steered(&mut self, closed: bool, now: u64) {
-        if self.closed_at.is_some() && !closed {
-            self.open_from = now + IN_FORCE_MS;
-        }
         self.closed_at = closed.then(|| self.closed_at.unwrap_or(now));
         if closed {
+            self.closed_until = u64::MAX;
             self.entered_after_closing.get_or_insert(0);
+        } else {
+            self.closed_until = self.closed_until.min(now + IN_FORCE_MS);
         }
     }
 
@@ -652,8 +652,7 @@ impl Measure {
         self.queued += 1;
         self.placed += u64::from(bucket != NO_PLACE);
         *self.waiting_by.entry(bucket).or_default() += 1;
-        // Some may hear of an operator's order before others do.
-        if self.closed || self.closed_at.is_some() || now < self.open_from {
+        if self.closed || now < self.closed_until {
             self.waiting += 1;
             self.in_history(now, |row| &mut row.joins);
             return;

@@ -28,7 +28,7 @@ fn nobody_enters_a_room_that_was_closed_three_seconds_ago() {
 }
 
 #[test]
-fn colos_of_which_global_has_not_heard_for_long_ask_before_somebody_enters_there() {
+fn nobody_enters_a_closed_room_in_colos_of_which_global_has_not_heard_for_long() {
     // It is closed after two hours instead of forty minutes: to some of its colos nobody has come for an hour.
     let mut closed = shipped("close_quiet").unwrap();
     closed.minutes = 150;

@@ -8,11 +8,9 @@ use anteroom::protocol::messages::{OperatorAsk, VERSION};
 use super::network::Caller;
 use super::objects::{ANYWHERE, GLOBAL, counter_of, data_center_of};
 use super::{Event, Planet};
+use crate::measure::IN_FORCE_MS;
 use crate::scenario::Broken;
 
-/// Time after which what an operator forbids is judged, in milliseconds: what was given before may be used for one second
-/// more, and then it must be in force everywhere.
-const IN_FORCE_MS: u64 = 2_000;
 /// Retry interval of an operator whose order was not carried out, in milliseconds.
 const TRY_AGAIN_MS: u64 = 1_000;
 /// Time after which an operator takes an order for lost, in milliseconds.

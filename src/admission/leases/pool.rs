@@ -517,6 +517,7 @@ impl Pool {
             extra: 0,
             most: ask.permits,
             usable_ms: SHORTEST_MS as u32,
+            // Nothing will have changed sooner for it.
             pace_ms: LONGEST_TURN_MS as u32,
             level: Level::Busy,
             wait_ms: HINT_MS,
@@ -792,8 +793,8 @@ impl Pool {
         };
         let too_many = self.calls.in_ms(1_000, now).saturating_sub(from);
         let turn_ms = self.active_colos * PACE_MICROS * too_many / from / 1_000;
-        // The mean traffic of a colo, in 64ths of this one's: the root is in eighths.
-        let mean = 64 * self.rates / (self.active_colos * u64::from(rate)).max(1);
-        (turn_ms * mean.isqrt() / 8).min(LONGEST_TURN_MS) as u32
+        // The mean traffic of a colo by this one's, in 64ths: the root is in eighths.
+        let ratio = 64 * self.rates / (self.active_colos * u64::from(rate)).max(1);
+        (turn_ms * ratio.isqrt() / 8).min(LONGEST_TURN_MS) as u32
     }
 }
