@@ -70,7 +70,7 @@ fn a_slot_for_some_of_those_who_wait_is_not_free() {
 #[test]
 fn whoever_is_queued_before_all_have_heard_of_an_operators_order_is_not_queued_beside_free_slots() {
     for (ordered_closed, queued_after_ms, share) in
-        [(true, 1, 0.0), (true, 60_000, 0.0), (false, 1_999, 0.0), (false, 2_000, 1.0)]
+        [(true, 1, 0.0), (true, 50_000, 0.0), (false, 1_999, 0.0), (false, 2_000, 1.0)]
     {
         let mut room = measure(1_000);
         room.steered(true, START);
