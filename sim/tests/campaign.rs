@@ -45,7 +45,7 @@ roaming = 0.1
 colos = 4
 twice = 0.1
 [[faults]]
-at = 6
+at = 5
 what = "anywhere"
 forgets = true
 [[faults]]
@@ -83,7 +83,7 @@ fn two_instances_of_an_object_are_two_until_the_older_one_writes() {
         let text = format!(
             "name = \"two\"\nminutes = 6\narrivals = [{{ until = 4, per_minute = 100 }}]\n[room]\n\
              total_active_users = 20\nnew_users_per_minute = 60\nsession_duration = 1\n[planet]\ncolos = 2\n\
-             [[faults]]\nat = 70\nwhat = \"{what}\"\noverlaps = 8\n"
+             [[faults]]\nat = 75\nwhat = \"{what}\"\noverlaps = 8\n"
         );
         Scenario::parse(&text)
     };

@@ -21,6 +21,9 @@ const GIVEN_TO_OTHERS_MS: u64 = 30_000;
 /// The same where nobody waits: by then it is no crowd any more that makes the objects slow.
 const SLOW_MS: u64 = 3_000;
 
+/// A failure so long ago does not say that the objects are silent now, in milliseconds.
+const FAILURE_COUNTS_MS: u64 = 60_000;
+
 /// What to do with a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
@@ -176,7 +179,9 @@ fn own_slots(room: &Room, state: Option<&Clocked>, waiting_in: Option<u32>, now:
 pub struct Fallback {
     minute: u32,
     used: i64,
-    silent_since: Option<u64>,
+    silent_since: u64,
+    /// The last failure, if nothing has answered since; else 0.
+    failed_at: u64,
 }
 
 impl Fallback {
@@ -195,7 +200,7 @@ impl Fallback {
 
     /// An object has answered.
     pub fn end(&mut self) {
-        self.silent_since = None;
+        self.failed_at = 0;
     }
 
     /// The slots of this worker for an outage: a quarter of what was free, divided as `worker_slots` does. `None`
@@ -207,12 +212,15 @@ impl Fallback {
         state: Option<&Clocked>,
         now: u64,
     ) -> Option<i64> {
-        let since = *self.silent_since.get_or_insert(now);
+        if now > self.failed_at + FAILURE_COUNTS_MS {
+            self.silent_since = now;
+        }
+        self.failed_at = now;
         let state = state.filter(|state| state.age(now) <= FALLBACK_USABLE_MS)?;
         let key = &state.key;
         let told = state.age(now) <= FRESH_MS;
-        let given_to_others_ms = if key.nobody_waits() { SLOW_MS } else { GIVEN_TO_OTHERS_MS };
-        if told && now < since + given_to_others_ms {
+        let given_to_others_ms = if told && !key.nobody_waits() { GIVEN_TO_OTHERS_MS } else { SLOW_MS };
+        if now < self.silent_since + given_to_others_ms {
             // Whatever is free is given away, if not here then elsewhere.
             return Some(0);
         }

@@ -23,7 +23,7 @@ pub(super) fn parse(text: &str) -> Result<Condition> {
         return Err(parser.lexer.mistake(|| {
             (
                 format!("the expression has {} bytes, there may be {MAX_LENGTH}", text.len()),
-                "split it into several rules: one that holds is enough".to_owned(),
+                "split it into several rules: one is enough".to_owned(),
             )
         }));
     }
@@ -98,7 +98,7 @@ impl Parser<'_> {
             return Err(self.lexer.mistake_at(start, || {
                 (
                     format!("this is the bracket or negation number {} within one another, there may be {MAX_DEPTH}", MAX_DEPTH + 1),
-                    "take brackets away, or split the expression into several rules".to_owned(),
+                    "take brackets away, or split it into several rules".to_owned(),
                 )
             }));
         }

@@ -66,7 +66,7 @@ impl Table<'_> {
             if differs {
                 self.refuse_as(DOMAIN, &Value::from(""), || {
                     (
-                        "is required when routes lie on several hosts: a ticket then holds on all of them".to_owned(),
+                        "is required when routes lie on several hosts: a ticket holds on all".to_owned(),
                         "add what all hosts end with, for example cookie_attributes = { domain = \"example.com\" }"
                             .to_owned(),
                     )

@@ -214,8 +214,11 @@ impl Global {
             let colo = report.colo.clone();
             report.counts.forget(room, now);
             report.tallies.forget(room, false, now);
-            // What was stored long ago, or is one too many, does not count any more.
-            if report.counts.is_empty() && report.tallies.is_empty() || global.colos.len() >= MAX_COLOS {
+            // What was stored long ago, or is one too many, does not count any more. Who was told in the last hour that
+            // Global tells of orders does not ask.
+            let is_empty = report.counts.is_empty() && report.tallies.is_empty();
+            let is_old = is_empty && report.sequence + told_ms(room) <= now;
+            if is_old || global.colos.len() >= MAX_COLOS {
                 global.forgotten.push(colo);
                 continue;
             }
@@ -224,7 +227,7 @@ impl Global {
             // Whether a colo was answered just before the restart is not known: assume that it was.
             // A sequence number is the time of the report, by the data center's clock.
             let received_at = report.sequence.min(now);
-            if report.next_in > 0 && received_at + report.next_in < now {
+            if !is_empty && report.next_in > 0 && received_at + report.next_in < now {
                 missing_since = missing_since.min(received_at);
             }
             global.colos.insert(colo, Colo { unstored_since: None, ..Colo::new(report, received_at, now) });

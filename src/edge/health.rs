@@ -112,7 +112,7 @@ async fn show(request: &web_sys::Request, json: bool, env: &Env, settings: &Sett
         HealthPage::Token if !is_operator => {
             let mut answer = page::sentence(
                 401,
-                "Send the ADMIN_TOKEN of this deployment, or one of its OPERATOR_TOKENS, as a bearer token, or as the password of \
+                "Send the ADMIN_TOKEN, or one of the OPERATOR_TOKENS, as a bearer token, or as the password of \
                  any user",
             );
             let challenge = "Basic realm=\"anteroom\", charset=\"UTF-8\", Bearer realm=\"anteroom\"";
@@ -167,7 +167,7 @@ async fn told_anybody(env: &Env, settings: &Settings, ask: &Ask) -> Result<Optio
             Next::Later => pause(LOOK_MS).await,
         }
     }
-    Err("too many ask for different parts of the health page at once".into())
+    Err("too many ask for parts of the health page at once".into())
 }
 
 /// The page's script. It is the same for everybody, so it needs no token; an address with its version never changes.

@@ -416,7 +416,7 @@ fn admission_key(env: &Env, problems: &mut Vec<String>) -> Option<AdmissionKey> 
     let key = AdmissionKey::new(&secret(env, "ADMISSION_KEY")?);
     if key.is_none() {
         problems.push(format!(
-            "ADMISSION_KEY must have at least {MIN_ADMISSION_KEY} characters; until then requests are not signed. \
+            "ADMISSION_KEY must have at least {MIN_ADMISSION_KEY} characters: requests are not signed. \
              Fix: make one with `openssl rand -base64 32`"
         ));
     }
@@ -434,7 +434,7 @@ fn turnstile_url(env: &Env, problems: &mut Vec<String>) -> String {
         url.to_owned()
     } else {
         problems.push(format!(
-            "TURNSTILE_URL must be an http or https URL without query; until then it is {SERVICE_URL}. Fix: remove it"
+            "TURNSTILE_URL must be an http or https URL without query; now it is {SERVICE_URL}. Fix: remove it"
         ));
         SERVICE_URL.to_owned()
     }

@@ -293,7 +293,7 @@ fn an_event_that_has_not_begun_cannot_end_and_a_prequeue_can_be_called_off() {
 }
 
 /// A colo that has reported once, at NOW, and sleeps since. Whether it must ask before its workers are told at a time, with its
-/// memory and without, and whether it is told of an order that is given then.
+/// memory and without, and whether it is told of an order that is given then, also by a Global that has just started anew.
 fn asleep(at: u64) -> ([bool; 2], bool) {
     let room =
         shop(&json!({ "total_active_users": 1_000, "new_users_per_minute": 200, "session_duration": 1 }));
@@ -302,16 +302,19 @@ fn asleep(at: u64) -> ([bool; 2], bool) {
     let saved = data_center.save(&room, NOW);
     let report = data_center.push(&room, &saved, None, NOW);
     let mut global = Global::restore(&room, None, Vec::new(), NOW);
-    global.receive(&room, report, NOW + 100);
+    global.receive(&room, report.clone(), NOW + 100);
     let key = global.state(&room, Some("AMS"), minute_of(NOW), NOW + 100);
     data_center.pushed(&room, Some(key), NOW + 200);
     assert!(data_center.must_store_trust(NOW + 200), "its next start must know that it need not ask");
     let saved = data_center.save(&room, NOW + 200);
     let restarted = DataCenter::restore(&room, "AMS", 8, Some(saved), at);
     let close = order(json!({ "set": { "queue_all": true } }));
-    global.obey(&room, &close, "anna", at).unwrap();
-    let told = global.colos_to_tell(&room.steered(global.overrides()), at);
-    ([data_center.must_ask(at), restarted.must_ask(at)], told == ["AMS"])
+    let started_anew = Global::restore(&room, None, vec![report], at);
+    let is_told = |mut global: Global| {
+        global.obey(&room, &close, "anna", at).unwrap();
+        global.colos_to_tell(&room.steered(global.overrides()), at) == ["AMS"]
+    };
+    ([data_center.must_ask(at), restarted.must_ask(at)], [global, started_anew].map(is_told) == [true; 2])
 }
 
 #[test]

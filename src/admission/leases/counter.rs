@@ -19,6 +19,8 @@ use crate::wire::VERSION;
 const REMEMBERED_TICKETS: usize = 50_000;
 /// More is leased when the stock falls below the need of this time, in milliseconds.
 const LOW_MS: u64 = 300;
+/// Or below so many, where the pool would lay as many there: one for the next visitor, and one until the pool has answered.
+const LOW: u32 = 2;
 /// The size of the stock follows the use of about this time, in milliseconds. By a shorter one, one visitor of a small
 /// colo would seem to be the first of many.
 const USES_OVER_MS: u64 = 60_000;
@@ -138,6 +140,8 @@ pub struct LeaseCounter {
     is_record_old: bool,
     /// The pool had nothing for the stock when it was asked last, at this time.
     exhausted_at: Option<u64>,
+    /// The most that the pool would lay in stock.
+    most: u32,
     /// What was in stock is given back, and the pool does not know yet.
     must_tell: bool,
     /// The version of what operators had changed when the pool judged what it gave.
@@ -173,6 +177,7 @@ impl LeaseCounter {
             recorded: None,
             is_record_old: false,
             exhausted_at: None,
+            most: 0,
             must_tell: false,
             steering: 0,
             holders: Holders::new(REMEMBERED_TICKETS),
@@ -376,7 +381,8 @@ impl LeaseCounter {
         let lasts = if now + LOW_MS < self.until { self.stock } else { 0 };
         // The call may have to wait for its turn, and the pool may be far away.
         let low_ms = LOW_MS + 2 * self.pace_ms + self.round_trip.usual_ms();
-        self.used_in(RATE_MS, now) > 0 && u64::from(lasts) < self.used_in(low_ms, now).max(1)
+        let least = u64::from(self.most.clamp(1, LOW));
+        self.used_in(RATE_MS, now) > 0 && u64::from(lasts) < self.used_in(low_ms, now).max(least)
     }
 
     /// When the next call is due, in milliseconds since the epoch; `None`: there is nothing to ask for.
@@ -495,6 +501,7 @@ impl LeaseCounter {
         // By the pool's clock it is not longer.
         self.until = flight.sent_at + self.usable_ms;
         self.stock = if flight.is_recalled { 0 } else { (self.stock + answer.extra).min(answer.most) };
+        self.most = answer.most;
         self.exhausted_at = (answer.extra == 0).then_some(now);
         let minute = minute_of_entry(answer.now);
         let mut asks = flight.asks.into_iter();

@@ -34,8 +34,9 @@ pub const MAX_LESSEES: usize = 1_000;
 const ACTIVE_MS: u64 = 5_000;
 /// The mean time between calls of all colos together where they come fast, in microseconds.
 const PACE_MICROS: u64 = 3_500;
-/// No colo waits longer than this for its turn, in milliseconds: its visitors' calls have deadlines.
-const LONGEST_TURN_MS: u64 = 1_000;
+/// No colo waits longer than this for its turn, in milliseconds. Whoever asks just after a call waits for its answer, for the
+/// turn and for the next answer, each of which may take a recall; and a worker waits for all that for three seconds.
+const LONGEST_TURN_MS: u64 = 700;
 /// From this many calls per second on, colos are asked to come slower; so much with twice as many, and slower with more.
 const PACED_FROM: u64 = 230;
 /// The same while people wait, and a call of each colo in so many seconds, if that is more: where there are many colos, slots
@@ -84,8 +85,8 @@ const MANY_IN_STOCK: Stocks =
 const OVERTAKEN_MS: u64 = 5_000;
 /// How long somebody waits at most for permits that are called back, in milliseconds.
 pub const RECALL_WAITS_MS: u64 = 700;
-/// The most Counters that are called back at a time: those with the most permits.
-const MOST_RECALLED: usize = 100;
+/// The most Counters that are called back at a time: those with the most permits. The nearest answers first.
+const MOST_RECALLED: usize = 300;
 /// The part of what is left, in quarters, that colos may use together if the pool falls silent, less what is used in
 /// [`SPARE_AFTER_MS`] at the current rate: by then the room's state tells of it.
 const SPARE_QUARTERS: i64 = 3;
@@ -764,7 +765,10 @@ impl Pool {
     fn fair_stock(&self, all: i64, rate: i64, rates: i64, wanted: i64) -> (i64, u64) {
         let Stocks { soon_ms, shared_eighths, .. } = *self.stocks;
         let stocks = all * shared_eighths / 8;
-        let share = (stocks * rate + rates / 2) / rates;
+        // The busiest colos have one each, as many as there are for that.
+        let busier = self.lessees.values().filter(|lessee| i64::from(lessee.rate) > rate).count() as i64;
+        let one = i64::from(!self.exact && busier < stocks);
+        let share = ((stocks * rate + rates / 2) / rates).max(one);
         let part = if self.booked.is_some() { SLIDING_SHARE_PART } else { SHARE_PART };
         let most = (share / part).max(rate * soon_ms / RATE_MS as i64).max(NEXT_ONES).min(share);
         let usable_ms = if most.min(wanted) <= FEW {
