@@ -18,7 +18,7 @@ const FALLBACK_PART: i64 = 4;
 /// milliseconds: it may be the only one.
 const GIVEN_TO_OTHERS_MS: u64 = 30_000;
 
-/// The same where nobody waits: by then it is no crowd any more that makes the objects slow.
+/// The same where nobody waits, or an old state cannot tell: by then it is no crowd any more that makes the objects slow.
 const SLOW_MS: u64 = 3_000;
 
 /// A failure so long ago does not say that the objects are silent now, in milliseconds.
@@ -179,6 +179,7 @@ fn own_slots(room: &Room, state: Option<&Clocked>, waiting_in: Option<u32>, now:
 pub struct Fallback {
     minute: u32,
     used: i64,
+    /// The first failure since an object has answered.
     silent_since: u64,
     /// The last failure, if nothing has answered since; else 0.
     failed_at: u64,
@@ -203,8 +204,8 @@ impl Fallback {
         self.failed_at = 0;
     }
 
-    /// The slots of this worker for an outage: a quarter of what was free, divided as `worker_slots` does. `None`
-    /// without a usable state: then `on_error` decides. No object has answered at `now`.
+    /// The slots of this worker for an outage: a quarter of what was free, divided as `worker_slots` does; 0 as long
+    /// as the objects may be slow only. `None` without a usable state: then `on_error` decides. No object has answered at `now`.
     pub fn slots(
         &mut self,
         room: &Room,

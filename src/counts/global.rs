@@ -214,8 +214,8 @@ impl Global {
             let colo = report.colo.clone();
             report.counts.forget(room, now);
             report.tallies.forget(room, false, now);
-            // What was stored long ago, or is one too many, does not count any more. Who was told in the last hour that
-            // Global tells of orders does not ask.
+            // What was stored long ago, or is one too many, does not count any more. A colo that
+            // sleeps counts for as long as it relies on being told of orders.
             let is_empty = report.counts.is_empty() && report.tallies.is_empty();
             let is_old = is_empty && report.sequence + told_ms(room) <= now;
             if is_old || global.colos.len() >= MAX_COLOS {

@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use anteroom::admission::{
-    AdmissionController, Batcher, Clocked, DrawKey, Fallback, Group, LeaseAsk, Level, Pool, Progress,
-    Remembered, StateKey, minute_of, start_of,
+    AdmissionController, Batcher, Clocked, DrawKey, Fallback, Group, LeaseAsk, LeaseCounter, Level,
+    NumberAsk, Pool, Progress, Remembered, StateKey, minute_of, start_of,
 };
 use anteroom::counts::{CheckIn, Counts, DataCenter, Global, MAX_COLOS, Outbox, Seen};
 use anteroom::machines::Call;
@@ -101,13 +101,19 @@ fn an_old_cookie_however_often_it_comes_is_one_step_and_one_reserved_slot() {
     assert_eq!(made.iter().filter(|call| **call == "report").count(), 1, "{made:?}");
 }
 
+/// The pool of an empty room.
+fn pool_of(room: &Room) -> Pool {
+    let mut pool = Pool::restore(None, NOW);
+    let mut global = Global::restore(room, None, Vec::new(), NOW);
+    pool.renew(global.state(room, None, minute_of(NOW), NOW), NOW);
+    pool
+}
+
 #[test]
 fn a_ticket_has_one_slot_reserved_whoever_asks_for_it() {
     let room = Room { slot_strategy: SlotStrategy::Leases, ..room(10, 10, 1) };
     let given = |ids: &[u64]| {
-        let mut pool = Pool::restore(None, NOW);
-        let mut global = Global::restore(&room, None, Vec::new(), NOW);
-        pool.renew(global.state(&room, None, minute_of(NOW), NOW), NOW);
+        let mut pool = pool_of(&room);
         ids.iter().for_each(|id| pool.reserve_session(Some(*id), NOW));
         let groups = vec![Group { bucket: minute_of(NOW), waits: false, visitors: 12 }];
         let ask = LeaseAsk { epoch: 1, sequence: 1, groups, ..LeaseAsk::default() };
@@ -119,9 +125,7 @@ fn a_ticket_has_one_slot_reserved_whoever_asks_for_it() {
 #[test]
 fn colos_take_turns_at_a_busy_pool_by_the_square_root_of_their_traffic() {
     let room = Room { slot_strategy: SlotStrategy::Leases, ..room(1_000_000, 1_000_000, 5) };
-    let mut pool = Pool::restore(None, NOW);
-    let mut global = Global::restore(&room, None, Vec::new(), NOW);
-    pool.renew(global.state(&room, None, minute_of(NOW), NOW), NOW);
+    let mut pool = pool_of(&room);
     // So many colos, of which one has 16 times and one four times the visitors of each of the others.
     let mut turns = |colos: u32, round: u32, apart_ms: u64| -> Vec<u32> {
         let ask = |index: u32| {
@@ -142,9 +146,7 @@ fn colos_take_turns_at_a_busy_pool_by_the_square_root_of_their_traffic() {
 #[test]
 fn the_busiest_colos_hold_a_permit_each_where_there_are_fewer_than_colos() {
     let room = Room { slot_strategy: SlotStrategy::Leases, ..room(200, 200, 5) };
-    let mut pool = Pool::restore(None, NOW);
-    let mut global = Global::restore(&room, None, Vec::new(), NOW);
-    pool.renew(global.state(&room, None, minute_of(NOW), NOW), NOW);
+    let mut pool = pool_of(&room);
     // Of 300 colos the first has the most traffic. Each part of 200 slots is less than half a permit.
     let mut laid = |want: u32, sequence: u64| -> Vec<u32> {
         let mut lay = |index: u32| {
@@ -158,6 +160,30 @@ fn the_busiest_colos_hold_a_permit_each_where_there_are_fewer_than_colos() {
     let (busiest, others) = held.split_at(150);
     assert!(busiest.iter().all(|extra| *extra == 1), "{held:?}");
     assert_eq!(others.iter().sum::<u32>(), 0, "a quarter is left for whoever asks");
+}
+
+#[test]
+fn a_counter_asks_for_more_while_one_permit_is_left() {
+    let room = Room { slot_strategy: SlotStrategy::Leases, ..room(1_000, 1_000, 5) };
+    let (mut pool, mut counter) = (pool_of(&room), LeaseCounter::new(1));
+    let minute = minute_of(NOW);
+    let visit = |counter: &mut LeaseCounter, id: u64| {
+        let ask = NumberAsk { id, bucket: minute, waits: false, minute, limit: i64::MAX, owned: 1 };
+        counter.ask(id, ask, NOW + id);
+    };
+    visit(&mut counter, 1);
+    let lease = counter.call(NOW + 1).unwrap();
+    let answer = pool.lease(&room, "AMS", &lease, NOW + 1).unwrap();
+    counter.answered(Some(&answer), NOW + 1);
+    let stock = u64::from(answer.extra);
+    assert!(stock > 2);
+    for id in 2..=stock {
+        assert_eq!(counter.call_due(NOW + id), None, "{id} of {stock}");
+        visit(&mut counter, id);
+    }
+    assert!(counter.call_due(NOW + stock).is_some());
+    visit(&mut counter, stock + 1);
+    assert!(counter.answers().len() as u64 == stock + 1, "the next visitor need not wait for the pool");
 }
 
 #[test]

@@ -20,7 +20,7 @@ const REMEMBERED_TICKETS: usize = 50_000;
 /// More is leased when the stock falls below the need of this time, in milliseconds.
 const LOW_MS: u64 = 300;
 /// Or below so many, where the pool would lay as many there: one for the next visitor, and one until the pool has answered.
-const LOW: u32 = 2;
+const LOW_STOCK: u32 = 2;
 /// The size of the stock follows the use of about this time, in milliseconds. By a shorter one, one visitor of a small
 /// colo would seem to be the first of many.
 const USES_OVER_MS: u64 = 60_000;
@@ -140,7 +140,7 @@ pub struct LeaseCounter {
     is_record_old: bool,
     /// The pool had nothing for the stock when it was asked last, at this time.
     exhausted_at: Option<u64>,
-    /// The most that the pool would lay in stock.
+    /// The most permits that the pool would lay in stock, by its last answer to this instance.
     most: u32,
     /// What was in stock is given back, and the pool does not know yet.
     must_tell: bool,
@@ -381,7 +381,7 @@ impl LeaseCounter {
         let lasts = if now + LOW_MS < self.until { self.stock } else { 0 };
         // The call may have to wait for its turn, and the pool may be far away.
         let low_ms = LOW_MS + 2 * self.pace_ms + self.round_trip.usual_ms();
-        let least = u64::from(self.most.clamp(1, LOW));
+        let least = u64::from(self.most.clamp(1, LOW_STOCK));
         self.used_in(RATE_MS, now) > 0 && u64::from(lasts) < self.used_in(low_ms, now).max(least)
     }
 
