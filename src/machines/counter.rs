@@ -235,7 +235,7 @@ impl ObjectMachine for Counter {
                 self.take(context, from, *asked, effects);
             }
             Input::Asked { from, request: Request::CounterRecall(_) } => {
-                let answer = Answer::CounterRecall(Box::new(self.permits.recall()));
+                let answer = Answer::CounterRecall(Box::new(self.permits.recall(now)));
                 effects.push(Effect::Reply { to: from, answer });
             }
             Input::Asked { from, request: Request::CounterGiven(_) } => {

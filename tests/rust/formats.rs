@@ -22,7 +22,7 @@ use anteroom::protocol::messages::{
     StateRequest, Subscribe, Subscribed, Take, Taken, WorkerAnswer, WorkerReport,
 };
 use anteroom::protocol::wire::{decode, encode};
-use anteroom::room::{OnUnhealthy, Phase, Room};
+use anteroom::room::{OnUnhealthy, Phase, RateWindow, Room};
 use anteroom::steering::Overrides;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -182,9 +182,10 @@ fn leasing_tickets() {
                 used: vec![(28_000_000, 5)],
                 want: 6,
                 rate: 8,
+                recent: vec![(3, 250)],
             },
         },
-        "0103414d530703020180feac0d010204e8070180feac0d050608",
+        "0103414d530703020180feac0d010204e8070180feac0d0506080103fa01",
     );
     pinned(
         &LeaseAnswer {
@@ -223,6 +224,7 @@ fn what_is_said_and_kept_of_a_place_that_moves() {
 #[test]
 fn what_a_quiet_counter_keeps_and_gives_back() {
     let mut counter = LeaseCounter::new(7);
+    counter.follow(RateWindow::Sliding);
     let ask = NumberAsk { id: 1, bucket: 28_000_000, waits: false, minute: 28_000_000, limit: 0, owned: 1 };
     counter.ask(1, ask, NOW);
     let call = counter.call(NOW).unwrap();
@@ -241,12 +243,13 @@ fn what_a_quiet_counter_keeps_and_gives_back() {
         steering: 2,
     };
     counter.answered(Some(&answer), NOW + 40);
-    let Some(DueRecord::Last(record)) = counter.record(false, NOW + 40) else { panic!("it keeps its stock") };
+    counter.ask(2, NumberAsk { id: 2, ..ask }, NOW + 50);
+    let Some(DueRecord::Last(record)) = counter.record(false, NOW + 50) else { panic!("it keeps its stock") };
     pinned::<SavedPermits>(
         &record,
-        "01070101030090ffbbbef230e0d4030180feac0d0101d8aab8bef230d8aab8bef230e807d8aab8bef230e0d4030200",
+        "01070101020090ffbbbef230e0d4030180feac0d0201d8aab8bef230d8aab8bef230d00fe2aab8bef230e0d40302000101e2aab8bef230",
     );
-    pinned::<Returned>(&counter.recall(), "010701010180feac0d01");
+    pinned::<Returned>(&counter.recall(NOW + 60), "010701010180feac0d0201010a");
 }
 
 #[test]

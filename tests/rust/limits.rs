@@ -283,7 +283,7 @@ impl Leases {
         let others = if lacks { self.pool.recall(&name, self.now) } else { Vec::new() };
         for other in others {
             let other: usize = other[1..].parse().unwrap();
-            let returned = self.counters[other].recall();
+            let returned = self.counters[other].recall(self.now);
             self.leaves(other);
             match recalls {
                 0 => self.pool.returned(&Self::name(other), &returned, self.now),
@@ -503,7 +503,7 @@ fn what_was_used_is_not_forgotten_when_a_colo_that_was_quiet_for_long_gives_its_
     leases.now += 5 * 60_000;
     leases.visitor(0);
     leases.calls.clear();
-    let returned = leases.counters[0].recall();
+    let returned = leases.counters[0].recall(leases.now);
     leases.pool.returned("C0", &returned, leases.now);
     // Of the two before it Global has long told.
     assert_eq!(free(&leases), 100);
@@ -698,7 +698,7 @@ fn of_two_who_ask_at_once_for_the_last_permit_the_second_gets_one_that_lies_in_a
     assert_eq!((second.len(), second[0].0, second[0].1.given[0].0), (1, 1, 1), "the last one");
     let (number, name) = recalled.expect("what lies in the first colo's stock is called back");
     assert!(name.ends_with("C0"), "{name}");
-    let returned = Some(Answer::CounterRecall(Box::new(counters[0].recall())));
+    let returned = Some(Answer::CounterRecall(Box::new(counters[0].recall(now))));
     let (third, ..) = tell(&mut anywhere, Input::Answered { call: number, answer: returned }, now + 50);
     assert_eq!((third[0].0, third[0].1.given[0].0), (2, 1));
 }

@@ -2,7 +2,8 @@
 //! 60 seconds, however the pool learns of it.
 
 use anteroom::admission::{
-    Group, LeaseAsk, LeaseCounter, NumberAsk, Outcome, Pool, SavedPool, minute_of, start_of,
+    DueRecord, Group, LeaseAnswer, LeaseAsk, LeaseCounter, Level, NumberAsk, Outcome, Pool, Returned,
+    SavedPool, minute_of, start_of,
 };
 use anteroom::counts::Global;
 use anteroom::protocol::wire::{decode, encode};
@@ -38,12 +39,12 @@ fn a_ticket_counts_for_sixty_seconds_across_the_minutes_edge() {
         assert_eq!(given(&mut pool, &room, &ask(2, 1, 10, 12), NOW + 20_000), after_20_s);
     }
     let room = room(RateWindow::Sliding);
-    // Sums are by second: the last moment of one is where something could be missing.
-    let start = NOW + 999;
+    // Sums are by the tenth of a second: the last moment of one is where something could be missing.
+    let start = NOW + 99;
     let mut pool = Pool::restore(None, start);
     assert_eq!(given(&mut pool, &room, &ask(1, 0, 0, 10), start), 10);
-    assert_eq!(given(&mut pool, &room, &ask(2, 1, 10, 1), start + 59_999), 0);
-    assert_eq!(given(&mut pool, &room, &ask(3, 2, 10, 12), start + 61_001), 10);
+    assert_eq!(given(&mut pool, &room, &ask(2, 1, 10, 1), start + 60_599), 0);
+    assert_eq!(given(&mut pool, &room, &ask(3, 2, 10, 12), start + 60_800), 10);
 }
 
 #[test]
@@ -54,7 +55,144 @@ fn where_the_window_slides_a_permit_counts_for_sixty_seconds_from_when_it_has_re
     // Used by now, up to 600 ms after it was given.
     assert_eq!(given(&mut pool, &room, &ask(2, 1, 10, 0), NOW + 1_100), 0);
     assert_eq!(given(&mut pool, &room, &ask(3, 2, 10, 1), NOW + 61_099), 0);
-    assert_eq!(given(&mut pool, &room, &ask(4, 3, 10, 12), NOW + 62_000), 10);
+    assert_eq!(given(&mut pool, &room, &ask(4, 3, 10, 12), NOW + 61_300), 10);
+}
+
+#[test]
+fn where_the_window_slides_a_permit_of_a_stock_counts_from_when_it_was_used_not_from_when_the_pool_hears_of_it()
+ {
+    let room = room(RateWindow::Sliding);
+    for (recent, at_61_s, at_81_s) in [
+        // Used 20 seconds before the Counter called, and what it did not say when, as of the call.
+        (vec![(10, 20_000)], 10, 10),
+        (vec![(7, 20_000)], 7, 10),
+        (vec![(7, 20_000), (3, 1_000)], 7, 10),
+        (Vec::new(), 0, 10),
+        // More than it has used: of those before it, the pool has heard.
+        (vec![(5, 50_000), (10, 20_000)], 10, 10),
+    ] {
+        let mut pool = Pool::restore(None, NOW);
+        let stock = LeaseAsk { want: 10, rate: 10_000, ..ask(1, 0, 0, 0) };
+        given(&mut pool, &room, &stock, NOW);
+        let told = LeaseAsk { recent: recent.clone(), ..ask(2, 1, 10, 0) };
+        given(&mut pool, &room, &told, NOW + 20_100);
+        let later = |at: u64| given(&mut pool.clone(), &room, &ask(3, 2, 10, 12), NOW + at);
+        assert_eq!([later(60_000), later(61_000), later(81_000)], [0, at_61_s, at_81_s], "{recent:?}");
+    }
+}
+
+#[test]
+fn a_stock_that_was_called_back_counts_from_when_it_was_used_and_what_was_on_its_way_from_when_it_arrives() {
+    let room = room(RateWindow::Sliding);
+    let minute = minute_of(NOW);
+    let returned = |last_answered: u64, used: u64, recent: &[(u32, u64)]| Returned {
+        v: 1,
+        epoch: 1,
+        sequence: 1,
+        last_answered,
+        used: vec![(minute, used)],
+        recent: recent.to_vec(),
+    };
+    let later = |pool: &Pool, at: u64| {
+        let mut pool = pool.clone();
+        let others = LeaseAsk { epoch: 2, ..ask(1, 0, 0, 12) };
+        let mut global = Global::restore(&room, None, Vec::new(), NOW + at);
+        pool.renew(global.state(&room, None, minute_of(NOW + at), NOW + at), NOW + at);
+        pool.lease(&room, "SIN", &others, NOW + at).unwrap().given[0].0
+    };
+    for (recent, at_61_s) in [(vec![(4, 20_000)], 10), (Vec::new(), 6)] {
+        let mut pool = Pool::restore(None, NOW);
+        given(&mut pool, &room, &LeaseAsk { want: 10, rate: 10_000, ..ask(1, 0, 0, 0) }, NOW);
+        pool.returned("AMS", &returned(1, 4, &recent), NOW + 20_100);
+        assert_eq!([later(&pool, 59_900), later(&pool, 61_000)], [6, at_61_s], "{recent:?}");
+    }
+    let mut pool = Pool::restore(None, NOW);
+    assert_eq!(given(&mut pool, &room, &ask(1, 0, 0, 4), NOW), 4);
+    pool.returned("AMS", &returned(0, 0, &[]), NOW + 300);
+    assert_eq!([later(&pool, 60_800), later(&pool, 61_100)], [6, 10]);
+}
+
+/// A Counter of a room with a sliding window that has a stock.
+fn counter_with_stock() -> LeaseCounter {
+    let mut counter = LeaseCounter::new(1);
+    counter.follow(RateWindow::Sliding);
+    answered(&mut counter, &visitor(1), NOW);
+    counter
+}
+
+fn visitor(id: u64) -> NumberAsk {
+    NumberAsk { id, bucket: minute_of(NOW), waits: false, minute: minute_of(NOW), limit: 10, owned: 10 }
+}
+
+/// A visitor comes, and the pool answers with more for the stock.
+fn answered(counter: &mut LeaseCounter, visitor: &NumberAsk, now: u64) {
+    counter.ask(0, *visitor, now);
+    let call = counter.call(now).unwrap();
+    let answer = LeaseAnswer {
+        v: 1,
+        sequence: call.sequence,
+        now,
+        given: vec![(1, 0); call.groups.len()],
+        extra: 20,
+        most: 20,
+        usable_ms: 300_000,
+        pace_ms: 0,
+        level: Level::Calm,
+        wait_ms: 100,
+        spare: 0,
+        steering: 0,
+    };
+    counter.answered(Some(&answer), now);
+}
+
+#[test]
+fn a_counter_says_when_it_used_its_stock_until_the_pool_has_answered() {
+    let mut counter = counter_with_stock();
+    for (id, at) in [(2, 1_000), (3, 1_020), (4, 5_000)] {
+        counter.ask(id, visitor(id), NOW + at);
+    }
+    // Those of one tenth of a second are told as of the last one.
+    assert_eq!(counter.recall(NOW + 9_000).recent, [(2, 7_980), (1, 4_000)]);
+    counter.ask(5, visitor(5), NOW + 10_000);
+    assert_eq!(counter.call(NOW + 10_000).unwrap().recent, [(2, 8_980), (1, 5_000)]);
+    // That call is lost, and the next one is answered.
+    counter.answered(None, NOW + 11_000);
+    answered(&mut counter, &visitor(6), NOW + 12_000);
+    counter.ask(7, visitor(7), NOW + 13_000);
+    assert_eq!(counter.recall(NOW + 14_000).recent, [(1, 1_000)]);
+}
+
+#[test]
+fn where_the_window_slides_a_quiet_counter_counts_nothing_as_used_that_was_not() {
+    // One more than the ten may have been used since the record.
+    for (window, counted) in [(RateWindow::Sliding, 10), (RateWindow::Minute, 11)] {
+        let mut counter = counter_with_stock();
+        counter.follow(window);
+        for id in 2..=10 {
+            counter.ask(id, visitor(id), NOW + id);
+        }
+        let Some(DueRecord::First(record) | DueRecord::Last(record)) = counter.record(false, NOW + 5_000)
+        else {
+            panic!("it keeps its stock")
+        };
+        let used = LeaseCounter::restore(Some(record), 2, NOW + 5_000).recall(NOW + 5_000).used;
+        assert_eq!(used.iter().map(|(_, used)| used).sum::<u64>(), counted, "{window:?}");
+    }
+}
+
+#[test]
+fn a_quiet_counter_that_starts_anew_still_says_when_it_used_its_stock() {
+    let mut counter = counter_with_stock();
+    counter.ask(2, visitor(2), NOW + 30_000);
+    let Some(DueRecord::First(record) | DueRecord::Last(record)) = counter.record(false, NOW + 30_000) else {
+        panic!("it keeps its stock")
+    };
+    let mut counter = LeaseCounter::restore(decode(&encode(&record).unwrap()).ok(), 2, NOW + 50_000);
+    counter.follow(RateWindow::Sliding);
+    let recent = counter.recall(NOW + 50_000).recent;
+    assert_eq!(recent[0], (1, 20_000));
+    // What may have been used since the record may have been used just now.
+    assert!(recent[1..].iter().all(|(_, ago_ms)| *ago_ms == 0), "{recent:?}");
 }
 
 #[test]

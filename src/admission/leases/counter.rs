@@ -34,6 +34,10 @@ const FULL_MS: u64 = 20_000;
 const BATCH: usize = 5_000;
 /// A call that has neither an answer nor a failure after this time is given up, in milliseconds.
 const LOST_MS: u64 = 5_000;
+/// So many moments of use are told apart at most, and by tenths of a second: what is beyond counts with a later one.
+const MOMENTS: usize = 100;
+/// See [`MOMENTS`], in milliseconds.
+const MOMENT_MS: u64 = 100;
 /// Minutes of use that are told.
 const TOLD_MINUTES: u32 = 3;
 /// How long after the pool's last answer its spare permits may be used, in milliseconds.
@@ -96,6 +100,8 @@ pub struct SavedPermits {
     uses: Rate,
     steering: u32,
     calm: bool,
+    /// See [`LeaseCounter::recent`].
+    recent: Vec<(u32, u64)>,
 }
 
 /// When a record is to be written.
@@ -117,6 +123,8 @@ pub struct LeaseCounter {
     until: u64,
     usable_ms: u64,
     used: LiteMap<u32, u64>,
+    /// Permits of the stock whose use the pool may not know of: how many, and when.
+    recent: Vec<(u32, u64)>,
     waiting: VecDeque<Asked>,
     flight: Option<Flight>,
     next_call: u64,
@@ -161,6 +169,7 @@ impl LeaseCounter {
             until: 0,
             usable_ms: FULL_MS,
             used: LiteMap::new(),
+            recent: Vec::new(),
             waiting: VecDeque::new(),
             flight: None,
             next_call: 0,
@@ -201,12 +210,14 @@ impl LeaseCounter {
             uses: saved.uses,
             steering: saved.steering,
             calm: saved.calm,
+            recent: saved.recent,
             recorded: Some(saved.stock),
             ..Self::new(saved.epoch)
         };
         // What may have been used since the record may have been used just now.
         let minute = counter.minute(now);
         *counter.used.entry(minute).or_insert(0) += u64::from(saved.may_be_used);
+        counter.recent.push((saved.may_be_used, now));
         counter
     }
 
@@ -214,7 +225,7 @@ impl LeaseCounter {
     /// that counts for nobody is missed.
     pub fn record(&mut self, exact: bool, now: u64) -> Option<DueRecord> {
         let is_slow = self.uses.in_ms(SLOW_MS, now) < 1;
-        let exact_below = if self.calm { EXACT_BELOW_IF_CALM } else { EXACT_BELOW };
+        let exact_below = if self.calm && !self.holders.slides() { EXACT_BELOW_IF_CALM } else { EXACT_BELOW };
         let exact = exact || self.uses.in_ms(FORGETS_MS, now) < exact_below;
         let keeps = is_slow && self.stock > 0;
         let (is_due, is_first) = match self.recorded {
@@ -247,6 +258,7 @@ impl LeaseCounter {
                 uses: self.uses,
                 steering: self.steering,
                 calm: self.calm,
+                recent: self.recent.clone(),
             }
         } else {
             self.recorded = None;
@@ -290,6 +302,7 @@ impl LeaseCounter {
         let free = self.stock > 0 && now < self.until && self.level != Some(Level::Queueing);
         if free {
             self.stock -= 1;
+            self.remember_use(now);
         }
         free
     }
@@ -303,8 +316,26 @@ impl LeaseCounter {
         let free = self.spare > 0 && now < self.spare_until && self.level != Some(Level::Queueing);
         if free {
             self.spare -= 1;
+            self.remember_use(now);
         }
         free
+    }
+
+    fn remember_use(&mut self, now: u64) {
+        if !self.holders.slides() {
+            return;
+        }
+        match self.recent.last_mut() {
+            Some((used, at)) if *at / MOMENT_MS == now / MOMENT_MS => (*used, *at) = (*used + 1, now),
+            _ => self.recent.push((1, now)),
+        }
+        if self.recent.len() > MOMENTS {
+            self.recent.remove(0);
+        }
+    }
+
+    fn recent(&self, now: u64) -> Vec<(u32, u64)> {
+        self.recent.iter().map(|(used, at)| (*used, now.saturating_sub(*at))).collect()
     }
 
     fn give(&mut self, place: u64, id: u64, minute: u32, now: u64) {
@@ -347,7 +378,7 @@ impl LeaseCounter {
     }
 
     /// The pool calls back what is in stock.
-    pub fn recall(&mut self) -> Returned {
+    pub fn recall(&mut self, now: u64) -> Returned {
         self.give_back();
         self.must_tell = false;
         Returned {
@@ -356,6 +387,7 @@ impl LeaseCounter {
             sequence: self.sequence,
             last_answered: self.last_answered,
             used: self.told(),
+            recent: self.recent(now),
         }
     }
 
@@ -455,6 +487,7 @@ impl LeaseCounter {
             used: self.told(),
             want: wanted as u32,
             rate: rate as u32,
+            recent: self.recent(now),
         })
     }
 
@@ -481,6 +514,7 @@ impl LeaseCounter {
             return;
         };
         self.is_record_old = true;
+        self.recent.retain(|(_, at)| *at >= flight.sent_at);
         self.void_before(answer.steering);
         self.steering = answer.steering;
         // Where the window slides 60 seconds count from when the pool gave a permit: one that was on its way for longer than

@@ -15,6 +15,7 @@ mod holders;
 mod pool;
 mod rate;
 mod round_trip;
+mod window;
 
 pub use counter::{DueRecord, LeaseCounter, SavedPermits};
 use pool::FEW;
@@ -75,6 +76,9 @@ pub struct LeaseAsk {
     pub want: u32,
     /// Permits used per ten minutes, at the current rate.
     pub rate: u32,
+    /// Where the window slides, permits of the stock that were used since the call that was answered last, the last ones at the
+    /// end: how many, and how many milliseconds ago.
+    pub recent: Vec<(u32, u64)>,
 }
 
 /// The pool's answer.
@@ -119,6 +123,8 @@ pub struct Returned {
     pub last_answered: u64,
     /// As in [`LeaseAsk`].
     pub used: Vec<(u32, u64)>,
+    /// As in [`LeaseAsk`].
+    pub recent: Vec<(u32, u64)>,
 }
 
 /// How near the room is to its limits. It decides how much may be given ahead of need, and how soon things are told.

@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::super::{Clocked, HINT_MS, Remembered, Renewal, StateKey, minute_of, start_of};
 use super::rate::Rate;
+use super::window::Window;
 use super::{
-    EXACT_UP_TO, Group, LeaseAnswer, LeaseAsk, Level, RATE_MS, REACHES_MS, Returned, minute_of_entry,
+    EXACT_UP_TO, Group, LeaseAnswer, LeaseAsk, Level, RATE_MS, REACHES_MS, REACHES_WORKER_MS, Returned,
+    minute_of_entry,
 };
 use crate::room::{RateWindow, Room};
 use crate::steering::Overrides;
@@ -26,8 +28,6 @@ const UNUSABLE_MS: u64 = 5_000;
 const ON_THE_WAY_MS: u64 = 3_000;
 /// Minutes of use that are kept.
 const KEPT_MINUTES: u32 = 4;
-/// How long a use stays booked, in seconds, and until the end of that second.
-const WINDOW_SECONDS: u32 = 60;
 /// The most colos that are known; one more is served without a stock.
 pub const MAX_LESSEES: usize = 1_000;
 /// How long a colo counts as active after its last call, in milliseconds.
@@ -117,10 +117,6 @@ fn most_of(one: &[(u32, u64)], other: &[(u32, u64)]) -> Vec<(u32, u64)> {
     most.into_iter().collect()
 }
 
-fn second_of(now: u64) -> u32 {
-    (now / 1_000) as u32
-}
-
 /// What the pool knows of one colo's Counter.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Lessee {
@@ -155,6 +151,11 @@ impl Lessee {
         (minute.saturating_sub(1)..=minute + 1).map(|of| self.used_in(of)).sum()
     }
 
+    /// Given to visitors with the last answer, and when it has reached them at the latest.
+    fn given(&self) -> (i64, u64) {
+        (i64::from(self.unconfirmed.1), self.called_at + REACHES_MS)
+    }
+
     fn out(&self) -> i64 {
         i64::from(self.permits) + i64::from(self.unconfirmed.2)
     }
@@ -187,9 +188,9 @@ pub struct Pool {
     /// Sums over the colos: held, and used by minute.
     out: i64,
     used: LiteMap<u32, i64>,
-    /// For rooms with `rate_window = "sliding"`: permits used, by the second in which the pool learnt of it, of the last
-    /// 60 seconds. Until then a permit counts as out, so each counts for at least 60 seconds after its use.
-    booked: Option<LiteMap<u32, i64>>,
+    /// For rooms with `rate_window = "sliding"`: permits used. Until then a permit counts as out, so each counts for at least 60
+    /// seconds after its use.
+    booked: Option<Window>,
     rates: u64,
     active_colos: u64,
     calls: Rate,
@@ -231,7 +232,7 @@ impl Pool {
             overtaken: Vec::new(),
             out: 0,
             used: LiteMap::new(),
-            booked: Some(LiteMap::new()),
+            booked: Some(Window::of(&[], now)),
             rates: 0,
             active_colos: 1,
             calls: Rate::over(1_000),
@@ -261,8 +262,8 @@ impl Pool {
         }
         pool.sum_up(now);
         if let Some(booked) = saved.booked {
-            pool.booked = Some(booked.into_iter().collect());
-            pool.book(assumed, now);
+            pool.booked = Some(Window::of(&booked, now));
+            pool.book(assumed, now + REACHES_MS);
         } else {
             // Nobody knows any more when it was: now is the latest that it can have been.
             pool.book(pool.used_lately(minute), now);
@@ -272,11 +273,12 @@ impl Pool {
 
     /// What to write to storage. `settled`: nothing is being given while it is written.
     pub fn save(&mut self, settled: bool) -> SavedPool {
-        let (mut ended, mut booked) = (self.ended.clone(), self.booked.clone());
+        let mut ended = self.ended.clone();
+        let mut booked = self.booked.clone();
         for (until, permits) in &self.overtaken {
             *ended.entry(minute_of(*until)).or_insert(0) += permits;
             if let Some(booked) = &mut booked {
-                *booked.entry(second_of(*until)).or_insert(0) += permits;
+                booked.book(*permits, *until);
             }
         }
         (self.unsaved, self.assumed) = (0, assumed_at(self.rates as i64));
@@ -286,7 +288,7 @@ impl Pool {
             ended: ended.into_iter().collect(),
             rate: self.rates as u32,
             settled: settled || self.exact,
-            booked: booked.map(|booked| booked.into_iter().collect()),
+            booked: booked.map(|booked| booked.seconds()),
         }
     }
 
@@ -355,7 +357,7 @@ impl Pool {
                 // Some of it may have been used without our knowing: it counts as used, at the latest when the lease
                 // ended, until that is settled.
                 *self.ended.entry(minute_of(lessee.until).min(minute)).or_insert(0) += lessee.out();
-                lost.push((lessee.out(), lessee.until.min(now)));
+                lost.push((lessee.out(), lessee.until + REACHES_WORKER_MS));
                 lessee.permits = 0;
                 lessee.unconfirmed.2 = 0;
             }
@@ -370,7 +372,7 @@ impl Pool {
             self.book(permits, at);
         }
         if let Some(booked) = &mut self.booked {
-            booked.retain(|second, _| second + WINDOW_SECONDS >= second_of(now));
+            booked.pass(now);
         }
         let over: Vec<(u64, i64)> = self.overtaken.extract_if(.., |(until, _)| now >= *until).collect();
         for (until, permits) in over {
@@ -403,12 +405,28 @@ impl Pool {
 
     /// Books (or takes back, if negative) permits that were used at the latest at a time.
     fn book(&mut self, used: i64, at: u64) {
-        if used != 0
-            && let Some(booked) = &mut self.booked
-        {
-            let of = booked.entry(second_of(at)).or_insert(0);
-            *of = (*of + used).max(0);
+        if let Some(booked) = &mut self.booked {
+            booked.book(used, at);
         }
+    }
+
+    /// What a colo's last answer gave to visitors has reached them by `now`: returns when it counts as used.
+    fn reached(&mut self, known: &Lessee, now: u64) -> u64 {
+        let (given, at) = known.given();
+        let used_at = at.min(now + REACHES_WORKER_MS);
+        self.book(-given, at);
+        self.book(given, used_at);
+        used_at
+    }
+
+    /// Permits of a stock that were used last, as far as the Counter tells when: how long ago it was when it called.
+    fn book_used(&mut self, mut used: i64, recent: &[(u32, u64)], now: u64) {
+        for (permits, ago_ms) in recent.iter().rev() {
+            let permits = used.min(i64::from(*permits));
+            self.book(permits, now.saturating_sub(*ago_ms) + REACHES_WORKER_MS);
+            used -= permits;
+        }
+        self.book(used, now + REACHES_WORKER_MS);
     }
 
     /// Permits that were used, or may have been, and that no colo will speak of any more.
@@ -494,7 +512,7 @@ impl Pool {
             // What the pool has not been told of stays in this for two minutes.
             let untold = lately().map(|of| key.admitted_of(of)).sum::<i64>() - self.used_lately(minute);
             let unnumbered = lately().map(|of| key.unnumbered_of(of)).sum::<i64>();
-            let entered = booked.values().sum::<i64>() + untold.max(0) + unnumbered;
+            let entered = booked.sum() + untold.max(0) + unnumbered;
             rate = rate.min(key.most_new(room) - entered);
         }
         Some((free, rate - self.out))
@@ -561,9 +579,8 @@ impl Pool {
         let void = if ask.last_answered < known.sequence { given } else { 0 };
         let told = known.used_lately(minute) - void;
         // An answer that did not arrive gave nothing; what arrived is in what the Counter says, and was used once it had.
-        self.book(-given, known.called_at);
-        let used_at = now.clamp(known.called_at, known.called_at + REACHES_MS);
-        self.book(given - void, used_at);
+        let used_at = self.reached(&known, now);
+        self.book(-void, used_at);
         known.unconfirmed = (minute, 0, 0);
         known.sequence = ask.sequence;
         known.rate = ask.rate;
@@ -582,7 +599,7 @@ impl Pool {
         if more < 0 {
             self.book(more.max(void - given), used_at);
         } else {
-            self.book(more, now);
+            self.book_used(more, &ask.recent, now);
         }
         self.lessees.insert(colo.to_owned(), known);
         true
@@ -614,11 +631,13 @@ impl Pool {
         let given: u32 = answer.given.iter().map(|(given, _)| given).sum();
         let of = minute_of_entry(now);
         known.unconfirmed = (of, given, answer.extra);
+        known.called_at = now;
+        let (used, used_at) = known.given();
         // Never sooner than what an earlier answer said: this one may get lost.
         known.until = known.until.max(now + u64::from(answer.usable_ms));
         self.out += i64::from(answer.extra);
         *self.used.entry(of).or_insert(0) += i64::from(given);
-        self.book(i64::from(given), now);
+        self.book(used, used_at);
         self.unsaved += i64::from(given) + i64::from(answer.extra);
         self.changed_at = now;
         Some(answer)
@@ -663,6 +682,7 @@ impl Pool {
         let minute = minute_of(now);
         self.count(&known, -1, minute);
         let told = known.used_lately(minute);
+        let booked_at = known.given().1;
         if known.epoch != returned.epoch {
             known = self.overtake(&known, returned.epoch, now);
         } else if returned.sequence >= known.sequence {
@@ -672,12 +692,15 @@ impl Pool {
                 known.unconfirmed.1 = 0;
             }
             known.used = most_of(&known.used, &returned.used);
-            self.book((known.used_lately(minute) - told).max(0), now);
+            self.book_used((known.used_lately(minute) - told).max(0), &returned.recent, now);
             known.returned = returned.sequence;
             known.recalled_at = 0;
         }
         // What it has used must not be forgotten before it calls again.
         known.called_at = now;
+        let (on_its_way, reaches_at) = known.given();
+        self.book(-on_its_way, booked_at);
+        self.book(on_its_way, reaches_at);
         self.count(&known, 1, minute);
         self.lessees.insert(colo.to_owned(), known);
     }
