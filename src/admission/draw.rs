@@ -8,7 +8,7 @@ use std::fmt;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
-use super::{Clocked, Remembered, StateKey, minute_of, start_of};
+use super::{Clocked, Remembered, StateKey, minute_of};
 use crate::room::{QueueingMethod, Room};
 use crate::ticket::Standing;
 
@@ -220,11 +220,9 @@ impl StateKey {
     pub fn draw_threshold(&self, room: &Room, time: u64) -> Option<f64> {
         let waiting = self.present_ahead(None) as f64;
         let minute = minute_of(time);
-        let used = self.admitted_in(minute) + if minute == self.minute { self.unnumbered } else { 0 };
-        let into = time.saturating_sub(start_of(minute)) as f64 / 60_000.0;
         let rate = self.most_new(room) as f64;
         let round_ms = room.refresh_ms().max(1) as f64;
-        let free_by_rate = rate * (into + 2.0 / 60.0) - used as f64;
+        let free_by_rate = (self.rate_budget(room, minute, time) - self.admitted_in(minute)) as f64;
         let free_by_active = (self.most_active(room) - self.active_at(time)) as f64;
         let free = free_by_active.min(free_by_rate).max(0.0);
         if waiting <= free {

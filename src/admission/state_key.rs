@@ -218,17 +218,23 @@ impl StateKey {
         Some(by_active.min(self.rate_budget(room, minute, time)).max(0))
     }
 
-    /// The part of `new_users_per_minute` that may be used by now: all of it while nobody waits, else in step with
-    /// the minute's seconds: two seconds ahead, so that the first refreshes find something, and where there are only a few
-    /// more, or the last of them would have the minute's last moment only.
-    fn rate_budget(&self, room: &Room, minute: u32, time: u64) -> i64 {
-        let unnumbered = if minute == self.minute { self.unnumbered } else { 0 };
-        self.paced(room, minute, time) - unnumbered
+    /// The part of `new_users_per_minute` that may be used by now.
+    pub(super) fn rate_budget(&self, room: &Room, minute: u32, time: u64) -> i64 {
+        self.paced(room, minute, time) - self.unnumbered_in(minute)
     }
 
+    /// Users of a minute who may have entered by now: all that the limit allows while nobody waits, and where so few slots
+    /// are free, or will be in the rest of the minute, that they are the limit. Else in step with the minute's seconds: two seconds ahead, so that the first refreshes
+    /// find something, and where there are only a few more, or the last of them would have the minute's last moment only.
     fn paced(&self, room: &Room, minute: u32, time: u64) -> i64 {
         let limit = self.most_new(room);
-        if self.nobody_waits() {
+        let rest = start_of(minute + 1).saturating_sub(time).min(60_000) as i64;
+        // Not more than these will end by then: some are renewed.
+        let ending = i64::from(self.expiring_minute) * rest / 60_000;
+        let slots = self.most_active(room) - self.active_at(time) + ending;
+        let left = limit - self.admitted_in(minute) - self.unnumbered_in(minute);
+        // Visitors are not to come in bunches to an origin that the limits follow.
+        if self.nobody_waits() || slots <= left && !room.follows_origin() {
             limit
         } else {
             let into = time.saturating_sub(start_of(minute)).min(60_000) as i64;
@@ -266,6 +272,10 @@ impl StateKey {
     /// Numbers of the minute that are admitted already, as far as this state knows.
     pub fn admitted_in(&self, minute: u32) -> i64 {
         if minute == self.minute { self.admitted } else { self.admitted_next }
+    }
+
+    fn unnumbered_in(&self, minute: u32) -> i64 {
+        if minute == self.minute { self.unnumbered } else { 0 }
     }
 
     /// Waiting users in buckets older than this one.

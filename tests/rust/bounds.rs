@@ -110,6 +110,32 @@ fn pool_of(room: &Room) -> Pool {
 }
 
 #[test]
+fn admissions_are_spread_over_a_minute_only_where_it_has_slots_for_all_of_them() {
+    let room = Room { slot_strategy: SlotStrategy::Leases, ..room(10_000, 3_000, 2) };
+    let minute = minute_of(NOW);
+    let may_enter = |waiting: u32, active: i64, ending: u32, admitted: i64, second: u64| {
+        let now = start_of(minute) + second * 1_000;
+        let key = StateKey {
+            taken_at: now,
+            minute,
+            active,
+            expiring_minute: ending,
+            admitted,
+            waiting: vec![(minute - 1, waiting)],
+            present: vec![waiting],
+            ..StateKey::default()
+        };
+        key.may_enter(&room, minute, now)
+    };
+    assert_eq!(may_enter(500, 5_000, 1_000, 0, 10), 600, "in step with the seconds, two ahead");
+    assert_eq!(may_enter(0, 5_000, 1_000, 0, 10), 3_000, "nobody waits");
+    assert_eq!(may_enter(500, 9_000, 1_000, 0, 10), 3_000, "not 2,000 will be free");
+    assert_eq!(may_enter(500, 9_000, 1_000, 1_500, 0), 100, "there are slots for the 1,500 that are left");
+    assert_eq!(may_enter(500, 9_000, 4_000, 0, 0), 100, "as many as 5,000 may be free");
+    assert_eq!(may_enter(500, 9_000, 4_000, 0, 45), 3_000, "in the rest of the minute 2,000");
+}
+
+#[test]
 fn a_ticket_has_one_slot_reserved_whoever_asks_for_it() {
     let room = Room { slot_strategy: SlotStrategy::Leases, ..room(10, 10, 1) };
     let given = |ids: &[u64]| {
