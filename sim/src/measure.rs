@@ -354,6 +354,8 @@ pub struct Measure {
     waits: Histogram,
     samples: u64,
     idle_active: f64,
+    /// The most admissions of 60 seconds in this minute's samples.
+    most_sliding: i64,
     all_waited: bool,
     waiting_sum: f64,
     idle_minutes: Vec<f64>,
@@ -458,6 +460,7 @@ impl Measure {
             waits: Histogram::default(),
             samples: 0,
             idle_active: 0.0,
+            most_sliding: 0,
             all_waited: true,
             waiting_sum: 0.0,
             idle_minutes: Vec::new(),
@@ -850,7 +853,8 @@ impl Measure {
                 let by_active = self.idle_active / count / self.limit_active as f64;
                 let by_rate = {
                     let mean_waiting = self.waiting_sum / count;
-                    let left = (self.limit_new - self.last_full_minute(minute)).max(0) as f64;
+                    let used = if self.sliding { self.most_sliding } else { self.last_full_minute(minute) };
+                    let left = (self.limit_new - used).max(0) as f64;
                     left.min(mean_waiting) / self.limit_new as f64
                 };
                 self.idle_minutes.push(by_active.min(by_rate));
@@ -858,6 +862,7 @@ impl Measure {
             self.sampled_minute = minute;
             self.samples = 0;
             self.idle_active = 0.0;
+            self.most_sliding = 0;
             self.waiting_sum = 0.0;
             self.all_waited = true;
         }
@@ -876,6 +881,7 @@ impl Measure {
         self.all_waited &= self.waiting > 0 && !self.closed;
         self.waiting_sum += self.waiting as f64;
         self.idle_active += (self.limit_active - self.active).max(0).min(self.waiting) as f64;
+        self.most_sliding = self.most_sliding.max(self.in_sliding);
         self.calm = self.active * 2 < self.limit_active && self.in_sliding * 2 < self.limit_new;
         self.settle(now);
         if now >= self.next_point {

@@ -11,7 +11,10 @@ use anteroom_sim::table::goals;
 
 /// A room of so many users, of whom so many may come in a minute.
 fn measure(users: u32) -> Measure {
-    let room = format!("total_active_users = {users}\nnew_users_per_minute = {users}");
+    measure_of(&format!("total_active_users = {users}\nnew_users_per_minute = {users}"))
+}
+
+fn measure_of(room: &str) -> Measure {
     let scenario =
         format!("name = \"room\"\nminutes = 1\narrivals = [{{ per_minute = 0 }}]\n[room]\n{room}\n");
     Measure::new(&Scenario::parse(&scenario).unwrap().room(None).unwrap(), START)
@@ -65,6 +68,24 @@ fn a_slot_for_some_of_those_who_wait_is_not_free() {
     is_queued(&mut room, START + 3);
     assert_eq!(finish(room).false_exact, Some(0.0));
     assert_eq!(finish(measure(101)).false_exact, None, "large rooms are judged by the adjusted figure");
+}
+
+#[test]
+fn where_the_window_slides_no_slot_is_idle_in_a_minute_in_which_sixty_seconds_are_full() {
+    for (window, share) in [("minute", 0.01), ("sliding", 0.005)] {
+        let limits = "total_active_users = 100\nnew_users_per_minute = 10";
+        let mut room = measure_of(&format!("{limits}\nrate_window = \"{window}\""));
+        for _ in 0..10 {
+            enters(&mut room, START + 40_000, 0);
+        }
+        is_queued(&mut room, START + 59_000);
+        // In the second minute the ten count for 40 seconds more; in the third nobody does.
+        for tick in 600..=1_800 {
+            room.sample(START + tick * 100);
+        }
+        let idle = room.finish(START + 180_000, 0, &StateKey::default()).idle;
+        assert!((idle - share).abs() < 0.0001, "{window}: {idle}");
+    }
 }
 
 #[test]
