@@ -224,8 +224,9 @@ impl StateKey {
     }
 
     /// Users of a minute who may have entered by now: all that the limit allows while nobody waits, and where so few slots
-    /// are free, or will be in the rest of the minute, that they are the limit. Else in step with the minute's seconds: two seconds ahead, so that the first refreshes
-    /// find something, and where there are only a few more, or the last of them would have the minute's last moment only.
+    /// are free, or will be in the rest of the minute, that they are the limit. Else in step with the minute's seconds: two
+    /// seconds ahead, so that the first refreshes find something, and where there are only a few more, or the last of them
+    /// would have the minute's last moment only.
     fn paced(&self, room: &Room, minute: u32, time: u64) -> i64 {
         let limit = self.most_new(room);
         let rest = start_of(minute + 1).saturating_sub(time).min(60_000) as i64;

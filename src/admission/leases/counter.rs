@@ -34,10 +34,10 @@ const FULL_MS: u64 = 20_000;
 const BATCH: usize = 5_000;
 /// A call that has neither an answer nor a failure after this time is given up, in milliseconds.
 const LOST_MS: u64 = 5_000;
-/// So many moments of use are told apart at most, and by tenths of a second: what is beyond counts with a later one.
-const MOMENTS: usize = 100;
-/// See [`MOMENTS`], in milliseconds.
-const MOMENT_MS: u64 = 100;
+/// The most times of use that are told where the window slides. What was used before them counts as of the call that tells it.
+const TOLD_TIMES: usize = 100;
+/// What is used within this time is told as one, as of the last, in milliseconds.
+const TOLD_AS_ONE_MS: u64 = 100;
 /// Minutes of use that are told.
 const TOLD_MINUTES: u32 = 3;
 /// How long after the pool's last answer its spare permits may be used, in milliseconds.
@@ -100,7 +100,7 @@ pub struct SavedPermits {
     uses: Rate,
     steering: u32,
     calm: bool,
-    /// See [`LeaseCounter::recent`].
+    /// Permits of the stock that were used of late: how many, and when.
     recent: Vec<(u32, u64)>,
 }
 
@@ -276,6 +276,9 @@ impl LeaseCounter {
     /// The room's limit of new users is that of a window: it decides for how long a permit is good that was given.
     pub fn follow(&mut self, window: RateWindow) {
         self.holders.follow(window);
+        if !self.holders.slides() {
+            self.recent.clear();
+        }
     }
 
     /// Whether a ticket was given a permit that is good at `now`.
@@ -321,19 +324,23 @@ impl LeaseCounter {
         free
     }
 
+    /// Where the window slides, the pool is told when a permit of the stock was used.
     fn remember_use(&mut self, now: u64) {
         if !self.holders.slides() {
             return;
         }
         match self.recent.last_mut() {
-            Some((used, at)) if *at / MOMENT_MS == now / MOMENT_MS => (*used, *at) = (*used + 1, now),
+            Some((used, at)) if *at / TOLD_AS_ONE_MS == now / TOLD_AS_ONE_MS => {
+                (*used, *at) = (*used + 1, now);
+            }
             _ => self.recent.push((1, now)),
         }
-        if self.recent.len() > MOMENTS {
+        if self.recent.len() > TOLD_TIMES {
             self.recent.remove(0);
         }
     }
 
+    /// See [`LeaseAsk::recent`].
     fn recent(&self, now: u64) -> Vec<(u32, u64)> {
         self.recent.iter().map(|(used, at)| (*used, now.saturating_sub(*at))).collect()
     }

@@ -131,6 +131,7 @@ struct Lessee {
     /// Given with the last answer, which may not have arrived: the minute, to visitors, for the stock.
     unconfirmed: (u32, u32, u32),
     rate: u32,
+    /// When its last call came; once that is answered, when its answer left.
     called_at: u64,
     /// When its permits were called back; 0: they have come. Whoever answers what is not news is not called again at once.
     #[serde(skip)]
@@ -273,8 +274,7 @@ impl Pool {
 
     /// What to write to storage. `settled`: nothing is being given while it is written.
     pub fn save(&mut self, settled: bool) -> SavedPool {
-        let mut ended = self.ended.clone();
-        let mut booked = self.booked.clone();
+        let (mut ended, mut booked) = (self.ended.clone(), self.booked.clone());
         for (until, permits) in &self.overtaken {
             *ended.entry(minute_of(*until)).or_insert(0) += permits;
             if let Some(booked) = &mut booked {
