@@ -222,7 +222,7 @@ impl StateKey {
         let minute = minute_of(time);
         let rate = self.most_new(room) as f64;
         let round_ms = room.refresh_ms().max(1) as f64;
-        let free_by_rate = (self.rate_budget(room, minute, time) - self.admitted_in(minute)) as f64;
+        let free_by_rate = (self.may_enter(room, minute, time) - self.admitted_in(minute)) as f64;
         let free_by_active = (self.most_active(room) - self.active_at(time)) as f64;
         let free = free_by_active.min(free_by_rate).max(0.0);
         if waiting <= free {

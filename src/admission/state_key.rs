@@ -215,12 +215,7 @@ impl StateKey {
         } else {
             return None;
         };
-        Some(by_active.min(self.rate_budget(room, minute, time)).max(0))
-    }
-
-    /// The part of `new_users_per_minute` that may be used by now.
-    pub(super) fn rate_budget(&self, room: &Room, minute: u32, time: u64) -> i64 {
-        self.paced(room, minute, time) - self.unnumbered_in(minute)
+        Some(by_active.min(self.may_enter(room, minute, time)).max(0))
     }
 
     /// Users of a minute who may have entered by now: all that the limit allows while nobody waits, and where so few slots
@@ -233,7 +228,7 @@ impl StateKey {
         // Not more than these will end by then: some are renewed.
         let ending = i64::from(self.expiring_minute) * rest / 60_000;
         let slots = self.most_active(room) - self.active_at(time) + ending;
-        let left = limit - self.admitted_in(minute) - self.unnumbered_in(minute);
+        let left = limit - self.admitted_in(minute) - self.unnumbered_of(minute);
         // Visitors are not to come in bunches to an origin that the limits follow.
         if self.nobody_waits() || slots <= left && !room.follows_origin() {
             limit
@@ -244,14 +239,15 @@ impl StateKey {
         }
     }
 
-    /// How many permits may be used in a minute in all by now, for the pool of `leases`.
-    pub fn may_enter(&self, room: &Room, minute: u32, now: u64) -> i64 {
-        self.paced(room, minute, now) - self.unnumbered_of(minute)
+    /// How many permits or numbers of a minute may be used in all by a time, in milliseconds since the epoch.
+    pub fn may_enter(&self, room: &Room, minute: u32, time: u64) -> i64 {
+        self.paced(room, minute, time) - self.unnumbered_of(minute)
     }
 
-    /// Users admitted without a permit in one of the last minutes.
+    /// Users admitted without a permit in one of the last minutes, as far as this state tells.
     pub fn unnumbered_of(&self, minute: u32) -> i64 {
-        self.recent.iter().find(|(of, ..)| *of == minute).map_or(0, |(_, _, users)| *users)
+        let of_this = if minute == self.minute { self.unnumbered } else { 0 };
+        self.recent.iter().find(|(of, ..)| *of == minute).map_or(of_this, |(_, _, users)| *users)
     }
 
     /// Users admitted with a permit of one of the last minutes.
@@ -273,10 +269,6 @@ impl StateKey {
     /// Numbers of the minute that are admitted already, as far as this state knows.
     pub fn admitted_in(&self, minute: u32) -> i64 {
         if minute == self.minute { self.admitted } else { self.admitted_next }
-    }
-
-    fn unnumbered_in(&self, minute: u32) -> i64 {
-        if minute == self.minute { self.unnumbered } else { 0 }
     }
 
     /// Waiting users in buckets older than this one.

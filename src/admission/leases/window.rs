@@ -9,7 +9,7 @@ const COUNTS: u64 = 600;
 /// The most tenths that are kept: those, and some that are still to come. What is later counts with the last of them.
 const KEPT: usize = 1_000;
 
-/// Permits used, by the tenth of a second.
+/// Permits used, by the tenth of a second. All times are in milliseconds since the epoch, by the pool's clock.
 #[derive(Debug, Clone)]
 pub struct Window {
     used: VecDeque<i64>,
@@ -22,7 +22,7 @@ fn first_at(now: u64) -> u64 {
 }
 
 impl Window {
-    /// With what was used by the second, each at its end: nobody knows more.
+    /// With what was used by the second (since the epoch), each at its end: a record knows no more.
     pub fn of(seconds: &[(u32, i64)], now: u64) -> Self {
         let mut window = Self { used: VecDeque::new(), first: first_at(now) };
         for (second, used) in seconds {
@@ -60,7 +60,7 @@ impl Window {
         self.first = first;
     }
 
-    /// How many it holds.
+    /// How many count, as of the last [`Window::pass`].
     pub fn sum(&self) -> i64 {
         self.used.iter().sum()
     }
