@@ -135,7 +135,7 @@ pub enum Level {
     /// Otherwise.
     #[default]
     Busy,
-    /// People wait.
+    /// People wait. The pool says so only while there is no slot beside those that are kept for them.
     Queueing,
 }
 

@@ -518,12 +518,13 @@ impl Pool {
         Some((free, rate - self.out))
     }
 
-    fn level(&self, room: &Room, key: &StateKey, free: i64) -> Level {
+    /// How near the room is to its limits. `all_have_room`: nobody waits for whom there is no slot.
+    fn level(&self, room: &Room, key: &StateKey, free: i64, all_have_room: bool) -> Level {
         // What lies in stocks does not fill the room.
         let filled = key.most_active(room) - free - self.out;
         // Reports of a calm room are old; what Counters say of their traffic is new.
         let entering = self.rates.max(u64::from(key.entering));
-        Level::of(room, key.limits(room), filled, entering, key.nobody_waits())
+        Level::of(room, key.limits(room), filled, entering, all_have_room)
     }
 
     /// The answer to a call that gets nothing: it came twice, or was overtaken, or there are too many colos.
@@ -711,8 +712,10 @@ impl Pool {
         }
         let (free, rate) = self.left(room, now)?;
         let key = &self.state.as_ref()?.key;
-        let level = self.level(room, key, free);
         let mut left = free.min(rate);
+        // Whoever waits has a slot each: what is beyond may lie in stocks.
+        let kept = key.present_ahead(None);
+        let level = self.level(room, key, free, kept == 0 || left > kept);
         let mut refused = 0;
         let mut missing = i64::MAX;
         let given = ask
@@ -731,8 +734,8 @@ impl Pool {
             .collect();
         let (mut extra, mut most, mut usable_ms, mut spare) = (0, 0, SHORTEST_MS, 0);
         if refused == 0 && level != Level::Queueing {
-            (extra, most, usable_ms) = self.stock(colo, ask, left, now);
-            spare = self.spare(ask, left);
+            (extra, most, usable_ms) = self.stock(colo, ask, left - kept, now);
+            spare = self.spare(ask, left - kept);
         }
         Some(LeaseAnswer {
             v: 1,
