@@ -33,7 +33,8 @@ pub struct StateKey {
     pub active: i64,
     /// Width of one step of `expiring`, in milliseconds: `session_duration` / 720.
     pub step: u64,
-    /// How many of `active` will have expired at the end of each step after `taken_at`, cumulative.
+    /// How many of `active` will have expired at the end of each step after `taken_at`, cumulative. The first one may be
+    /// shorter: see `first_step_ms`.
     pub expiring: Vec<u32>,
     /// How many of `active` expire within one refresh, and within 60 seconds, of `taken_at`.
     pub expiring_refresh: u32,
@@ -109,6 +110,9 @@ pub struct StateKey {
     /// on; 0: Global does not know it, or will not.
     #[serde(default)]
     pub told_ms: u64,
+    /// How long the first step of `expiring` is, in milliseconds; 0: a Global of before this was told has counted whole ones.
+    #[serde(default)]
+    pub first_step_ms: u64,
 }
 
 /// Sessions that were ended before their time: all colos refuse their tickets.
@@ -176,7 +180,9 @@ impl StateKey {
 
     /// Active users at a time, from what was known: expiries are foreseen, arrivals are not.
     pub fn active_at(&self, time: u64) -> i64 {
-        let steps = (time.saturating_sub(self.taken_at) / self.step.max(1)) as usize;
+        let step = self.step.max(1);
+        let first = if self.first_step_ms == 0 { step } else { self.first_step_ms };
+        let steps = ((time.saturating_sub(self.taken_at) + step).saturating_sub(first) / step) as usize;
         let gone = match steps {
             0 => 0,
             steps => self.expiring.get(steps - 1).or(self.expiring.last()).copied().unwrap_or(0),

@@ -289,6 +289,12 @@ impl Counts {
             .collect()
     }
 
+    /// In how many milliseconds the first of those slot widths ends: slots begin and end by the clock, not with `time`.
+    pub fn first_step_ms(&self, room: &Room, time: u64) -> u64 {
+        let width = self.slot_ms.max(1);
+        width - time.saturating_sub(room.session_ms()) % width
+    }
+
     /// Waiting users by bucket at a time, oldest bucket first.
     pub fn waiting_at(&self, room: &Room, time: u64) -> Vec<(u32, u32)> {
         let first = time.saturating_sub(room.waiting_ms()) / WAITING_SLOT_MS;

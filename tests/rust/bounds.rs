@@ -18,7 +18,7 @@ use anteroom::ticket::{Standing, Ticket};
 use anteroom::time::Steady;
 use proptest::prelude::*;
 
-use crate::articles::room;
+use crate::articles::{self, room};
 
 const NOW: u64 = 28_000_000 * 60_000 + 30_000;
 
@@ -107,6 +107,48 @@ fn pool_of(room: &Room) -> Pool {
     let mut global = Global::restore(room, None, Vec::new(), NOW);
     pool.renew(global.state(room, None, minute_of(NOW), NOW), NOW);
     pool
+}
+
+#[test]
+fn a_state_foresees_each_expiry_for_the_millisecond_in_which_a_newer_one_would_tell_of_it() {
+    let room = Room { slot_strategy: SlotStrategy::Leases, ..room(10_000, 3_000, 2) };
+    let mut counts = Counts::new(&room);
+    let mut seen = Remembered::new(60_000, 1_000);
+    // One each 37 ms: some slots of time have several, others none.
+    for id in 0..40 {
+        counts.apply(&enter(id, NOW - room.session_ms() - 700 + id * 37), &mut seen);
+    }
+    let mut global = Global::restore(&room, None, Vec::new(), NOW);
+    global.receive(&room, articles::report("AMS", counts), NOW);
+    let foreseen = global.state(&room, None, minute_of(NOW), NOW);
+    let mut changes = 0;
+    let mut before = foreseen.active;
+    for time in NOW..NOW + 500 {
+        let active = global.state(&room, None, minute_of(time), time).active;
+        assert_eq!(foreseen.active_foreseen(time), active, "{} ms later", time - NOW);
+        changes += u32::from(active != before);
+        before = active;
+    }
+    assert!(changes >= 3, "{changes}");
+}
+
+#[test]
+fn what_is_beyond_a_slot_for_each_who_waits_may_lie_in_stocks() {
+    let room = Room { slot_strategy: SlotStrategy::Leases, ..room(10_000, 3_000, 2) };
+    let answer = |waiting: u32| {
+        let mut pool = Pool::restore(None, NOW);
+        let mut global = Global::restore(&room, None, Vec::new(), NOW);
+        let state = global.state(&room, None, minute_of(NOW), NOW);
+        let waits = vec![(minute_of(NOW) - 1, waiting)];
+        // 1,000 slots are free, and the rate is not the limit.
+        pool.renew(StateKey { active: 9_000, waiting: waits, present: vec![waiting], ..state }, NOW);
+        let ask = LeaseAsk { epoch: 1, sequence: 1, want: 2_000, rate: 3_000, ..LeaseAsk::default() };
+        let answer = pool.lease(&room, "AMS", &ask, NOW).unwrap();
+        (answer.level, answer.extra > 0, i64::from(answer.extra) <= 1_000 - i64::from(waiting))
+    };
+    assert_eq!(answer(0), (Level::Busy, true, true));
+    assert_eq!(answer(990), (Level::Busy, true, true), "ten are left, and a slot for each who waits");
+    assert_eq!(answer(1_000), (Level::Queueing, false, true), "whoever found something would pass somebody");
 }
 
 #[test]
