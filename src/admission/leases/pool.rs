@@ -16,8 +16,9 @@ use crate::room::{RateWindow, Room};
 use crate::steering::Overrides;
 use crate::wire::VERSION;
 
-/// After a breakdown it assumes that permits were given for this time at the latest rate, in milliseconds.
-const ASSUMED_MS: i64 = 4_000;
+/// After a breakdown it assumes that permits were given for this time at the latest rate, in milliseconds: half as long again as
+/// the time between two records. Where more is given than that, answers wait for a record.
+const ASSUMED_MS: i64 = 1_500;
 /// A state older than this is renewed in the background while permits are asked for.
 const RENEW_MS: u64 = 100;
 /// A state older than this is renewed before anyone is judged by it, if it can be had.
