@@ -92,7 +92,8 @@ fn no_sixty_seconds_hold_more_than_the_limit_where_the_window_slides() {
     assert!(queued > 1_000, "only {queued} had to wait: the limit was hardly tried");
 }
 
-/// The slot of a session that has ended is given again a tenth of a second later; without that, one too many is inside with seed 5.
+/// Messages are up to 0.3 seconds late there. If the slot of a session that has ended were given again after a tenth of a second,
+/// one too many would be inside with each of these seeds.
 #[test]
 fn a_session_renewed_at_its_very_end_keeps_its_slot() {
     let world = "name = \"renewed late\"\nminutes = 10\n\
@@ -100,7 +101,7 @@ fn a_session_renewed_at_its_very_end_keeps_its_slot() {
          [planet]\ncolos = 5\njitter_ms = 300\n\
          [visitors]\nvisit_seconds = 600\ngap_seconds = 50\n\
          [[arrivals]]\nper_minute = 600\n";
-    for seed in 1..=8 {
+    for seed in [14, 21, 28, 30, 38, 47, 66, 95] {
         let measured = run(world, seed);
         assert_eq!(measured.active_overshoot, 0.0, "seed {seed}");
         assert!(measured.idle < 0.02 && measured.waiting_minutes > 0, "the room was hardly full");

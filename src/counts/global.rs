@@ -33,7 +33,7 @@ const HISTORY_SETTLED_MS: u64 = 5_000;
 /// How long a session counts after its end, in milliseconds: a request of its last seconds may still be on its way here.
 const EXPIRY_LAG_MS: u64 = 1_000;
 /// The same where slots are reserved at the pool directly.
-const POOL_EXPIRY_LAG_MS: u64 = 100;
+const POOL_EXPIRY_LAG_MS: u64 = 250;
 /// A colo whose announced report is late by this time is cut off, in milliseconds.
 const CUT_OFF_MS: u64 = 1_500;
 /// A colo that comes back after it was cut off for this time, in milliseconds, is taken to have reported everything when
