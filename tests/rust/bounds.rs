@@ -178,6 +178,39 @@ fn admissions_are_spread_over_a_minute_only_where_it_has_slots_for_all_of_them()
 }
 
 #[test]
+fn a_pool_that_restarts_assumes_what_it_gives_in_a_second_and_a_half_and_records_before_it_gives_more() {
+    let room = Room { slot_strategy: SlotStrategy::Leases, ..room(10_000, 10_000, 2) };
+    let mut pool = pool_of(&room);
+    let ask = |sequence: u64, visitors: u32| {
+        let groups = vec![Group { bucket: minute_of(NOW), waits: false, visitors }];
+        // 100 a second.
+        LeaseAsk {
+            epoch: 1,
+            sequence,
+            last_answered: sequence - 1,
+            groups,
+            rate: 60_000,
+            ..LeaseAsk::default()
+        }
+    };
+    pool.lease(&room, "AMS", &ask(1, 0), NOW);
+    pool.lease(&room, "AMS", &ask(2, 0), NOW + 200);
+    let saved = pool.save(false);
+    pool.lease(&room, "AMS", &ask(3, 150), NOW + 300);
+    assert!(pool.is_covered(), "a restart would assume as many");
+    pool.lease(&room, "AMS", &ask(4, 1), NOW + 310);
+    assert!(!pool.is_covered());
+
+    let mut pool = Pool::restore(Some(saved), NOW + 320);
+    pool.renew(
+        Global::restore(&room, None, Vec::new(), NOW).state(&room, None, minute_of(NOW), NOW),
+        NOW + 320,
+    );
+    let given = pool.lease(&room, "FRA", &ask(1, 10_000), NOW + 320).unwrap().given[0].0;
+    assert_eq!(given, 10_000 - 150);
+}
+
+#[test]
 fn a_ticket_has_one_slot_reserved_whoever_asks_for_it() {
     let room = Room { slot_strategy: SlotStrategy::Leases, ..room(10, 10, 1) };
     let given = |ids: &[u64]| {
