@@ -108,6 +108,26 @@ fn a_session_renewed_at_its_very_end_keeps_its_slot() {
     }
 }
 
+/// Global stores a report that another one follows soon after 15 seconds only. Of what it has heard since, it knows nothing after a
+/// restart: nor that a session goes on which has seemed to end.
+#[test]
+fn a_session_renewed_before_global_restarts_keeps_its_slot() {
+    let mut world = "name = \"forgets renewals\"\nminutes = 6\n\
+         [room]\ntotal_active_users = 500\nnew_users_per_minute = 3000\nsession_duration = 1\n\
+         [planet]\ncolos = 30\n\
+         [visitors]\nvisit_seconds = 600\ngap_seconds = 50\n\
+         [[arrivals]]\nper_minute = 1000\n"
+        .to_owned();
+    for at in (95..=345).step_by(33) {
+        world += &format!("[[faults]]\nat = {at}.0\nlasts = 0.0\nwhat = \"global\"\n");
+    }
+    for seed in 9..=16 {
+        let measured = run(&world, seed);
+        assert_eq!(measured.active_overshoot, 0.0, "seed {seed}");
+        assert!(measured.idle < 0.02 && measured.waiting_minutes > 0, "the room was hardly full");
+    }
+}
+
 #[test]
 fn lost_and_late_messages_and_broken_objects_cost_waiting_not_the_limits() {
     let mut rng = Rng::with_seed(2);

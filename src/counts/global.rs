@@ -106,6 +106,11 @@ impl Colo {
         self.report.next_in > 0 && now >= self.received_at + self.report.next_in + CUT_OFF_MS
     }
 
+    /// Whether what it said last may have been lost with Global's memory a moment ago, and it has not reported since.
+    fn is_forgotten(&self, now: u64) -> bool {
+        self.is_cut_off(now) && self.back.is_some_and(|(back_at, _)| now < back_at + BACK_MS)
+    }
+
     /// Whether it pushes by itself.
     fn is_awake(&self, now: u64) -> bool {
         !self.is_cut_off(now) && (self.report.next_in > 0 || now < self.received_at + ACTIVE_MS)
@@ -734,7 +739,11 @@ impl Global {
             let counts = &colo.report.counts;
             let told_until = since.saturating_sub(REPORTED_MS);
             let from = told_until.max(counted_at.saturating_sub(CUT_OFF_SESSION_MS));
-            let leaving = self.flow.leaving(room, counts.active_at(room, told_until));
+            let leaving = if colo.is_forgotten(now) {
+                0
+            } else {
+                self.flow.leaving(room, counts.active_at(room, told_until))
+            };
             let left = left + u64::from(leaving) * counted_at.saturating_sub(from);
             (ended + counts.ended_unseen(room, from, counted_at, &self.merged), left)
         });
