@@ -106,7 +106,8 @@ impl Colo {
         self.report.next_in > 0 && now >= self.received_at + self.report.next_in + CUT_OFF_MS
     }
 
-    /// Whether what it said last may have been lost with Global's memory a moment ago, and it has not reported since.
+    /// Whether what it said last may have been lost with Global's memory within [`BACK_MS`] before `now` (milliseconds since the
+    /// epoch), and it has not reported since.
     fn is_forgotten(&self, now: u64) -> bool {
         self.is_cut_off(now) && self.back.is_some_and(|(back_at, _)| now < back_at + BACK_MS)
     }
@@ -731,7 +732,8 @@ impl Global {
     }
 
     /// Users of colos that are cut off, whose sessions have seemed to end lately: they may have been renewed, and nobody
-    /// could tell. Not those who were seen in another colo since, nor as many as leave anyway.
+    /// could tell. Not those who were seen in another colo since, nor as many as leave anyway: that is an estimate, by which
+    /// nobody is taken off in the seconds after a restart, when it is not known of any colo.
     fn cut_off(&self, room: &Room, now: u64) -> i64 {
         let counted_at = now.saturating_sub(expiry_lag_ms(room));
         let silent = self.colos.values().filter_map(|colo| Some((colo, colo.silent_since(room, now)?)));

@@ -289,7 +289,8 @@ impl Counts {
             .collect()
     }
 
-    /// In how many milliseconds the first of those slot widths ends: slots begin and end by the clock, not with `time`.
+    /// In how many milliseconds from `time` on the first slot that [`Counts::expiring`] tells of has expired: at most the
+    /// width of a slot, since slots begin and end by the clock.
     pub fn first_step_ms(&self, room: &Room, time: u64) -> u64 {
         let width = self.slot_ms.max(1);
         width - time.saturating_sub(room.session_ms()) % width

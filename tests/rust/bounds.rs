@@ -101,11 +101,15 @@ fn an_old_cookie_however_often_it_comes_is_one_step_and_one_reserved_slot() {
     assert_eq!(made.iter().filter(|call| **call == "report").count(), 1, "{made:?}");
 }
 
+/// What the pool is told of an empty room.
+fn state_of(room: &Room) -> StateKey {
+    Global::restore(room, None, Vec::new(), NOW).state(room, None, minute_of(NOW), NOW)
+}
+
 /// The pool of an empty room.
 fn pool_of(room: &Room) -> Pool {
     let mut pool = Pool::restore(None, NOW);
-    let mut global = Global::restore(room, None, Vec::new(), NOW);
-    pool.renew(global.state(room, None, minute_of(NOW), NOW), NOW);
+    pool.renew(state_of(room), NOW);
     pool
 }
 
@@ -137,11 +141,10 @@ fn what_is_beyond_a_slot_for_each_who_waits_may_lie_in_stocks() {
     let room = Room { slot_strategy: SlotStrategy::Leases, ..room(10_000, 3_000, 2) };
     let answer = |waiting: u32| {
         let mut pool = Pool::restore(None, NOW);
-        let mut global = Global::restore(&room, None, Vec::new(), NOW);
-        let state = global.state(&room, None, minute_of(NOW), NOW);
         let waits = vec![(minute_of(NOW) - 1, waiting)];
         // 1,000 slots are free, and the rate is not the limit.
-        pool.renew(StateKey { active: 9_000, waiting: waits, present: vec![waiting], ..state }, NOW);
+        let state = StateKey { active: 9_000, waiting: waits, present: vec![waiting], ..state_of(&room) };
+        pool.renew(state, NOW);
         let ask = LeaseAsk { epoch: 1, sequence: 1, want: 2_000, rate: 3_000, ..LeaseAsk::default() };
         let answer = pool.lease(&room, "AMS", &ask, NOW).unwrap();
         (answer.level, answer.extra > 0, i64::from(answer.extra) <= 1_000 - i64::from(waiting))
@@ -202,10 +205,7 @@ fn a_pool_that_restarts_assumes_what_it_gives_in_a_second_and_a_half_and_records
     assert!(!pool.is_covered());
 
     let mut pool = Pool::restore(Some(saved), NOW + 320);
-    pool.renew(
-        Global::restore(&room, None, Vec::new(), NOW).state(&room, None, minute_of(NOW), NOW),
-        NOW + 320,
-    );
+    pool.renew(state_of(&room), NOW + 320);
     let given = pool.lease(&room, "FRA", &ask(1, 10_000), NOW + 320).unwrap().given[0].0;
     assert_eq!(given, 10_000 - 150);
 }
