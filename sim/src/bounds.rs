@@ -5,9 +5,10 @@
 //! - To the own colo's object, if a permit can lie there. An object that has lost its memory must start, and then record
 //!   what it gives before it answers: if it did not and ended, its successor would read the same record and give the
 //!   permit once more.
-//! - To the room's objects, if no permit can lie in the colo. That is so for the first visitor of a colo, of which nobody
-//!   knew; while others wait, since whoever found something in the colo would pass them; and with fewer free slots than
-//!   colos, for those colos that are left without. Fewest visitors are, if the busiest ones have a permit each.
+//! - To the room's objects, for the first visitor of a colo, where nobody knows whether an operator has closed the room; and
+//!   while others wait, since whoever found something nearer would pass them.
+//! - To the region's object or the room's, whichever is nearer, with fewer free slots than colos, for those colos that are left
+//!   without. Fewest visitors are, if the busiest ones have a permit each.
 //!
 //! Chance, queues behind others and what has just been used up are not counted: so it is a bound, not a plan.
 
@@ -18,11 +19,12 @@ pub const SOON_MS: [u64; 2] = [80, 150];
 
 #[derive(Debug, Default, Clone, Copy)]
 struct Colo {
-    /// A call to the room's objects takes so long at least, in milliseconds.
+    /// A call to the room's objects takes so long at least, in milliseconds, and one to those or the region's.
     room_ms: u64,
+    shared_ms: u64,
     /// How many colos have more visitors.
     busier: i64,
-    /// How many of those are farther from the room's objects than each of [`SOON_MS`].
+    /// How many of those are farther from all objects that serve several colos than each of [`SOON_MS`].
     busier_and_far: [i64; 2],
     /// The last call to the colo's Counter: how long its way there took, and the whole, in milliseconds.
     there_ms: u64,
@@ -49,15 +51,16 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Colos, the busiest first, each with how long a call from it to the room's objects takes at least, in milliseconds.
-    /// Where visitors may come from only every second of them, fewer are busier.
-    pub fn of(room_ms: &[u64], every_second: bool) -> Self {
+    /// Colos, the busiest first, each with how long a call from it to the room's objects takes at least, in milliseconds, and one to
+    /// those or the region's. Where visitors may come from only every second of them, fewer are busier.
+    pub fn of(least_ms: &[(u64, u64)], every_second: bool) -> Self {
         let busier = |index: usize, far: &dyn Fn(u64) -> bool| {
-            let before = room_ms[..index].iter().filter(|ms| far(**ms)).count() as i64;
+            let before = least_ms[..index].iter().filter(|(_, ms)| far(*ms)).count() as i64;
             if every_second { before / 2 } else { before }
         };
-        let colos = room_ms.iter().enumerate().map(|(index, room_ms)| Colo {
+        let colos = least_ms.iter().enumerate().map(|(index, (room_ms, shared_ms))| Colo {
             room_ms: *room_ms,
+            shared_ms: *shared_ms,
             busier: busier(index, &|_| true),
             busier_and_far: SOON_MS.map(|soon| busier(index, &|ms| ms > soon)),
             ..Colo::default()
@@ -76,8 +79,11 @@ impl Bounds {
     }
 
     /// It finds an object that has just started: what that, or its first record, takes besides, in milliseconds.
+    /// Not of a region's object.
     pub fn own_start(&mut self, colo: u16, milliseconds: u64) {
-        self.colos[usize::from(colo)].there_ms += milliseconds;
+        if let Some(colo) = self.colos.get_mut(usize::from(colo)) {
+            colo.there_ms += milliseconds;
+        }
     }
 
     /// The answer's way back takes so long, in milliseconds.
@@ -102,15 +108,20 @@ impl Bounds {
         let first_at = *colo.first_at.get_or_insert(came_at);
         let is_first = came_at <= first_at + colo.room_ms;
         for (index, soon) in SOON_MS.into_iter().enumerate().filter(|(_, soon)| latency > *soon) {
-            let is_far = colo.room_ms > soon;
             let bound = colo.call_ms > soon
-                || is_far && (is_first || others_wait || colo.busier_and_far[index] >= free);
+                || colo.room_ms > soon && (is_first || others_wait)
+                || colo.shared_ms > soon && colo.busier_and_far[index] >= free;
             let slow = &mut self.slow[index];
             *(if bound { &mut slow.bound } else { &mut slow.avoidable }) += 1;
         }
-        let asks_the_room = is_first || others_wait || colo.busier >= free;
-        let least = if asks_the_room { colo.room_ms.max(colo.call_ms) } else { colo.call_ms };
-        (colo.call_ms > 0).then_some(least)
+        let elsewhere_ms = if is_first || others_wait {
+            colo.room_ms
+        } else if colo.busier >= free {
+            colo.shared_ms
+        } else {
+            0
+        };
+        (colo.call_ms > 0).then_some(colo.call_ms.max(elsewhere_ms))
     }
 }
 
@@ -120,9 +131,9 @@ mod tests {
 
     const MANY: i64 = 1_000;
 
-    /// Three colos, of which the second is near the room's objects. A call to an own object takes 12 ms.
+    /// Three colos, of which the second is near the room's objects, and no region is nearer. A call to an own object takes 12 ms.
     fn planet() -> Bounds {
-        let mut bounds = Bounds::of(&[100, 40, 200], false);
+        let mut bounds = Bounds::of(&[(100, 100), (40, 40), (200, 200)], false);
         for colo in 0..3 {
             bounds.own_way(colo, 6);
             bounds.own_way_back(colo, 6);
@@ -154,6 +165,20 @@ mod tests {
         assert_eq!(least(2, 3), Some(12));
         // One of two far colos can have the only permit.
         assert_eq!(bounds.slow[0], Slow { bound: 1, avoidable: 5 });
+    }
+
+    #[test]
+    fn what_does_not_lie_in_the_colo_may_lie_in_its_region() {
+        let mut bounds = Bounds::of(&[(100, 30)], false);
+        bounds.own_way(0, 6);
+        bounds.own_way_back(0, 6);
+        assert_eq!(
+            bounds.entered(1_000, 0, 90, false, MANY),
+            Some(100),
+            "an operator may have closed the room"
+        );
+        assert_eq!(bounds.entered(9_000, 0, 90, false, 0), Some(30));
+        assert_eq!(bounds.slow[0], Slow { bound: 1, avoidable: 1 });
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub use estimate::{
 pub use given::Given;
 pub use leases::{
     DueRecord, EXACT_UP_TO, Group, LeaseAnswer, LeaseAsk, LeaseCounter, Level, Pool, REACHES_MS,
-    RECALL_WAITS_MS, Returned, RoundTrip, SavedPermits, SavedPool,
+    RECALL_WAITS_MS, Returned, RoundTrip, SavedPermits, SavedPool, Serves,
 };
 pub use ledger::{Ledger, NumberAsk, Outcome, SavedLedger};
 pub use remembered::Remembered;

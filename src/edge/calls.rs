@@ -12,9 +12,10 @@ use worker::{Env, Error, Request, Response, Result, Stub};
 use super::clock::within;
 use super::configuration;
 use super::settings::Settings;
-use crate::protocol::messages::MAX_BODY;
+use crate::protocol::messages::{MAX_BODY, room_and_colo};
 use crate::protocol::wire::{self, WireError};
 use crate::protocol::{Method, Object};
+use crate::room::Location;
 
 /// Bindings of the objects.
 pub const GLOBAL: &str = "GLOBAL";
@@ -63,11 +64,15 @@ pub async fn wake(
 }
 
 /// The way to an object. The first call makes it, and it stays there: near the hint, where there is one, else near the
-/// caller. Anywhere and Global have the hint of their room's owner.
+/// caller. Anywhere and Global have the hint of their room's owner, a region's Counter that of its region.
 pub fn stub(env: &Env, binding: &str, name: &str, hint: &'static str) -> Result<Stub> {
     let is_once = [Object::Anywhere.binding(), Object::Global.binding()].contains(&binding);
     let of_room = || Settings::of(env).rooms.get(name).and_then(|room| room.location.hint());
-    let hint = if is_once { of_room() } else { Some(hint).filter(|hint| !hint.is_empty()) };
+    let hint = if is_once {
+        of_room()
+    } else {
+        Some(hint).filter(|hint| !hint.is_empty()).or_else(|| Location::hint_of(room_and_colo(name).1))
+    };
     let namespace = env.durable_object(binding)?;
     match hint {
         Some(hint) => namespace.get_by_name_with_location_hint(name, hint),

@@ -11,7 +11,7 @@ use worker::{Cache, Context, Headers, Response, Result};
 
 use super::calls::{Local, post, unreadable};
 use super::clock::{now, own_time, pause, platform_time, random_id, within};
-use super::platform::{likely_colo, log_error};
+use super::platform::{likely_colo, log_error, region};
 use super::settings::Settings;
 use super::{in_flight, turnstile};
 use crate::admission::{Clocked, StateKey};
@@ -187,7 +187,8 @@ impl Place {
             let room = self.settings.rooms.get(&self.room).ok_or("there is no such room")?;
             let room = Rc::new(room.clone());
             let deadline_ms = self.settings.object_deadline_ms;
-            let mut worker = Worker::new(random_id()?, room, self.colo.clone(), deadline_ms);
+            let mut worker =
+                Worker::new(random_id()?, room, self.colo.clone(), deadline_ms).in_region(region());
             let done = work(&mut worker);
             workers.insert((self.room.clone(), self.colo.clone()), worker);
             Ok(done)

@@ -8,11 +8,11 @@ use super::write_behind::WriteBehind;
 use super::{COLD_START_FACTOR, Call, Context, CurrentRoom, Effect, Input, NO_ROUTE, ObjectMachine, Stored};
 use crate::admission::{
     self, Addresses, Chances, DueRecord, EXACT_UP_TO, HINT_MS, LeaseCounter, Level, NumberAsk, Outcome,
-    RECALL_WAITS_MS, SavedLedger,
+    RECALL_WAITS_MS, SavedLedger, Serves,
 };
-use crate::protocol::messages::{Given, Lease, Lent, Take, Taken, VERSION};
+use crate::protocol::messages::{Given, Lease, Lent, Take, Taken, VERSION, colo_object};
 use crate::protocol::{Answer, Request, records};
-use crate::room::QueueingMethod;
+use crate::room::{Location, QueueingMethod, Room};
 use crate::steering::Overrides;
 
 /// The storage key of the numbers given.
@@ -47,6 +47,9 @@ pub struct Counter {
     calls: u64,
     pool_call: Option<u64>,
     pool_call_due: Option<u64>,
+    /// The location hint of the colo's region, as workers have said; empty: not known.
+    region: String,
+    region_call: Option<u64>,
     writes: WriteBehind,
     /// What is stored was not written by newer code.
     may_write: bool,
@@ -72,6 +75,8 @@ impl Counter {
             calls: 0,
             pool_call: None,
             pool_call_due: None,
+            region: String::new(),
+            region_call: None,
             writes: WriteBehind::default(),
         }
     }
@@ -98,6 +103,10 @@ impl Counter {
             self.reply(from, outcomes, Vec::new(), effects);
             return;
         }
+        if !asked.region.is_empty() {
+            self.region = asked.region;
+        }
+        let serves = self.serves(context, room);
         let holders = if room.one_place_per_address {
             self.addresses.claim_all(&asked.asks, &asked.addresses, now)
         } else {
@@ -112,7 +121,7 @@ impl Counter {
             self.reply(from, outcomes, holders, effects);
             return;
         }
-        self.permits.follow(room.rate_window);
+        self.permits.follow(room.rate_window, serves);
         let first = self.next_place;
         let mut outcomes = Vec::with_capacity(asked.asks.len());
         let others_wait = self.permits.level() == Some(Level::Queueing);
@@ -178,11 +187,38 @@ impl Counter {
         }
     }
 
+    /// Where each slot counts, a permit in one more place is one more that must be found; and where limits follow the origin
+    /// few lie in stocks.
+    fn serves(&self, context: &Context<'_>, room: &Room) -> Serves {
+        if Location::hint_of(context.colo).is_some() {
+            Serves::Region
+        } else if self.region.is_empty() || room.total_active_users <= EXACT_UP_TO || room.follows_origin() {
+            Serves::Colo
+        } else {
+            Serves::ColoOfRegion
+        }
+    }
+
+    /// Asks the region's Counter for those who found nothing here.
+    fn call_region(&mut self, context: &Context<'_>, effects: &mut Vec<Effect>) {
+        let asks = self.permits.call_region();
+        if asks.is_empty() {
+            return;
+        }
+        self.calls += 1;
+        self.region_call = Some(self.calls);
+        let take = Take::new(asks, self.overrides.clone());
+        effects.push(Effect::Call(Call {
+            number: self.calls,
+            name: colo_object(&context.room.name, &self.region),
+            request: Request::CounterTake(Box::new(take)),
+            deadline_ms: context.deadline_ms + RECALL_WAITS_MS,
+        }));
+    }
+
     /// Calls the pool if a call is due.
     fn call_pool(&mut self, context: &Context<'_>, effects: &mut Vec<Effect>) {
         let now = context.now;
-        let oldest = self.waiting.first_key_value().map_or(self.next_place, |(first, _)| *first);
-        self.permits.forget_before(oldest);
         if let Some(ask) = self.permits.call(now) {
             self.calls += 1;
             self.pool_call = Some(self.calls);
@@ -245,6 +281,16 @@ impl ObjectMachine for Counter {
             Input::Asked { from, .. } => {
                 effects.push(Effect::Refuse { to: from, status: 404, reason: NO_ROUTE });
             }
+            Input::Answered { call, answer } if self.region_call == Some(call) => {
+                self.region_call = None;
+                let taken = match answer {
+                    Some(Answer::CounterTake(taken)) => Some(taken),
+                    _ => None,
+                };
+                let level = taken.as_ref().and_then(|taken| taken.lent).map(|lent| lent.level);
+                let outcomes = taken.map(|taken| taken.outcomes).unwrap_or_default();
+                self.permits.region_answered(&outcomes, level, now);
+            }
             Input::Answered { call, answer } => {
                 let leased = match &answer {
                     Some(Answer::AnywhereLease(leased)) => Some(leased.as_ref()),
@@ -260,6 +306,9 @@ impl ObjectMachine for Counter {
         }
         self.hand_out(now, effects);
         self.give_up(now, effects);
+        let oldest = self.waiting.first_key_value().map_or(self.next_place, |(first, _)| *first);
+        self.permits.forget_before(oldest);
+        self.call_region(context, effects);
         self.call_pool(context, effects);
         self.write(context, begin, effects);
     }

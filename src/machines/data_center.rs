@@ -217,8 +217,7 @@ impl DataCenter {
         }
         let steering = self.counts.overrides().clone();
         let version = steering.version;
-        let (asks, addresses, next_ms) = (Vec::new(), Vec::new(), Vec::new());
-        let take = Take { v: VERSION, asks, loan: None, addresses, steering, next_ms };
+        let take = Take::new(Vec::new(), steering);
         let name = colo_object(&context.room.name, context.colo);
         let number = self.call(name, Request::CounterTake(Box::new(take)), COUNTER_DEADLINE_MS, effects);
         self.telling = Some((number, version));

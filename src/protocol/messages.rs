@@ -51,12 +51,12 @@ pub struct OperatorAnswer {
     pub body: String,
 }
 
-/// The name of a colo's objects (Counter, `DataCenter`) of a room.
+/// The name of a colo's objects (Counter, `DataCenter`) of a room, or of a region's Counter, by its location hint.
 pub fn colo_object(room: &str, colo: &str) -> String {
     format!("{room}/{colo}")
 }
 
-/// The room and colo of an object's name; the colo is empty for Global and Anywhere, whose name is the room.
+/// The room and colo (or region) of an object's name; it is empty for Global and Anywhere, whose name is the room.
 pub fn room_and_colo(name: &str) -> (&str, &str) {
     name.split_once('/').unwrap_or((name, ""))
 }
@@ -80,6 +80,24 @@ pub struct Take {
     /// milliseconds; 0: it does not matter. Empty: for nobody.
     #[serde(default)]
     pub next_ms: Vec<u32>,
+    /// Of a Counter: the location hint of its region, if the asker knows it; else empty.
+    #[serde(default)]
+    pub region: String,
+}
+
+impl Take {
+    /// Asks of which nothing more is to be said.
+    pub fn new(asks: Vec<NumberAsk>, steering: Overrides) -> Self {
+        Self {
+            v: VERSION,
+            asks,
+            loan: None,
+            addresses: Vec::new(),
+            steering,
+            next_ms: Vec::new(),
+            region: String::new(),
+        }
+    }
 }
 
 /// What a worker of 0.1.0 says of permits that it was lent. Nobody lends any more, and nobody asks.

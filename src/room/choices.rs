@@ -251,4 +251,40 @@ impl Location {
     pub fn hint(self) -> Option<&'static str> {
         (self != Self::Auto).then(|| self.name())
     }
+
+    /// The location hint that a name is; `None`: it is none, as the code of a colo.
+    #[inline(never)]
+    pub fn hint_of(name: &str) -> Option<&'static str> {
+        Self::NAMES[1..].iter().copied().find(|hint| *hint == name)
+    }
+
+    /// The location hint of the region that is nearest to a place on Earth, in degrees north and east.
+    pub fn nearest(latitude: f64, longitude: f64) -> &'static str {
+        // As on a flat map: near enough for a choice of nine.
+        let squared = |(north, east): (f64, f64)| {
+            let around = (longitude - east).abs();
+            let (north, east) = (latitude - north, around.min(360.0 - around));
+            north * north + east * east
+        };
+        let (mut nearest, mut least) = ("", f64::INFINITY);
+        for (hint, city) in Self::NAMES[1..].iter().zip(Self::CITIES) {
+            if squared(city) < least {
+                (nearest, least) = (hint, squared(city));
+            }
+        }
+        nearest
+    }
+
+    /// A city in the middle of each but the first, in degrees north and east.
+    const CITIES: [(f64, f64); Self::ALL.len() - 1] = [
+        (37.4, -121.9),
+        (38.9, -77.5),
+        (-23.4, -46.5),
+        (51.5, -0.5),
+        (50.0, 14.3),
+        (1.4, 104.0),
+        (-33.9, 151.2),
+        (-26.1, 28.2),
+        (25.3, 55.4),
+    ];
 }

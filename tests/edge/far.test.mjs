@@ -28,6 +28,25 @@ test("Anywhere and Global are made where the owner wants them", async () => {
   }
 });
 
+test("who finds nothing in the data center is let in by its region's Counter, to the last slot and no further", async () => {
+  const USERS = 150;
+  const limits = { total_active_users: USERS, new_users_per_minute: USERS };
+  const world = await startWorld({ rooms: { regional: room("/regional", limits) }, colos: { AMS: 1, LHR: 1 } });
+  try {
+    const colos = ["AMS", "LHR"].map((colo) => ({ colo, latitude: "52.3", longitude: "4.8" }));
+    const enters = async (number) => {
+      const cf = colos[number % colos.length];
+      return (await world.visitor({ path: "/regional", colo: cf.colo, cf }).get()).fromOrigin;
+    };
+    for (let number = 0; number < USERS; number += 1) assert.ok(await enters(number), `visitor ${number}`);
+    for (let number = 0; number < 4; number += 1) assert.ok(!(await enters(number)), "the room is full");
+    const called = new Set((await world.calls("regional")).map(({ name }) => name));
+    assert.ok(called.has("regional/weur"), [...called].join());
+  } finally {
+    await world.close();
+  }
+});
+
 /** Until a time of a crowd's, in milliseconds. */
 const until = (crowd, ms) => sleep(Math.max(0, crowd.start + ms - Date.now()));
 

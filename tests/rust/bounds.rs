@@ -246,9 +246,9 @@ fn colos_take_turns_at_a_busy_pool_by_the_square_root_of_their_traffic() {
 
 #[test]
 fn the_busiest_colos_hold_a_permit_each_where_there_are_fewer_than_colos() {
-    let room = Room { slot_strategy: SlotStrategy::Leases, ..room(200, 200, 5) };
+    let room = Room { slot_strategy: SlotStrategy::Leases, ..room(160, 160, 5) };
     let mut pool = pool_of(&room);
-    // Of 300 colos the first has the most traffic. Each part of 200 slots is less than half a permit.
+    // Of 300 colos the first has the most traffic. Each part of 160 slots is less than half a permit.
     let mut laid = |want: u32, sequence: u64| -> Vec<u32> {
         let mut lay = |index: u32| {
             let ask = LeaseAsk { epoch: 1, sequence, rate: 1_000 - index, want, ..LeaseAsk::default() };
@@ -258,9 +258,9 @@ fn the_busiest_colos_hold_a_permit_each_where_there_are_fewer_than_colos() {
     };
     laid(0, 1);
     let held = laid(8, 2);
-    let (busiest, others) = held.split_at(150);
+    let (busiest, others) = held.split_at(75);
     assert!(busiest.iter().all(|extra| *extra == 1), "{held:?}");
-    assert_eq!(others.iter().sum::<u32>(), 0, "a quarter is left for whoever asks");
+    assert_eq!(others.iter().sum::<u32>(), 0, "the others are for whoever asks, and for regions");
 }
 
 #[test]
@@ -946,8 +946,7 @@ fn a_counter_asks_its_callers_to_come_slower_in_the_first_moments_of_a_crowd_and
     let mut counter = Counter::restore(&Stored::new(), 7, NOW);
     let mut called = |now: u64| {
         let context = Context { room: &room, colo: "AMS", deadline_ms: 500, now };
-        let (asks, addresses, next_ms) = (Vec::new(), Vec::new(), Vec::new());
-        let take = Take { v: VERSION, asks, loan: None, addresses, steering: Overrides::default(), next_ms };
+        let take = Take::new(Vec::new(), Overrides::default());
         let input = Input::Asked { from: now, request: Request::CounterTake(Box::new(take)) };
         let mut effects = Vec::new();
         counter.handle(&context, input, &mut effects);

@@ -3,7 +3,7 @@
 
 use anteroom::admission::{
     DueRecord, Group, LeaseAnswer, LeaseAsk, LeaseCounter, Level, NumberAsk, Outcome, Remembered, Returned,
-    SavedLedger, SavedPermits, Shares, StateKey,
+    SavedLedger, SavedPermits, Serves, Shares, StateKey,
 };
 use anteroom::counts::{
     CheckIn, Counts, DataCenter, Global, GlobalMeta, MoveOutcome, MovePlace, Moves, OriginMemory, PlaceMoved,
@@ -143,8 +143,9 @@ fn asking_for_numbers() {
             addresses: vec![5],
             steering: Overrides::default(),
             next_ms: vec![19_500],
+            region: "weur".to_owned(),
         },
-        "0101ffffffffffffffffff01fffdac0d0180feac0d280a010903020401050001ac9801",
+        "0101ffffffffffffffffff01fffdac0d0180feac0d280a010903020401050001ac98010477657572",
     );
     pinned(
         &Taken {
@@ -224,7 +225,7 @@ fn what_is_said_and_kept_of_a_place_that_moves() {
 #[test]
 fn what_a_quiet_counter_keeps_and_gives_back() {
     let mut counter = LeaseCounter::new(7);
-    counter.follow(RateWindow::Sliding);
+    counter.follow(RateWindow::Sliding, Serves::Colo);
     let ask = NumberAsk { id: 1, bucket: 28_000_000, waits: false, minute: 28_000_000, limit: 0, owned: 1 };
     counter.ask(1, ask, NOW);
     let call = counter.call(NOW).unwrap();

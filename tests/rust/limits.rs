@@ -524,7 +524,7 @@ fn nobody_asks_the_pool_for_visitors_who_have_been_sent_away() {
 
     use anteroom::machines::{Context, Counter, Effect, Input, ObjectMachine, Stored};
     use anteroom::protocol::Request;
-    use anteroom::protocol::messages::{Take, VERSION};
+    use anteroom::protocol::messages::Take;
     use anteroom::steering::Overrides;
 
     let mut now = 28_000_000 * 60_000;
@@ -549,8 +549,7 @@ fn nobody_asks_the_pool_for_visitors_who_have_been_sent_away() {
     for id in 1..=1_000 {
         let ask =
             NumberAsk { id, bucket: 28_000_000, waits: false, minute: 28_000_000, limit: 50, owned: 50 };
-        let (addresses, steering) = (Vec::new(), Overrides::default());
-        let take = Take { v: VERSION, asks: vec![ask], loan: None, addresses, steering, next_ms: Vec::new() };
+        let take = Take::new(vec![ask], Overrides::default());
         let asked = Input::Asked { from: id, request: Request::CounterTake(Box::new(take)) };
         carry_out(tell(&mut counter, asked, now), &mut calls);
     }
@@ -575,7 +574,7 @@ fn nobody_asks_the_pool_for_visitors_who_have_been_sent_away() {
 fn an_old_cookie_in_many_isolates_has_one_chance_at_each_check_in_as_told() {
     use anteroom::admission::Level;
     use anteroom::machines::{Context, Counter, Effect, Input, ObjectMachine, Stored};
-    use anteroom::protocol::messages::{Take, VERSION};
+    use anteroom::protocol::messages::Take;
     use anteroom::protocol::{Answer, Request};
     use anteroom::steering::Overrides;
 
@@ -588,8 +587,7 @@ fn an_old_cookie_in_many_isolates_has_one_chance_at_each_check_in_as_told() {
     let mut ask = |id: u64, waits: bool, free: u32, mut now: u64| {
         let ask = NumberAsk { id, bucket: 27_999_990, waits, minute: minute_of(now), limit: 50, owned: 50 };
         let next_ms = if waits { vec![REFRESH_MS] } else { Vec::new() };
-        let (addresses, steering) = (Vec::new(), Overrides::default());
-        let take = Take { v: VERSION, asks: vec![ask], loan: None, addresses, steering, next_ms };
+        let take = Take { next_ms, ..Take::new(vec![ask], Overrides::default()) };
         let mut inputs = vec![Input::Asked { from: now, request: Request::CounterTake(Box::new(take)) }];
         let (mut told, mut asked_for) = (None, 0);
         for _ in 0..10 {

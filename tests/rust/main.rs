@@ -36,6 +36,7 @@ mod places;
 mod push;
 mod pushes;
 mod records;
+mod regions;
 mod rehearsal;
 mod rolling_deploy;
 mod routes;

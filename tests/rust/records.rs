@@ -186,14 +186,7 @@ fn what_newer_code_has_stored_is_never_overwritten_and_no_limit_is_broken_by_it(
     };
     let numbers = Rc::new(Room { slot_strategy: SlotStrategy::Counters, ..room(100, 50, 1) });
     let ask = NumberAsk { id: 7, bucket: 28_000_000, waits: false, minute: 28_000_000, limit: 50, owned: 50 };
-    let take = || Take {
-        v: VERSION,
-        asks: vec![ask],
-        loan: None,
-        addresses: Vec::new(),
-        steering: anteroom::steering::Overrides::default(),
-        next_ms: Vec::new(),
-    };
+    let take = || Take::new(vec![ask], anteroom::steering::Overrides::default());
     let asked = || Input::Asked { from: 1, request: Request::CounterTake(Box::new(take())) };
     let mut counter =
         Running { machine: Counter::restore(&newer("ledger"), 7, NOW), room: Rc::clone(&numbers), now: NOW };

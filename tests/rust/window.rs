@@ -3,7 +3,7 @@
 
 use anteroom::admission::{
     DueRecord, Group, LeaseAnswer, LeaseAsk, LeaseCounter, Level, NumberAsk, Outcome, Pool, Returned,
-    SavedPool, minute_of, start_of,
+    SavedPool, Serves, minute_of, start_of,
 };
 use anteroom::counts::Global;
 use anteroom::protocol::wire::{decode, encode};
@@ -115,7 +115,7 @@ fn a_stock_that_was_called_back_counts_from_when_it_was_used_and_what_was_on_its
 /// A Counter of a room with a sliding window that has a stock.
 fn counter_with_stock() -> LeaseCounter {
     let mut counter = LeaseCounter::new(1);
-    counter.follow(RateWindow::Sliding);
+    counter.follow(RateWindow::Sliding, Serves::Colo);
     answered(&mut counter, &visitor(1), NOW);
     counter
 }
@@ -167,7 +167,7 @@ fn where_the_window_slides_a_quiet_counter_counts_nothing_as_used_that_was_not()
     // One more than the ten may have been used since the record.
     for (window, counted) in [(RateWindow::Sliding, 10), (RateWindow::Minute, 11)] {
         let mut counter = counter_with_stock();
-        counter.follow(window);
+        counter.follow(window, Serves::Colo);
         for id in 2..=10 {
             counter.ask(id, visitor(id), NOW + id);
         }
@@ -188,7 +188,7 @@ fn a_quiet_counter_that_starts_anew_still_says_when_it_used_its_stock() {
         panic!("it keeps its stock")
     };
     let mut counter = LeaseCounter::restore(decode(&encode(&record).unwrap()).ok(), 2, NOW + 50_000);
-    counter.follow(RateWindow::Sliding);
+    counter.follow(RateWindow::Sliding, Serves::Colo);
     let recent = counter.recall(NOW + 50_000).recent;
     assert_eq!(recent[0], (1, 20_000));
     // What may have been used since the record may have been used just now.
@@ -212,7 +212,7 @@ fn where_the_window_slides_a_permit_is_good_only_as_long_as_it_takes_to_reach_it
         let mut pool = Pool::restore(None, now);
         pool.renew(global.state(&room, None, minute_of(now), now), now);
         let mut counter = LeaseCounter::new(1);
-        counter.follow(window);
+        counter.follow(window, Serves::Colo);
         counter.ask(0, ask, now);
         let call = counter.call(now).unwrap();
         counter.answered(pool.lease(&room, "AMS", &call, now).as_ref(), now);
@@ -240,7 +240,7 @@ fn where_the_window_slides_a_permit_that_was_on_its_way_for_long_is_asked_for_on
         let mut pool = Pool::restore(None, now);
         pool.renew(global.state(&room, None, minute, now), now);
         let mut counter = LeaseCounter::new(1);
-        counter.follow(window);
+        counter.follow(window, Serves::Colo);
         let ask = NumberAsk { id: 7, bucket: minute, waits: false, minute, limit: 1, owned: 1 };
         counter.ask(0, ask, now);
         let given = |counter: &mut LeaseCounter| {

@@ -1,5 +1,7 @@
 //! Where things stand on the planet, and how long light takes from one to another.
 
+use anteroom::room::Location;
+
 /// The cities of data centers: code, latitude, longitude, name.
 const CITIES: &str = include_str!("../../../static/dashboard/colos.txt");
 
@@ -44,12 +46,27 @@ pub struct Ways {
     pub from_objects: u64,
     /// Between a colo's workers and the objects of the room.
     pub to_room: u64,
+    /// The location hint of the colo's region.
+    pub region: &'static str,
+    /// Between a colo's objects and those of its region.
+    pub to_region: u64,
+    /// Between a colo's workers and those.
+    pub from_worker_to_region: u64,
 }
 
 impl Ways {
     /// How long a call from a colo's workers to the room's objects takes at least, in milliseconds.
     pub fn least_room_ms(&self) -> u64 {
-        (2.0 * FASTEST * self.to_room as f64 / 1_000.0) as u64
+        Self::least_ms(self.to_room)
+    }
+
+    /// The same to whatever is nearer: the room's objects or the region's.
+    pub fn least_shared_ms(&self) -> u64 {
+        Self::least_ms(self.to_room.min(self.from_worker_to_region))
+    }
+
+    fn least_ms(micros: u64) -> u64 {
+        (2.0 * FASTEST * micros as f64 / 1_000.0) as u64
     }
 }
 
@@ -80,30 +97,74 @@ impl City {
         ((self.kilometers(other) * MICROS_PER_KM + ENDS_MICROS) as u64).max(NEAR_MICROS)
     }
 
+    fn region(self) -> &'static str {
+        Location::nearest(self.latitude.to_degrees(), self.longitude.to_degrees())
+    }
+
     fn nearest(self, of: &[Self]) -> Self {
         of.iter().copied().min_by_key(|city| self.micros(*city)).unwrap_or(self)
     }
 }
 
+fn all() -> Vec<City> {
+    CITIES.lines().filter_map(City::of).collect()
+}
+
+fn busiest(all: &[City]) -> impl Iterator<Item = &City> {
+    BUSIEST.iter().filter_map(|code| all.iter().find(|city| city.code == *code))
+}
+
+/// The cities where objects may live, at a location hint or anywhere.
+fn living(all: &[City], hint: Option<&str>) -> Vec<City> {
+    let here = LOCATIONS.iter().filter(|(name, _)| hint.is_none_or(|hint| hint == *name));
+    let codes: Vec<&str> = here.flat_map(|(_, codes)| codes.iter().copied()).collect();
+    all.iter().filter(|city| codes.contains(&city.code)).copied().collect()
+}
+
+/// Where the room's own objects live: near the busiest city, or at a location hint.
+fn room(all: &[City], location: Option<&str>) -> City {
+    let near = living(all, location);
+    busiest(all).next().map_or(near[0], |first| first.nearest(&near))
+}
+
 /// The ways of the first `colos` colos, where the room's own objects live near the busiest of them, or at a location hint.
 pub fn ways(colos: usize, location: Option<&str>) -> Vec<Ways> {
-    let all: Vec<City> = CITIES.lines().filter_map(City::of).collect();
-    let busiest = BUSIEST.iter().filter_map(|code| all.iter().find(|city| city.code == *code));
+    let all = all();
     let others = all.iter().filter(|city| !BUSIEST.contains(&city.code));
-    let cities: Vec<City> = busiest.chain(others).copied().collect();
-    let living = |hint: Option<&str>| -> Vec<City> {
-        let here = LOCATIONS.iter().filter(|(name, _)| hint.is_none_or(|hint| hint == *name));
-        let codes: Vec<&str> = here.flat_map(|(_, codes)| codes.iter().copied()).collect();
-        all.iter().filter(|city| codes.contains(&city.code)).copied().collect()
-    };
-    let objects = living(None);
-    let room = cities[0].nearest(&living(location));
+    let cities: Vec<City> = busiest(&all).chain(others).copied().collect();
+    let objects = living(&all, None);
+    let room = room(&all, location);
+    let homes = regions(&all);
     // More colos than cities: some cities have two.
     let ways = cities.iter().cycle().take(colos).map(|city| {
         let home = city.nearest(&objects);
-        Ways { to_objects: city.micros(home), from_objects: home.micros(room), to_room: city.micros(room) }
+        let region = city.region();
+        let region_home = homes.iter().find(|(of, _)| *of == region).map_or(home, |(_, city)| *city);
+        Ways {
+            to_objects: city.micros(home),
+            from_objects: home.micros(room),
+            to_room: city.micros(room),
+            region,
+            to_region: home.micros(region_home),
+            from_worker_to_region: city.micros(region_home),
+        }
     });
     ways.collect()
+}
+
+/// Where the Counters of the regions live: in the first city of each.
+fn regions(all: &[City]) -> Vec<(&'static str, City)> {
+    let home = |(hint, codes): &(&'static str, &[&str])| {
+        Some((*hint, *all.iter().find(|city| codes.first() == Some(&city.code))?))
+    };
+    LOCATIONS.iter().filter_map(home).collect()
+}
+
+/// One way between the Counter of each region and the room's objects, in microseconds, with its location hint. See [`ways`].
+pub fn region_ways(location: Option<&str>) -> Vec<(&'static str, u64)> {
+    let all = all();
+    let room = room(&all, location);
+    regions(&all).into_iter().map(|(hint, city)| (hint, city.micros(room))).collect()
 }
 
 /// How much longer than its way a message takes, in 256ths, with equal chances: a log-logistic tail.

@@ -120,7 +120,9 @@ pub struct Planet {
     network: Rng,
     chance: Rng,
     colos: Vec<Colo>,
-    /// Anywhere, Global, and each colo's Counter and `DataCenter`.
+    /// The location hints of the regions, each with the way between its Counter and the room's objects, in microseconds.
+    regions: Vec<(&'static str, u64)>,
+    /// Anywhere, Global, each colo's Counter and `DataCenter`, and the Counters of the regions.
     stations: Vec<Station>,
     timeouts: Vec<Timeouts>,
     /// The same of visits and tasks, which may begin others.
@@ -192,6 +194,7 @@ impl Planet {
         let mut planet = Self {
             clockwork: Clockwork::new(START),
             colos,
+            regions: geography::region_ways(setup.location.as_deref()),
             stations: Vec::new(),
             timeouts: Vec::new(),
             worker_effects: Vec::new(),
@@ -223,9 +226,13 @@ impl Planet {
             chance,
             rng,
         };
-        let room_ms: Vec<u64> = planet.colos.iter().map(|colo| colo.ways.least_room_ms()).collect();
+        let least_ms: Vec<(u64, u64)> = planet
+            .colos
+            .iter()
+            .map(|colo| (colo.ways.least_room_ms(), colo.ways.least_shared_ms()))
+            .collect();
         let every_second = planet.scenario.arrivals.iter().any(|arrivals| arrivals.colos != Colos::All);
-        planet.measure.bounds = Bounds::of(&room_ms, every_second);
+        planet.measure.bounds = Bounds::of(&least_ms, every_second);
         planet.make_objects();
         for (index, order) in planet.scenario.steering.iter().enumerate() {
             planet.clockwork.at(START + (order.at * 1_000.0) as u64, Event::Steer(index as u16));
@@ -257,9 +264,13 @@ impl Planet {
         self.stations.clear();
         self.make_object(Object::Anywhere, None);
         self.make_object(Object::Global, None);
-        for colo in 0..self.colos.len() as u16 {
+        let colos = self.colos.len() as u16;
+        for colo in 0..colos {
             self.make_object(Object::Counter, Some(colo));
             self.make_object(Object::DataCenter, Some(colo));
+        }
+        for region in 0..self.regions.len() as u16 {
+            self.make_object(Object::Counter, Some(colos + region));
         }
     }
 

@@ -93,6 +93,8 @@ enum End {
     Worker(u16),
     /// A colo's Counter or `DataCenter`.
     Object(u16),
+    /// A region's Counter.
+    Region(u16),
     /// Anywhere or Global.
     Room,
 }
@@ -294,7 +296,10 @@ impl Planet {
 
     fn end_at(&self, station: u16) -> End {
         let Station { colo, object, .. } = self.stations[usize::from(station)];
-        if matches!(object, Object::Anywhere | Object::Global) { End::Room } else { End::Object(colo) }
+        match object {
+            Object::Anywhere | Object::Global => End::Room,
+            _ => colo.checked_sub(self.colos.len() as u16).map_or(End::Object(colo), End::Region),
+        }
     }
 
     /// How long a message takes from one end to the other, in milliseconds.
@@ -306,6 +311,10 @@ impl Planet {
             }
             (End::Worker(colo), End::Room) | (End::Room, End::Worker(colo)) => ways(colo).to_room,
             (End::Object(colo), End::Room) | (End::Room, End::Object(colo)) => ways(colo).from_objects,
+            (End::Object(colo), End::Region(_)) | (End::Region(_), End::Object(colo)) => ways(colo).to_region,
+            (End::Region(region), End::Room) | (End::Room, End::Region(region)) => {
+                self.regions[usize::from(region)].1
+            }
             _ => NEAR_MICROS,
         };
         let delay = self.delays[usize::from(self.network.u8(..))];

@@ -14,7 +14,7 @@ use anteroom::time::Steady;
 
 use super::network::{Caller, Ended, Message};
 use super::storage::{Storage, Write};
-use super::{Colo, Event, Planet};
+use super::{Event, Planet};
 use crate::literal::Attempts;
 use crate::v0_1_0;
 
@@ -24,7 +24,8 @@ const RING_AGAIN_MS: u64 = 2_000;
 /// Time until an object that was made anew has read its storage and serves, in microseconds.
 const START_MICROS: u64 = 5_000;
 
-/// Where Anywhere and Global stand among the objects; a Counter and a `DataCenter` for each colo follow.
+/// Where Anywhere and Global stand among the objects; a Counter and a `DataCenter` for each colo follow, then the Counters of the
+/// regions.
 pub(super) const ANYWHERE: u16 = 0;
 pub(super) const GLOBAL: u16 = 1;
 
@@ -72,7 +73,7 @@ impl Machine {
 /// Where an object runs.
 pub(super) struct Station {
     pub(super) object: Object,
-    /// For a colo's objects: which.
+    /// For a colo's objects: which; for a region's: behind all colos.
     pub(super) colo: u16,
     /// Its name; empty for Anywhere and Global.
     colo_name: String,
@@ -119,12 +120,12 @@ pub(super) struct Held {
 }
 
 impl Station {
-    fn new(object: Object, colo: Option<(u16, &Colo)>, machine: Machine, storage: Storage) -> Self {
+    fn new(object: Object, colo: Option<u16>, machine: Machine, storage: Storage) -> Self {
         Self {
             object,
-            colo: colo.map_or(u16::MAX, |(index, _)| index),
-            colo_name: colo.map_or(String::new(), |(_, colo)| colo.name.clone()),
-            skew: colo.map_or(0, |(_, colo)| colo.skew),
+            colo: colo.unwrap_or(u16::MAX),
+            colo_name: String::new(),
+            skew: 0,
             clock: Steady::new(),
             old: false,
             machine,
@@ -159,13 +160,15 @@ impl Planet {
     /// Puts an object that has stored nothing where it stands: behind those that are there.
     pub(super) fn make_object(&mut self, object: Object, colo: Option<u16>) {
         let storage = Storage::default();
-        let now = colo
-            .map_or(self.now(), |colo| self.now().saturating_add_signed(self.colos[usize::from(colo)].skew));
-        let name = colo.map_or(String::new(), |colo| self.colos[usize::from(colo)].name.clone());
-        let machine = self.machine(object, &name, &Stored::new(), storage.rows(), now);
-        let colo = colo.map(|colo| (colo, &self.colos[usize::from(colo)]));
+        let (colo_name, skew) = colo.map_or((String::new(), 0), |index| {
+            let colo = self.colos.get(usize::from(index));
+            let region = || self.regions[usize::from(index) - self.colos.len()].0.to_owned();
+            colo.map_or_else(|| (region(), 0), |colo| (colo.name.clone(), colo.skew))
+        });
+        let now = self.now().saturating_add_signed(skew);
+        let machine = self.machine(object, &colo_name, &Stored::new(), storage.rows(), now);
         let station = Station::new(object, colo, machine, storage);
-        self.stations.push(Station { old: self.deploys_old, ..station });
+        self.stations.push(Station { colo_name, skew, old: self.deploys_old, ..station });
         let index = self.stations.len() as u16 - 1;
         self.measure.object_made(index, object);
         self.plan_timer(index);
@@ -248,6 +251,9 @@ impl Planet {
             Object::Global => GLOBAL,
             Object::Counter | Object::DataCenter => {
                 let (_, colo) = room_and_colo(name);
+                if let Some(region) = self.regions.iter().position(|(hint, _)| *hint == colo) {
+                    return self.first_region() + region as u16;
+                }
                 let colo = self.colos.binary_search_by(|known| known.name.as_str().cmp(colo));
                 let colo = colo.unwrap_or_default() as u16;
                 if object == Object::Counter { counter_of(colo) } else { data_center_of(colo) }
@@ -263,7 +269,12 @@ impl Planet {
 
     /// How many objects there are; older instances of them stand behind.
     pub(super) fn objects(&self) -> u16 {
-        data_center_of(self.colos.len() as u16 - 1) + 1
+        self.first_region() + self.regions.len() as u16
+    }
+
+    /// Where the Counters of the regions begin.
+    fn first_region(&self) -> u16 {
+        counter_of(self.colos.len() as u16)
     }
 
     /// The older instance of an object that goes on beside it, if there is one; of a life, or any.

@@ -176,7 +176,8 @@ impl Planet {
         let (id, idle_ms) = (self.chance.u64(1..), self.chance.u64(idle_ms / 2..=idle_ms * 3 / 2));
         let here = &mut self.colos[usize::from(colo)];
         let machine =
-            machine::Worker::new(id, Rc::clone(&self.room), here.name.clone(), self.setup.deadline_ms);
+            machine::Worker::new(id, Rc::clone(&self.room), here.name.clone(), self.setup.deadline_ms)
+                .in_region(here.ways.region);
         let before = here.workers.get(usize::from(worker));
         let isolate = Worker {
             machine: if self.literal { machine.judging_by(literal::judge) } else { machine },

@@ -60,6 +60,23 @@ const EXACT_BELOW_IF_CALM: u64 = 1;
 /// A stock whose lease ends sooner is not recorded, in milliseconds.
 const WORTH_MS: u64 = 10_000;
 
+/// A pool whose answers take less than this is near enough to be asked itself, in milliseconds.
+const NEAR_MS: u64 = 60;
+/// How long a region's Counter that did not answer is not asked again, in milliseconds.
+const REGION_AGAIN_MS: u64 = 30_000;
+
+/// Whom a Counter serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Serves {
+    /// A colo. Who finds nothing in stock waits for the pool.
+    #[default]
+    Colo,
+    /// The same, where the region's Counter is asked before the pool while nobody waits.
+    ColoOfRegion,
+    /// The Counters of a region's colos.
+    Region,
+}
+
 /// A visitor who asks.
 #[derive(Debug, Clone, Copy)]
 struct Asked {
@@ -78,6 +95,8 @@ struct Flight {
     groups: Vec<Group>,
     /// The pool has called permits back since: what comes for the stock is void.
     is_recalled: bool,
+    /// See [`LeaseCounter::must_tell_of_region`].
+    tells_of_region: bool,
 }
 
 /// What a Counter keeps in storage, so that a quiet colo has its stock when it wakes up. In a busy one it is not worth the
@@ -125,7 +144,14 @@ pub struct LeaseCounter {
     used: LiteMap<u32, u64>,
     /// Permits of the stock whose use the pool may not know of: how many, and when.
     recent: Vec<(u32, u64)>,
+    serves: Serves,
     waiting: VecDeque<Asked>,
+    /// Who is to be asked for at the region's Counter, who has been, and when it is to be asked again.
+    waiting_for_region: Vec<Asked>,
+    at_region: Vec<Asked>,
+    region_from: u64,
+    /// Somebody has come with a permit of the region, and the pool does not know yet in which minute.
+    must_tell_of_region: bool,
     flight: Option<Flight>,
     next_call: u64,
     pace_ms: u64,
@@ -170,7 +196,12 @@ impl LeaseCounter {
             usable_ms: FULL_MS,
             used: LiteMap::new(),
             recent: Vec::new(),
+            serves: Serves::Colo,
             waiting: VecDeque::new(),
+            waiting_for_region: Vec::new(),
+            at_region: Vec::new(),
+            region_from: 0,
+            must_tell_of_region: false,
             flight: None,
             next_call: 0,
             pace_ms: 0,
@@ -215,9 +246,11 @@ impl LeaseCounter {
             ..Self::new(saved.epoch)
         };
         // What may have been used since the record may have been used just now.
-        let minute = counter.minute(now);
-        *counter.used.entry(minute).or_insert(0) += u64::from(saved.may_be_used);
-        counter.recent.push((saved.may_be_used, now));
+        if saved.may_be_used > 0 {
+            let minute = counter.minute(now);
+            *counter.used.entry(minute).or_insert(0) += u64::from(saved.may_be_used);
+            counter.recent.push((saved.may_be_used, now));
+        }
         counter
     }
 
@@ -274,7 +307,8 @@ impl LeaseCounter {
     }
 
     /// The room's limit of new users is that of a window: it decides for how long a permit is good that was given.
-    pub fn follow(&mut self, window: RateWindow) {
+    pub fn follow(&mut self, window: RateWindow, serves: Serves) {
+        self.serves = serves;
         self.holders.follow(window);
         if !self.holders.slides() {
             self.recent.clear();
@@ -292,11 +326,73 @@ impl LeaseCounter {
         if let Some(outcome) = self.holders.given_to(ask.id, minute, now) {
             self.done.push((place, outcome));
         } else if self.take_from_stock(now) || self.is_silent(now) && self.take_spare(now) {
-            self.give(place, ask.id, self.minute(now + REACHES_WORKER_MS), now);
+            self.give(place, ask.id, self.minute(now + self.reaches_ms()), now);
         } else if self.hint.refuses(minute, ask.limit, now) {
             self.done.push((place, ask.refused(self.hint.left(now))));
+        } else if self.asks_region(now) {
+            self.waiting_for_region.push(Asked { place, ask, at: now });
         } else {
             self.waiting.push_back(Asked { place, ask, at: now });
+        }
+    }
+
+    /// How long a permit of the stock takes to its visitor at most, in milliseconds.
+    fn reaches_ms(&self) -> u64 {
+        if self.serves == Serves::Region { REACHES_MS } else { REACHES_WORKER_MS }
+    }
+
+    /// Whether the region's Counter is asked before the pool. While people wait the pool judges each. Where the window slides
+    /// a permit must not be on its way for long.
+    fn asks_region(&self, now: u64) -> bool {
+        let pool_ms = self.round_trip.usual_ms();
+        self.serves == Serves::ColoOfRegion
+            && self.level != Some(Level::Queueing)
+            && !self.holders.slides()
+            && now >= self.region_from
+            && self.used_in(SLOW_MS, now) < 1
+            && (pool_ms == 0 || pool_ms >= NEAR_MS)
+    }
+
+    /// For whom the region's Counter is to be asked now; nobody, while it is being asked. Its answer, or its failure, goes to
+    /// [`LeaseCounter::region_answered`].
+    pub fn call_region(&mut self) -> Vec<NumberAsk> {
+        if self.at_region.is_empty() {
+            self.at_region = std::mem::take(&mut self.waiting_for_region);
+            self.at_region.iter().map(|asked| asked.ask).collect()
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// Takes in what the region's Counter has answered, with how full the room is; no outcomes: nothing came in time. Who has
+    /// no permit of it and no refusal waits for the pool.
+    pub fn region_answered(&mut self, outcomes: &[Outcome], level: Option<Level>, now: u64) {
+        if outcomes.is_empty() {
+            self.region_from = now + REGION_AGAIN_MS;
+        }
+        if level == Some(Level::Queueing) {
+            self.level = level;
+        }
+        let minute = self.minute(now + REACHES_WORKER_MS);
+        for (index, asked) in std::mem::take(&mut self.at_region).into_iter().enumerate() {
+            let Asked { place, ask, .. } = asked;
+            let outcome = outcomes.get(index).copied().unwrap_or(Outcome::Unknown);
+            match outcome {
+                Outcome::Given { minute: of, .. } if of >= minute => {
+                    // The region tells how many, this colo that somebody has come in that minute, and is to be counted here.
+                    self.use_permits(0, of, now);
+                    self.count_use(1, now);
+                    self.must_tell_of_region = true;
+                    self.holders.put(ask.id, of, now);
+                    self.done.push((place, outcome));
+                }
+                Outcome::Refused { .. } => self.done.push((place, outcome)),
+                // Or the minute has ended for which it counts.
+                _ => self.waiting.push_back(asked),
+            }
+        }
+        if !self.asks_region(now) {
+            self.waiting.extend(std::mem::take(&mut self.waiting_for_region));
         }
     }
 
@@ -354,6 +450,11 @@ impl LeaseCounter {
     fn use_permits(&mut self, permits: u32, minute: u32, now: u64) {
         *self.used.entry(minute).or_insert(0) += u64::from(permits);
         self.used.retain(|of, _| of + TOLD_MINUTES > minute);
+        self.count_use(permits, now);
+    }
+
+    /// How much is asked for decides what lies in stock.
+    fn count_use(&mut self, permits: u32, now: u64) {
         self.uses.count(u64::from(permits), now);
         self.fast_uses.count(u64::from(permits), now);
     }
@@ -380,6 +481,8 @@ impl LeaseCounter {
     pub fn void_before(&mut self, steering: u32) {
         if self.steering < steering {
             self.give_back();
+            // What the region gives them may have been leased before.
+            self.waiting.extend(std::mem::take(&mut self.at_region));
             self.holders = self.holders.like(REMEMBERED_TICKETS);
         }
     }
@@ -426,8 +529,9 @@ impl LeaseCounter {
 
     /// When the next call is due, in milliseconds since the epoch; `None`: there is nothing to ask for.
     pub fn call_due(&self, now: u64) -> Option<u64> {
+        let must_tell = self.must_tell || self.must_tell_of_region;
         let wanted =
-            self.flight.is_none() && (!self.waiting.is_empty() || self.must_tell || self.needs_stock(now));
+            self.flight.is_none() && (!self.waiting.is_empty() || must_tell || self.needs_stock(now));
         wanted.then_some(self.next_call.max(now))
     }
 
@@ -482,8 +586,16 @@ impl LeaseCounter {
             _ => (rate * self.usable_ms / RATE_MS).max(FEW as u64),
         };
         let (sequence, is_recalled) = (self.sequence, false);
-        self.flight =
-            Some(Flight { sequence, sent_at: now, asks, twins, groups: groups.clone(), is_recalled });
+        let tells_of_region = std::mem::take(&mut self.must_tell_of_region);
+        self.flight = Some(Flight {
+            sequence,
+            sent_at: now,
+            asks,
+            twins,
+            groups: groups.clone(),
+            is_recalled,
+            tells_of_region,
+        });
         Some(LeaseAsk {
             epoch: self.epoch,
             sequence: self.sequence,
@@ -504,6 +616,7 @@ impl LeaseCounter {
         let Some(flight) = self.flight.take_if(|flight| flight.sequence == sequence) else { return };
         let Some(answer) = answer else {
             self.next_call = now + AGAIN_MS;
+            self.must_tell_of_region |= flight.tells_of_region;
             self.round_trip.failed(flight.sent_at);
             let minute = self.minute(now);
             for asked in flight.asks.into_iter().chain(flight.twins) {
@@ -581,7 +694,7 @@ impl LeaseCounter {
             if let Some(outcome) = self.holders.given_to(ask.id, minute, now) {
                 self.done.push((place, outcome));
             } else if self.take_from_stock(now) {
-                self.give(place, ask.id, self.minute(now + REACHES_WORKER_MS), now);
+                self.give(place, ask.id, self.minute(now + self.reaches_ms()), now);
             } else {
                 self.waiting.push_back(asked);
             }

@@ -17,7 +17,7 @@ mod rate;
 mod round_trip;
 mod window;
 
-pub use counter::{DueRecord, LeaseCounter, SavedPermits};
+pub use counter::{DueRecord, LeaseCounter, SavedPermits, Serves};
 use pool::FEW;
 pub use pool::{Pool, RECALL_WAITS_MS, SavedPool};
 pub use round_trip::RoundTrip;

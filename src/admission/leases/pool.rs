@@ -12,7 +12,7 @@ use super::{
     EXACT_UP_TO, Group, LeaseAnswer, LeaseAsk, Level, RATE_MS, REACHES_MS, REACHES_WORKER_MS, Returned,
     minute_of_entry,
 };
-use crate::room::{RateWindow, Room};
+use crate::room::{Location, RateWindow, Room};
 use crate::steering::Overrides;
 use crate::wire::VERSION;
 
@@ -59,6 +59,11 @@ const SLIDING_SHARE_PART: i64 = 5;
 /// So many of its share a colo may hold in any case: one for the next visitor, and one for another who comes until the pool has
 /// answered.
 const NEXT_ONES: i64 = 2;
+/// The part of what may lie in stocks, in eighths, that lies at the regions' Counters, but at most [`FEW`] at each: with little,
+/// a place for many colos is better than one for each.
+const REGIONS_EIGHTHS: i64 = 3;
+/// How many regions there are: a location may also be left to the platform.
+const REGIONS: i64 = Location::ALL.len() as i64 - 1;
 /// How long the pool counts a lease after its end, in milliseconds: the answer was on the way, and the use is told with
 /// the next call.
 const LEASE_GRACE_MS: u64 = 2_000;
@@ -148,6 +153,11 @@ impl Lessee {
         told + if self.unconfirmed.0 == minute { i64::from(self.unconfirmed.1) } else { 0 }
     }
 
+    /// Whether visitors of it have permits of a minute.
+    fn has_used(&self, minute: u32) -> bool {
+        self.used_in(minute) > 0 || self.used.iter().any(|(of, _)| *of == minute)
+    }
+
     /// In the minute before `minute` or later: what was used earlier was used more than 60 seconds ago.
     fn used_lately(&self, minute: u32) -> i64 {
         (minute.saturating_sub(1)..=minute + 1).map(|of| self.used_in(of)).sum()
@@ -212,6 +222,11 @@ pub struct Pool {
     reserved_for: Remembered<u64>,
     /// When the room's settings change: no lease lasts longer.
     changes_at: Option<u64>,
+}
+
+/// Whether a Counter is a region's.
+fn serves_region(colo: &str) -> bool {
+    Location::hint_of(colo).is_some()
 }
 
 impl SavedPool {
@@ -474,9 +489,10 @@ impl Pool {
         self.reserved.push_back(now);
     }
 
-    /// Whether more colos have used permits in a minute than have told Global of it.
+    /// Whether more colos have used permits in a minute, of their own or of their region, than have told Global of it.
     fn is_missing(&self, key: &StateKey, minute: u32) -> bool {
-        let used = self.lessees.values().filter(|lessee| lessee.used_in(minute) > 0).count();
+        let has_used = |(colo, lessee): &(&String, &Lessee)| lessee.has_used(minute) && !serves_region(colo);
+        let used = self.lessees.iter().filter(has_used).count();
         key.colos_of(minute).is_some_and(|told| (told as usize) < used)
     }
 
@@ -779,7 +795,13 @@ impl Pool {
         let all = (left + self.out).max(0);
         let stocks = self.stocks;
         let wanted = held + i64::from(ask.want);
-        let (most, usable_ms) = self.fair_stock(all, i64::from(ask.rate), rates, wanted);
+        let shared = all * stocks.shared_eighths / 8;
+        let of_regions = (shared * REGIONS_EIGHTHS / 8).min(REGIONS * FEW);
+        let (most, usable_ms) = if serves_region(colo) {
+            ((of_regions / REGIONS).clamp(1, FEW).min(all), LONGEST_MS)
+        } else {
+            self.fair_stock(shared, of_regions, i64::from(ask.rate), rates, wanted)
+        };
         let until_change = self.changes_at.map_or(u64::MAX, |time| time.saturating_sub(now).max(1));
         // Shares go by recent traffic, and others may have been given more: all together hold no more.
         let extra = (most - held).min(all * stocks.most_eighths / 8 - self.out).clamp(0, i64::from(ask.want));
@@ -788,13 +810,12 @@ impl Pool {
     }
 
     /// What a colo may hold that uses `rate` of all `rates` permits per ten minutes and wants so many, and for how long: its part
-    /// of what may lie in stocks. Of what is left it uses its share before it is gone, and what nobody uses can be called back.
-    fn fair_stock(&self, all: i64, rate: i64, rates: i64, wanted: i64) -> (i64, u64) {
-        let Stocks { soon_ms, shared_eighths, .. } = *self.stocks;
-        let stocks = all * shared_eighths / 8;
+    /// of what may lie in `stocks`. Of what is left it uses its share before it is gone, and what nobody uses can be called back.
+    fn fair_stock(&self, stocks: i64, of_regions: i64, rate: i64, rates: i64, wanted: i64) -> (i64, u64) {
+        let soon_ms = self.stocks.soon_ms;
         // The busiest colos have one each, as many as there are for that.
         let busier = self.lessees.values().filter(|lessee| i64::from(lessee.rate) > rate).count() as i64;
-        let one = i64::from(!self.exact && busier < stocks);
+        let one = i64::from(!self.exact && busier < stocks - of_regions);
         let share = ((stocks * rate + rates / 2) / rates).max(one);
         let part = if self.booked.is_some() { SLIDING_SHARE_PART } else { SHARE_PART };
         let most = (share / part).max(rate * soon_ms / RATE_MS as i64).max(NEXT_ONES).min(share);

@@ -124,6 +124,7 @@ pub type Judge = fn(&mut AdmissionController, &Room, &Standing, u64, u64) -> Ste
 pub struct Worker {
     deployed: Rc<Room>,
     colo: String,
+    region: &'static str,
     deadline_ms: u64,
     controller: AdmissionController,
     judge: Judge,
@@ -155,6 +156,7 @@ impl Worker {
         Self {
             deployed: room,
             colo,
+            region: "",
             deadline_ms,
             controller: AdmissionController::default(),
             judge: AdmissionController::judge,
@@ -171,6 +173,12 @@ impl Worker {
             reserving_until: 0,
             rooms: CurrentRoom::default(),
         }
+    }
+
+    /// The same worker, where it is known in which region its colo is, by its location hint.
+    #[must_use]
+    pub fn in_region(self, region: &'static str) -> Self {
+        Self { region, ..self }
     }
 
     /// The same worker, with other rules of judgement: the simulator compares.
@@ -394,16 +402,15 @@ impl Worker {
     /// A call to Counter or Anywhere for visitors.
     fn take_call(&mut self, number: u64, whom: Whom, asked: &[Asking], now: u64) -> WorkerEffect {
         let asks = asked.iter().map(|asking| asking.ask).collect();
-        let mut addresses = Vec::new();
+        let mut take = Take::new(asks, self.controller.overrides().clone());
         if self.deployed.one_place_per_address {
-            addresses.extend(asked.iter().map(|asking| asking.address));
+            take.addresses.extend(asked.iter().map(|asking| asking.address));
         }
-        let mut next_ms = Vec::new();
         if asked.iter().any(|asking| asking.next_ms > 0) {
-            next_ms.extend(asked.iter().map(|asking| asking.next_ms));
+            take.next_ms.extend(asked.iter().map(|asking| asking.next_ms));
         }
-        let steering = self.controller.overrides().clone();
-        let take = Box::new(Take { v: VERSION, asks, loan: None, addresses, steering, next_ms });
+        take.region.push_str(self.region);
+        let take = Box::new(take);
         let (count, name, request) = match whom {
             Whom::Counter => (
                 Count::CounterCalls,

@@ -1,0 +1,203 @@
+//! A region's Counter: a few permits for all colos of a region, nearer than the pool.
+
+use std::rc::Rc;
+
+use anteroom::admission::{
+    Group, LeaseAsk, LeaseCounter, Level, NumberAsk, Outcome, Pool, Serves, StateKey, minute_of, start_of,
+};
+use anteroom::machines::{Context, Counter, Effect, Input, ObjectMachine, Stored};
+use anteroom::protocol::Request;
+use anteroom::protocol::messages::{Take, colo_object};
+use anteroom::room::{Location, RateWindow, Room, SlotStrategy};
+use anteroom::steering::Overrides;
+
+use crate::articles::room;
+
+const MINUTE: u32 = 28_000_000;
+const NOW: u64 = MINUTE as u64 * 60_000 + 30_000;
+
+fn newcomer(id: u64) -> NumberAsk {
+    NumberAsk { id, bucket: MINUTE, waits: false, minute: MINUTE, limit: 0, owned: 1 }
+}
+
+/// A colo's Counter that knows its region and nothing else.
+fn counter_of(window: RateWindow) -> LeaseCounter {
+    let mut counter = LeaseCounter::new(1);
+    counter.follow(window, Serves::ColoOfRegion);
+    counter
+}
+
+/// For how many visitors it asks the pool now.
+fn asks_the_pool_for(counter: &mut LeaseCounter, now: u64) -> u32 {
+    counter.call(now).map_or(0, |ask| ask.groups.iter().map(|group| group.visitors).sum())
+}
+
+#[test]
+fn who_finds_nothing_in_the_colo_gets_a_permit_of_the_region() {
+    let mut counter = counter_of(RateWindow::Minute);
+    counter.ask(1, newcomer(1), NOW);
+    assert_eq!(counter.call_region(), [newcomer(1)]);
+    counter.ask(2, newcomer(2), NOW + 1);
+    assert!(counter.call_region().is_empty(), "one call at a time");
+    assert_eq!(asks_the_pool_for(&mut counter, NOW + 1), 0);
+    let given = Outcome::Given { minute: MINUTE, number: 0 };
+    counter.region_answered(&[given], Some(Level::Busy), NOW + 30);
+    assert_eq!(counter.answers(), [(1, given)]);
+    assert!(counter.has_given(1, NOW + 30), "who asks once more has it already");
+    assert_eq!(counter.call_region(), [newcomer(2)]);
+    // The region tells the pool of the permit, the colo that somebody has come.
+    assert_eq!(counter.call(NOW + 30).unwrap().used, [(MINUTE, 0)]);
+    counter.answered(None, NOW + 500);
+    assert_eq!(
+        counter.call(NOW + 600).unwrap().used,
+        [(MINUTE, 0)],
+        "and again, until the pool has answered"
+    );
+}
+
+#[test]
+fn who_gets_nothing_of_the_region_waits_for_the_pool() {
+    for outcomes in [
+        &[Outcome::Unknown][..],
+        &[],
+        // On its way the minute has ended for which it counts.
+        &[Outcome::Given { minute: MINUTE - 1, number: 0 }],
+    ] {
+        let mut counter = counter_of(RateWindow::Minute);
+        counter.ask(1, newcomer(1), NOW);
+        assert_eq!(counter.call_region().len(), 1);
+        counter.ask(2, newcomer(2), NOW);
+        counter.region_answered(outcomes, Some(Level::Busy), NOW + 30);
+        assert!(counter.answers().is_empty());
+        let is_silent = outcomes.is_empty();
+        assert_eq!(asks_the_pool_for(&mut counter, NOW + 30), 1 + u32::from(is_silent), "{outcomes:?}");
+        assert_eq!(counter.call_region().is_empty(), is_silent);
+    }
+}
+
+#[test]
+fn what_a_region_gives_while_an_operator_changes_the_room_is_not_used() {
+    let mut counter = counter_of(RateWindow::Minute);
+    counter.ask(1, newcomer(1), NOW);
+    counter.call_region();
+    counter.void_before(1);
+    assert_eq!(asks_the_pool_for(&mut counter, NOW + 10), 1);
+    counter.region_answered(&[Outcome::Given { minute: MINUTE, number: 0 }], Some(Level::Busy), NOW + 30);
+    assert!(counter.answers().is_empty());
+}
+
+#[test]
+fn a_region_that_does_not_answer_is_left_alone_for_half_a_minute() {
+    let mut counter = counter_of(RateWindow::Minute);
+    counter.ask(1, newcomer(1), NOW);
+    counter.call_region();
+    counter.region_answered(&[], None, NOW);
+    counter.ask(2, newcomer(2), NOW + 29_999);
+    assert!(counter.call_region().is_empty());
+    counter.ask(3, newcomer(3), NOW + 30_000);
+    assert_eq!(counter.call_region(), [newcomer(3)]);
+}
+
+#[test]
+fn while_people_wait_or_the_window_slides_the_pool_judges_each() {
+    let mut counter = counter_of(RateWindow::Minute);
+    counter.ask(1, newcomer(1), NOW);
+    counter.call_region();
+    let refused = Outcome::Refused { minute: MINUTE, limit: 0, wait_ms: 1_000 };
+    counter.region_answered(&[refused], Some(Level::Queueing), NOW);
+    assert_eq!(counter.answers(), [(1, refused)]);
+    let mut sliding = counter_of(RateWindow::Sliding);
+    for counter in [&mut counter, &mut sliding] {
+        counter.ask(2, newcomer(2), NOW);
+        assert!(counter.call_region().is_empty());
+        assert_eq!(asks_the_pool_for(counter, NOW), 1);
+    }
+}
+
+#[test]
+fn a_counter_asks_the_region_that_workers_tell_of_in_rooms_where_not_each_slot_counts() {
+    let called = |users: u32, colo: &str, region: &str| {
+        let room = Rc::new(Room { slot_strategy: SlotStrategy::Leases, ..room(users, users, 5) });
+        let mut counter = Counter::restore(&Stored::new(), 7, NOW);
+        let asks = vec![newcomer(1)];
+        let take = Take { region: region.to_owned(), ..Take::new(asks, Overrides::default()) };
+        let input = Input::Asked { from: 1, request: Request::CounterTake(Box::new(take)) };
+        let mut effects = Vec::new();
+        counter.handle(&Context { room: &room, colo, deadline_ms: 500, now: NOW }, input, &mut effects);
+        let mut calls = effects.into_iter().filter_map(|effect| match effect {
+            Effect::Call(call) => Some((call.object().binding(), call.name)),
+            _ => None,
+        });
+        let name = room.name.clone();
+        calls.next().map(|call| (call.0, call.1 == name, call.1 == colo_object(&name, "weur")))
+    };
+    assert_eq!(called(200, "AMS", "weur"), Some(("COUNTER", false, true)));
+    assert_eq!(called(200, "AMS", ""), Some(("ANYWHERE", true, false)), "nobody knows where it is");
+    assert_eq!(called(100, "AMS", "weur"), Some(("ANYWHERE", true, false)), "a small room");
+    assert_eq!(called(200, "weur", ""), Some(("ANYWHERE", true, false)), "the region's own");
+}
+
+#[test]
+fn regions_hold_a_few_permits_each_whatever_they_ask_for() {
+    let laid = |users: u32| {
+        let room = Room { slot_strategy: SlotStrategy::Leases, ..room(users, users, 5) };
+        let mut pool = Pool::restore(None, NOW);
+        pool.renew(StateKey { taken_at: NOW, minute: MINUTE, ..StateKey::default() }, NOW);
+        let ask = LeaseAsk { epoch: 1, sequence: 1, rate: 60_000, want: 1_000, ..LeaseAsk::default() };
+        let answer = pool.lease(&room, "apac", &ask, NOW).unwrap();
+        (answer.extra, answer.usable_ms)
+    };
+    // Three eighths of 48 that may lie in stocks, for nine regions; for an hour, since nobody may come for so long.
+    assert_eq!(laid(64 + 100), (5, 3_600_000));
+    assert_eq!(laid(10_000), (8, 3_600_000));
+}
+
+#[test]
+fn a_slot_is_kept_for_who_came_with_a_regions_permit_until_that_colo_has_told_of_them() {
+    let room = Room { slot_strategy: SlotStrategy::Leases, ..room(200, 200, 5) };
+    let told = LeaseAsk { epoch: 1, sequence: 1, ..LeaseAsk::default() };
+    let free_later = |of_ams: Vec<(u32, u64)>, colos_told: u32| {
+        let mut pool = Pool::restore(None, NOW);
+        let key = |now: u64| StateKey {
+            taken_at: now,
+            covered: now,
+            minute: minute_of(now),
+            ..StateKey::default()
+        };
+        pool.renew(key(NOW), NOW);
+        pool.lease(&room, "weur", &LeaseAsk { used: vec![(MINUTE, 1)], ..told.clone() }, NOW).unwrap();
+        pool.lease(&room, "AMS", &LeaseAsk { used: of_ams, ..told.clone() }, NOW).unwrap();
+        // All colos of which Global knows have reported since the end of that minute.
+        let later = start_of(MINUTE + 1) + 10_000;
+        let recent = vec![(MINUTE, 0, 0)];
+        pool.renew(StateKey { recent, recent_colos: vec![colos_told], ..key(later) }, later);
+        let groups = vec![Group { bucket: MINUTE + 1, waits: false, visitors: 1_000 }];
+        let ask = LeaseAsk { epoch: 2, sequence: 1, groups, ..LeaseAsk::default() };
+        pool.lease(&room, "CDG", &ask, later).unwrap().given[0].0
+    };
+    assert_eq!(free_later(vec![(MINUTE, 0)], 0), 199, "AMS has not told Global of anybody");
+    assert_eq!(free_later(vec![(MINUTE, 0)], 1), 200, "it has, and nobody came");
+    assert_eq!(free_later(Vec::new(), 0), 200, "the region itself tells Global nothing");
+}
+
+#[test]
+fn a_place_is_in_the_nearest_region_and_no_colo_is_called_like_one() {
+    let places = [
+        ("weur", (52.4, 4.9)),
+        ("enam", (43.7, -79.6)),
+        ("wnam", (21.3, -157.9)),
+        ("sam", (-34.6, -58.4)),
+        ("eeur", (55.8, 37.6)),
+        ("apac", (35.7, 139.7)),
+        ("oc", (-36.8, 174.8)),
+        ("afr", (-1.3, 36.9)),
+        ("me", (31.9, 36.0)),
+        // The date line is no end of the world.
+        ("oc", (-14.3, -170.7)),
+    ];
+    for (hint, (north, east)) in places {
+        assert_eq!(Location::nearest(north, east), hint, "{north} {east}");
+        assert_eq!(Location::hint_of(hint), Some(hint));
+    }
+    assert_eq!(["AMS", "auto", ""].map(Location::hint_of), [None; 3]);
+}
