@@ -255,7 +255,7 @@ impl Location {
     /// The location hint that a name is; `None`: it is none, as the code of a colo.
     #[inline(never)]
     pub fn hint_of(name: &str) -> Option<&'static str> {
-        Self::NAMES[1..].iter().copied().find(|hint| *hint == name)
+        Self::NAMES.iter().skip(1).copied().find(|hint| *hint == name)
     }
 
     /// The location hint of the region that is nearest to a place on Earth, in degrees north and east.
@@ -267,7 +267,7 @@ impl Location {
             north * north + east * east
         };
         let (mut nearest, mut least) = ("", f64::INFINITY);
-        for (hint, city) in Self::NAMES[1..].iter().zip(Self::CITIES) {
+        for (hint, city) in Self::NAMES.iter().skip(1).zip(Self::CITIES) {
             if squared(city) < least {
                 (nearest, least) = (hint, squared(city));
             }

@@ -31,7 +31,10 @@ test("Anywhere and Global are made where the owner wants them", async () => {
 test("who finds nothing in the data center is let in by its region's Counter, to the last slot and no further", async () => {
   const USERS = 150;
   const limits = { total_active_users: USERS, new_users_per_minute: USERS };
-  const world = await startWorld({ rooms: { regional: room("/regional", limits) }, colos: { AMS: 1, LHR: 1 } });
+  const world = await startWorld({
+    rooms: { regional: room("/regional", limits) },
+    colos: { AMS: 1, LHR: 1 },
+  });
   try {
     const colos = ["AMS", "LHR"].map((colo) => ({ colo, latitude: "52.3", longitude: "4.8" }));
     const enters = async (number) => {

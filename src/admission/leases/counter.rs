@@ -85,6 +85,19 @@ struct Asked {
     at: u64,
 }
 
+/// What a colo's Counter has to do with its region's.
+#[derive(Debug, Clone, Default)]
+struct OfRegion {
+    /// For whom it is to be asked.
+    waiting: Vec<Asked>,
+    /// For whom it is being asked.
+    asked: Vec<Asked>,
+    /// When it is to be asked again.
+    from: u64,
+    /// Somebody has come with a permit of it, and the pool does not know yet in which minute.
+    must_tell: bool,
+}
+
 #[derive(Debug, Clone)]
 struct Flight {
     sequence: u64,
@@ -95,7 +108,7 @@ struct Flight {
     groups: Vec<Group>,
     /// The pool has called permits back since: what comes for the stock is void.
     is_recalled: bool,
-    /// See [`LeaseCounter::must_tell_of_region`].
+    /// See [`OfRegion::must_tell`].
     tells_of_region: bool,
 }
 
@@ -146,12 +159,7 @@ pub struct LeaseCounter {
     recent: Vec<(u32, u64)>,
     serves: Serves,
     waiting: VecDeque<Asked>,
-    /// Who is to be asked for at the region's Counter, who has been, and when it is to be asked again.
-    waiting_for_region: Vec<Asked>,
-    at_region: Vec<Asked>,
-    region_from: u64,
-    /// Somebody has come with a permit of the region, and the pool does not know yet in which minute.
-    must_tell_of_region: bool,
+    region: OfRegion,
     flight: Option<Flight>,
     next_call: u64,
     pace_ms: u64,
@@ -198,10 +206,7 @@ impl LeaseCounter {
             recent: Vec::new(),
             serves: Serves::Colo,
             waiting: VecDeque::new(),
-            waiting_for_region: Vec::new(),
-            at_region: Vec::new(),
-            region_from: 0,
-            must_tell_of_region: false,
+            region: OfRegion::default(),
             flight: None,
             next_call: 0,
             pace_ms: 0,
@@ -330,7 +335,7 @@ impl LeaseCounter {
         } else if self.hint.refuses(minute, ask.limit, now) {
             self.done.push((place, ask.refused(self.hint.left(now))));
         } else if self.asks_region(now) {
-            self.waiting_for_region.push(Asked { place, ask, at: now });
+            self.region.waiting.push(Asked { place, ask, at: now });
         } else {
             self.waiting.push_back(Asked { place, ask, at: now });
         }
@@ -348,7 +353,7 @@ impl LeaseCounter {
         self.serves == Serves::ColoOfRegion
             && self.level != Some(Level::Queueing)
             && !self.holders.slides()
-            && now >= self.region_from
+            && now >= self.region.from
             && self.used_in(SLOW_MS, now) < 1
             && (pool_ms == 0 || pool_ms >= NEAR_MS)
     }
@@ -356,9 +361,9 @@ impl LeaseCounter {
     /// For whom the region's Counter is to be asked now; nobody, while it is being asked. Its answer, or its failure, goes to
     /// [`LeaseCounter::region_answered`].
     pub fn call_region(&mut self) -> Vec<NumberAsk> {
-        if self.at_region.is_empty() {
-            self.at_region = std::mem::take(&mut self.waiting_for_region);
-            self.at_region.iter().map(|asked| asked.ask).collect()
+        if self.region.asked.is_empty() {
+            self.region.asked = std::mem::take(&mut self.region.waiting);
+            self.region.asked.iter().map(|asked| asked.ask).collect()
         } else {
             Vec::new()
         }
@@ -368,13 +373,13 @@ impl LeaseCounter {
     /// no permit of it and no refusal waits for the pool.
     pub fn region_answered(&mut self, outcomes: &[Outcome], level: Option<Level>, now: u64) {
         if outcomes.is_empty() {
-            self.region_from = now + REGION_AGAIN_MS;
+            self.region.from = now + REGION_AGAIN_MS;
         }
         if level == Some(Level::Queueing) {
             self.level = level;
         }
         let minute = self.minute(now + REACHES_WORKER_MS);
-        for (index, asked) in std::mem::take(&mut self.at_region).into_iter().enumerate() {
+        for (index, asked) in std::mem::take(&mut self.region.asked).into_iter().enumerate() {
             let Asked { place, ask, .. } = asked;
             let outcome = outcomes.get(index).copied().unwrap_or(Outcome::Unknown);
             match outcome {
@@ -382,7 +387,7 @@ impl LeaseCounter {
                     // The region tells how many, this colo that somebody has come in that minute, and is to be counted here.
                     self.use_permits(0, of, now);
                     self.count_use(1, now);
-                    self.must_tell_of_region = true;
+                    self.region.must_tell = true;
                     self.holders.put(ask.id, of, now);
                     self.done.push((place, outcome));
                 }
@@ -392,7 +397,7 @@ impl LeaseCounter {
             }
         }
         if !self.asks_region(now) {
-            self.waiting.extend(std::mem::take(&mut self.waiting_for_region));
+            self.waiting.extend(std::mem::take(&mut self.region.waiting));
         }
     }
 
@@ -482,7 +487,7 @@ impl LeaseCounter {
         if self.steering < steering {
             self.give_back();
             // What the region gives them may have been leased before.
-            self.waiting.extend(std::mem::take(&mut self.at_region));
+            self.waiting.extend(std::mem::take(&mut self.region.asked));
             self.holders = self.holders.like(REMEMBERED_TICKETS);
         }
     }
@@ -529,7 +534,7 @@ impl LeaseCounter {
 
     /// When the next call is due, in milliseconds since the epoch; `None`: there is nothing to ask for.
     pub fn call_due(&self, now: u64) -> Option<u64> {
-        let must_tell = self.must_tell || self.must_tell_of_region;
+        let must_tell = self.must_tell || self.region.must_tell;
         let wanted =
             self.flight.is_none() && (!self.waiting.is_empty() || must_tell || self.needs_stock(now));
         wanted.then_some(self.next_call.max(now))
@@ -586,7 +591,7 @@ impl LeaseCounter {
             _ => (rate * self.usable_ms / RATE_MS).max(FEW as u64),
         };
         let (sequence, is_recalled) = (self.sequence, false);
-        let tells_of_region = std::mem::take(&mut self.must_tell_of_region);
+        let tells_of_region = std::mem::take(&mut self.region.must_tell);
         self.flight = Some(Flight {
             sequence,
             sent_at: now,
@@ -616,7 +621,7 @@ impl LeaseCounter {
         let Some(flight) = self.flight.take_if(|flight| flight.sequence == sequence) else { return };
         let Some(answer) = answer else {
             self.next_call = now + AGAIN_MS;
-            self.must_tell_of_region |= flight.tells_of_region;
+            self.region.must_tell |= flight.tells_of_region;
             self.round_trip.failed(flight.sent_at);
             let minute = self.minute(now);
             for asked in flight.asks.into_iter().chain(flight.twins) {
