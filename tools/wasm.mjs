@@ -49,7 +49,7 @@ const FEATURES = [
 /** A function put into its only caller makes the Worker smaller, and larger once it is packed: what is alike is then apart. */
 const OPTIMIZE = [
   ...["--strip-debug", "--strip-producers", "--strip-target-features"],
-  ...["-Oz", "--low-memory-unused", "--one-caller-inline-max-function-size=25"],
+  ...["-Oz", "--low-memory-unused", "--one-caller-inline-max-function-size=24"],
   // Leaves out code for values that never occur, by all that the module ever stores.
   "--gufa",
   // What the first pass has left is alike in more places.

@@ -70,8 +70,10 @@ pub fn stub(env: &Env, binding: &str, name: &str, hint: &'static str) -> Result<
     let of_room = || Settings::of(env).rooms.get(name).and_then(|room| room.location.hint());
     let hint = if is_once {
         of_room()
+    } else if hint.is_empty() {
+        Location::hint_of(room_and_colo(name).1)
     } else {
-        Some(hint).filter(|hint| !hint.is_empty()).or_else(|| Location::hint_of(room_and_colo(name).1))
+        Some(hint)
     };
     let namespace = env.durable_object(binding)?;
     match hint {
@@ -159,7 +161,7 @@ pub fn failure(message: String) -> Error {
 pub async fn body_of(request: &mut Request) -> Result<Vec<u8>> {
     let bytes = request.bytes().await?;
     if bytes.len() > MAX_BODY {
-        return Err(failure(format!("a message may be {MAX_BODY} bytes long, this one has {}", bytes.len())));
+        return Err(failure(format!("a message may be {MAX_BODY} bytes long")));
     }
     Ok(bytes)
 }

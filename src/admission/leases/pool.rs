@@ -798,7 +798,7 @@ impl Pool {
         let shared = all * stocks.shared_eighths / 8;
         let of_regions = (shared * REGIONS_EIGHTHS / 8).min(REGIONS * FEW);
         let (most, usable_ms) = if serves_region(colo) {
-            ((of_regions / REGIONS).clamp(1, FEW).min(all), LONGEST_MS)
+            ((of_regions / REGIONS).clamp(1, FEW), LONGEST_MS)
         } else {
             self.fair_stock(shared, of_regions, i64::from(ask.rate), rates, wanted)
         };
