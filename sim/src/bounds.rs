@@ -79,7 +79,7 @@ impl Bounds {
     }
 
     /// It finds an object that has just started: what that, or its first record, takes besides, in milliseconds.
-    /// Not of a region's object.
+    /// A region's object is no colo's own, and does not count.
     pub fn own_start(&mut self, colo: u16, milliseconds: u64) {
         if let Some(colo) = self.colos.get_mut(usize::from(colo)) {
             colo.there_ms += milliseconds;

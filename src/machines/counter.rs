@@ -12,7 +12,7 @@ use crate::admission::{
 };
 use crate::protocol::messages::{Given, Lease, Lent, Take, Taken, VERSION, colo_object};
 use crate::protocol::{Answer, Request, records};
-use crate::room::{Location, QueueingMethod, Room};
+use crate::room::{Location, QueueingMethod, RateWindow, Room};
 use crate::steering::Overrides;
 
 /// The storage key of the numbers given.
@@ -103,10 +103,6 @@ impl Counter {
             self.reply(from, outcomes, Vec::new(), effects);
             return;
         }
-        if !asked.region.is_empty() {
-            self.region = asked.region;
-        }
-        let serves = self.serves(context, room);
         let holders = if room.one_place_per_address {
             self.addresses.claim_all(&asked.asks, &asked.addresses, now)
         } else {
@@ -121,7 +117,10 @@ impl Counter {
             self.reply(from, outcomes, holders, effects);
             return;
         }
-        self.permits.follow(room.rate_window, serves);
+        if !asked.region.is_empty() {
+            self.region = asked.region;
+        }
+        self.permits.follow(room.rate_window, self.serves(context, room));
         let first = self.next_place;
         let mut outcomes = Vec::with_capacity(asked.asks.len());
         let others_wait = self.permits.level() == Some(Level::Queueing);
@@ -187,12 +186,16 @@ impl Counter {
         }
     }
 
-    /// Where each slot counts, a permit in one more place is one more that must be found; and where limits follow the origin
-    /// few lie in stocks.
+    /// Where each slot counts, a permit in one more place is one more that must be found; where limits follow the origin few lie in
+    /// stocks; and where the window slides a permit must not be on its way for long.
     fn serves(&self, context: &Context<'_>, room: &Room) -> Serves {
         if Location::hint_of(context.colo).is_some() {
             Serves::Region
-        } else if self.region.is_empty() || room.total_active_users <= EXACT_UP_TO || room.follows_origin() {
+        } else if self.region.is_empty()
+            || room.total_active_users <= EXACT_UP_TO
+            || room.follows_origin()
+            || room.rate_window == RateWindow::Sliding
+        {
             Serves::Colo
         } else {
             Serves::ColoOfRegion

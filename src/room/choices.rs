@@ -253,12 +253,11 @@ impl Location {
     }
 
     /// The location hint that a name is; `None`: it is none, as the code of a colo.
-    #[inline(never)]
     pub fn hint_of(name: &str) -> Option<&'static str> {
         Self::NAMES.iter().skip(1).copied().find(|hint| *hint == name)
     }
 
-    /// The location hint of the region that is nearest to a place on Earth, in degrees north and east.
+    /// The location hint that is nearest to a place on Earth, in degrees north and east (`request.cf.latitude`, `longitude`).
     pub fn nearest(latitude: f64, longitude: f64) -> &'static str {
         // As on a flat map: near enough for a choice of nine.
         let squared = |(north, east): (f64, f64)| {

@@ -8,7 +8,7 @@ use anteroom::admission::{
 use anteroom::machines::{Context, Counter, Effect, Input, ObjectMachine, Stored};
 use anteroom::protocol::Request;
 use anteroom::protocol::messages::{Take, colo_object};
-use anteroom::room::{Location, RateWindow, Room, SlotStrategy};
+use anteroom::room::{AdaptiveRange, Location, RateWindow, Room, SlotStrategy};
 use anteroom::steering::Overrides;
 
 use crate::articles::room;
@@ -21,9 +21,9 @@ fn newcomer(id: u64) -> NumberAsk {
 }
 
 /// A colo's Counter that knows its region and nothing else.
-fn counter_of(window: RateWindow) -> LeaseCounter {
+fn counter_of_region() -> LeaseCounter {
     let mut counter = LeaseCounter::new(1);
-    counter.follow(window, Serves::ColoOfRegion);
+    counter.follow(RateWindow::Minute, Serves::ColoOfRegion);
     counter
 }
 
@@ -34,7 +34,7 @@ fn asks_the_pool_for(counter: &mut LeaseCounter, now: u64) -> u32 {
 
 #[test]
 fn who_finds_nothing_in_the_colo_gets_a_permit_of_the_region() {
-    let mut counter = counter_of(RateWindow::Minute);
+    let mut counter = counter_of_region();
     counter.ask(1, newcomer(1), NOW);
     assert_eq!(counter.call_region(), [newcomer(1)]);
     counter.ask(2, newcomer(2), NOW + 1);
@@ -63,7 +63,7 @@ fn who_gets_nothing_of_the_region_waits_for_the_pool() {
         // On its way the minute has ended for which it counts.
         &[Outcome::Given { minute: MINUTE - 1, number: 0 }],
     ] {
-        let mut counter = counter_of(RateWindow::Minute);
+        let mut counter = counter_of_region();
         counter.ask(1, newcomer(1), NOW);
         assert_eq!(counter.call_region().len(), 1);
         counter.ask(2, newcomer(2), NOW);
@@ -77,7 +77,7 @@ fn who_gets_nothing_of_the_region_waits_for_the_pool() {
 
 #[test]
 fn what_a_region_gives_while_an_operator_changes_the_room_is_not_used() {
-    let mut counter = counter_of(RateWindow::Minute);
+    let mut counter = counter_of_region();
     counter.ask(1, newcomer(1), NOW);
     counter.call_region();
     counter.void_before(1);
@@ -88,7 +88,7 @@ fn what_a_region_gives_while_an_operator_changes_the_room_is_not_used() {
 
 #[test]
 fn a_region_that_does_not_answer_is_left_alone_for_half_a_minute() {
-    let mut counter = counter_of(RateWindow::Minute);
+    let mut counter = counter_of_region();
     counter.ask(1, newcomer(1), NOW);
     counter.call_region();
     counter.region_answered(&[], None, NOW);
@@ -99,42 +99,43 @@ fn a_region_that_does_not_answer_is_left_alone_for_half_a_minute() {
 }
 
 #[test]
-fn while_people_wait_or_the_window_slides_the_pool_judges_each() {
-    let mut counter = counter_of(RateWindow::Minute);
+fn while_people_wait_the_pool_judges_each() {
+    let mut counter = counter_of_region();
     counter.ask(1, newcomer(1), NOW);
     counter.call_region();
     let refused = Outcome::Refused { minute: MINUTE, limit: 0, wait_ms: 1_000 };
     counter.region_answered(&[refused], Some(Level::Queueing), NOW);
     assert_eq!(counter.answers(), [(1, refused)]);
-    let mut sliding = counter_of(RateWindow::Sliding);
-    for counter in [&mut counter, &mut sliding] {
-        counter.ask(2, newcomer(2), NOW);
-        assert!(counter.call_region().is_empty());
-        assert_eq!(asks_the_pool_for(counter, NOW), 1);
-    }
+    counter.ask(2, newcomer(2), NOW);
+    assert!(counter.call_region().is_empty());
+    assert_eq!(asks_the_pool_for(&mut counter, NOW), 1);
 }
 
 #[test]
-fn a_counter_asks_the_region_that_workers_tell_of_in_rooms_where_not_each_slot_counts() {
-    let called = |users: u32, colo: &str, region: &str| {
-        let room = Rc::new(Room { slot_strategy: SlotStrategy::Leases, ..room(users, users, 5) });
+fn a_counter_asks_the_region_that_workers_tell_of_in_rooms_where_stocks_are_for_crowds() {
+    let called = |room: Room, colo: &str, region: &str| {
+        let room = Rc::new(Room { slot_strategy: SlotStrategy::Leases, ..room });
         let mut counter = Counter::restore(&Stored::new(), 7, NOW);
-        let asks = vec![newcomer(1)];
-        let take = Take { region: region.to_owned(), ..Take::new(asks, Overrides::default()) };
+        let take = Take { region: region.to_owned(), ..Take::new(vec![newcomer(1)], Overrides::default()) };
         let input = Input::Asked { from: 1, request: Request::CounterTake(Box::new(take)) };
         let mut effects = Vec::new();
         counter.handle(&Context { room: &room, colo, deadline_ms: 500, now: NOW }, input, &mut effects);
-        let mut calls = effects.into_iter().filter_map(|effect| match effect {
-            Effect::Call(call) => Some((call.object().binding(), call.name)),
+        let calls = effects.into_iter().filter_map(|effect| match effect {
+            Effect::Call(call) if call.name == room.name => Some("the pool"),
+            Effect::Call(call) if call.name == colo_object(&room.name, "weur") => Some("the region"),
             _ => None,
         });
-        let name = room.name.clone();
-        calls.next().map(|call| (call.0, call.1 == name, call.1 == colo_object(&name, "weur")))
+        calls.collect::<Vec<_>>()
     };
-    assert_eq!(called(200, "AMS", "weur"), Some(("COUNTER", false, true)));
-    assert_eq!(called(200, "AMS", ""), Some(("ANYWHERE", true, false)), "nobody knows where it is");
-    assert_eq!(called(100, "AMS", "weur"), Some(("ANYWHERE", true, false)), "a small room");
-    assert_eq!(called(200, "weur", ""), Some(("ANYWHERE", true, false)), "the region's own");
+    let large = || room(200, 200, 5);
+    let adaptive = Some(AdaptiveRange::default());
+    assert_eq!(called(large(), "AMS", "weur"), ["the region"]);
+    assert_eq!(called(large(), "AMS", ""), ["the pool"], "nobody knows where it is");
+    assert_eq!(called(room(100, 100, 5), "AMS", "weur"), ["the pool"], "each slot counts");
+    assert_eq!(called(Room { adaptive, ..large() }, "AMS", "weur"), ["the pool"], "it follows its origin");
+    let sliding = Room { rate_window: RateWindow::Sliding, ..large() };
+    assert_eq!(called(sliding, "AMS", "weur"), ["the pool"], "the window slides");
+    assert_eq!(called(large(), "weur", ""), ["the pool"], "the region itself");
 }
 
 #[test]

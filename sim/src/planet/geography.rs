@@ -48,10 +48,10 @@ pub struct Ways {
     pub to_room: u64,
     /// The location hint of the colo's region.
     pub region: &'static str,
-    /// Between a colo's objects and those of its region.
+    /// Between a colo's workers and its region's Counter.
     pub to_region: u64,
-    /// Between a colo's workers and those.
-    pub from_worker_to_region: u64,
+    /// Between a colo's objects and its region's Counter.
+    pub objects_to_region: u64,
 }
 
 impl Ways {
@@ -62,7 +62,7 @@ impl Ways {
 
     /// The same to whatever is nearer: the room's objects or the region's.
     pub fn least_shared_ms(&self) -> u64 {
-        Self::least_ms(self.to_room.min(self.from_worker_to_region))
+        Self::least_ms(self.to_room.min(self.to_region))
     }
 
     fn least_ms(micros: u64) -> u64 {
@@ -97,10 +97,6 @@ impl City {
         ((self.kilometers(other) * MICROS_PER_KM + ENDS_MICROS) as u64).max(NEAR_MICROS)
     }
 
-    fn region(self) -> &'static str {
-        Location::nearest(self.latitude.to_degrees(), self.longitude.to_degrees())
-    }
-
     fn nearest(self, of: &[Self]) -> Self {
         of.iter().copied().min_by_key(|city| self.micros(*city)).unwrap_or(self)
     }
@@ -123,8 +119,8 @@ fn living(all: &[City], hint: Option<&str>) -> Vec<City> {
 
 /// Where the room's own objects live: near the busiest city, or at a location hint.
 fn room(all: &[City], location: Option<&str>) -> City {
-    let near = living(all, location);
-    busiest(all).next().map_or(near[0], |first| first.nearest(&near))
+    let first = busiest(all).next().unwrap_or(&all[0]);
+    first.nearest(&living(all, location))
 }
 
 /// The ways of the first `colos` colos, where the room's own objects live near the busiest of them, or at a location hint.
@@ -138,15 +134,15 @@ pub fn ways(colos: usize, location: Option<&str>) -> Vec<Ways> {
     // More colos than cities: some cities have two.
     let ways = cities.iter().cycle().take(colos).map(|city| {
         let home = city.nearest(&objects);
-        let region = city.region();
+        let region = Location::nearest(city.latitude.to_degrees(), city.longitude.to_degrees());
         let region_home = homes.iter().find(|(of, _)| *of == region).map_or(home, |(_, city)| *city);
         Ways {
             to_objects: city.micros(home),
             from_objects: home.micros(room),
             to_room: city.micros(room),
             region,
-            to_region: home.micros(region_home),
-            from_worker_to_region: city.micros(region_home),
+            to_region: city.micros(region_home),
+            objects_to_region: home.micros(region_home),
         }
     });
     ways.collect()

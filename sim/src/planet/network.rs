@@ -143,6 +143,10 @@ impl Planet {
         if matches!(call.request, Request::AnywhereLease(_) | Request::AnywhereReserve(_)) {
             self.measure.pool_calls += 1;
         }
+        // Not that of a data center, which asks for nobody.
+        if matches!(&call.request, Request::CounterTake(take) if !take.asks.is_empty()) {
+            self.measure.counter_calls += 1;
+        }
         let to = self.station_of(call.object(), &call.name);
         self.send(from, to, call.request);
     }
@@ -311,7 +315,9 @@ impl Planet {
             }
             (End::Worker(colo), End::Room) | (End::Room, End::Worker(colo)) => ways(colo).to_room,
             (End::Object(colo), End::Room) | (End::Room, End::Object(colo)) => ways(colo).from_objects,
-            (End::Object(colo), End::Region(_)) | (End::Region(_), End::Object(colo)) => ways(colo).to_region,
+            (End::Object(colo), End::Region(_)) | (End::Region(_), End::Object(colo)) => {
+                ways(colo).objects_to_region
+            }
             (End::Region(region), End::Room) | (End::Room, End::Region(region)) => {
                 self.regions[usize::from(region)].1
             }

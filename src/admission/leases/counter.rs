@@ -311,7 +311,8 @@ impl LeaseCounter {
         minute_of(pool + now.saturating_sub(own))
     }
 
-    /// The room's limit of new users is that of a window: it decides for how long a permit is good that was given.
+    /// The room's limit of new users is that of a window: it decides for how long a permit is good that was given. Whom the
+    /// Counter `serves` decides whom it asks, and how long its permits are on their way.
     pub fn follow(&mut self, window: RateWindow, serves: Serves) {
         self.serves = serves;
         self.holders.follow(window);
@@ -346,13 +347,12 @@ impl LeaseCounter {
         if self.serves == Serves::Region { REACHES_MS } else { REACHES_WORKER_MS }
     }
 
-    /// Whether the region's Counter is asked before the pool. While people wait the pool judges each. Where the window slides
-    /// a permit must not be on its way for long.
+    /// Whether the region's Counter is asked before the pool. While people wait the pool judges each. A busy colo calls the pool for
+    /// its stock all the time, and what it leases is for all who wait here.
     fn asks_region(&self, now: u64) -> bool {
         let pool_ms = self.round_trip.usual_ms();
         self.serves == Serves::ColoOfRegion
             && self.level != Some(Level::Queueing)
-            && !self.holders.slides()
             && now >= self.region.from
             && self.used_in(SLOW_MS, now) < 1
             && (pool_ms == 0 || pool_ms >= NEAR_MS)
