@@ -6,7 +6,8 @@
 //!   what it gives before it answers: if it did not and ended, its successor would read the same record and give the
 //!   permit once more.
 //! - To the room's objects, for the first visitor of a colo, where nobody knows whether an operator has closed the room; and
-//!   while others wait, since whoever found something nearer would pass them.
+//!   while others wait, since whoever found something nearer would pass them. Who comes while the first call of a colo is under
+//!   way waits for the rest of it.
 //! - To the region's object or the room's, whichever is nearer, with fewer free slots than colos, for those colos that are left
 //!   without. Fewest visitors are, if the busiest ones have a permit each.
 //!
@@ -29,7 +30,7 @@ struct Colo {
     /// The last call to the colo's Counter: how long its way there took, and the whole, in milliseconds.
     there_ms: u64,
     call_ms: u64,
-    /// When its first visitor came.
+    /// When the first request of a visitor came.
     first_at: Option<u64>,
 }
 
@@ -92,6 +93,11 @@ impl Bounds {
         colo.call_ms = colo.there_ms + milliseconds;
     }
 
+    /// A visitor's request comes to a colo, which must be one of the planet's, at `now`.
+    pub fn came(&mut self, now: u64, colo: u16) {
+        self.colos[usize::from(colo)].first_at.get_or_insert(now);
+    }
+
     /// A visitor of a colo enters at `now` and has not been queued, `latency` milliseconds after the request. So many slots were
     /// free then. Returns how long it takes at least, in milliseconds; nothing: no worker of the colo has called its
     /// Counter yet.
@@ -105,23 +111,17 @@ impl Bounds {
     ) -> Option<u64> {
         let colo = self.colos.get_mut(usize::from(colo))?;
         let came_at = now - latency;
-        let first_at = *colo.first_at.get_or_insert(came_at);
-        let is_first = came_at <= first_at + colo.room_ms;
+        let first_ms = (colo.first_at.unwrap_or(came_at) + colo.room_ms).saturating_sub(came_at);
+        let room_ms = if others_wait { colo.room_ms } else { first_ms.min(colo.room_ms) };
         for (index, soon) in SOON_MS.into_iter().enumerate().filter(|(_, soon)| latency > *soon) {
             let bound = colo.call_ms > soon
-                || colo.room_ms > soon && (is_first || others_wait)
+                || room_ms > soon
                 || colo.shared_ms > soon && colo.busier_and_far[index] >= free;
             let slow = &mut self.slow[index];
             *(if bound { &mut slow.bound } else { &mut slow.avoidable }) += 1;
         }
-        let elsewhere_ms = if is_first || others_wait {
-            colo.room_ms
-        } else if colo.busier >= free {
-            colo.shared_ms
-        } else {
-            0
-        };
-        (colo.call_ms > 0).then_some(colo.call_ms.max(elsewhere_ms))
+        let shared_ms = if colo.busier >= free { colo.shared_ms } else { 0 };
+        (colo.call_ms > 0).then_some(colo.call_ms.max(room_ms).max(shared_ms))
     }
 }
 
@@ -144,12 +144,15 @@ mod tests {
     #[test]
     fn a_permit_may_lie_in_the_colo_of_all_but_the_first_visitor() {
         let mut bounds = planet();
+        bounds.came(1_000, 0);
         assert_eq!(bounds.entered(1_120, 0, 120, false, MANY), Some(100));
-        assert_eq!(bounds.entered(1_190, 0, 110, false, MANY), Some(100), "came before the first answer");
+        assert_eq!(bounds.entered(1_120, 0, 110, false, MANY), Some(90), "the first answer is on its way");
+        assert_eq!(bounds.entered(1_190, 0, 110, false, MANY), Some(20));
         assert_eq!(bounds.entered(2_000, 0, 90, false, MANY), Some(12));
-        assert_eq!(bounds.slow[0], Slow { bound: 2, avoidable: 1 });
+        assert_eq!(bounds.slow[0], Slow { bound: 2, avoidable: 2 });
+        bounds.came(2_000, 1);
         assert_eq!(bounds.entered(2_090, 1, 90, false, MANY), Some(40));
-        assert_eq!(bounds.slow[0], Slow { bound: 2, avoidable: 2 }, "the room's objects are near enough");
+        assert_eq!(bounds.slow[0], Slow { bound: 2, avoidable: 3 }, "the room's objects are near enough");
         assert_eq!(bounds.slow[1], Slow::default());
     }
 
@@ -157,7 +160,7 @@ mod tests {
     fn fewer_slots_than_colos_leave_those_with_the_fewest_visitors_without() {
         let mut bounds = planet();
         for colo in 0..3 {
-            bounds.entered(1_000, colo, 0, false, MANY);
+            bounds.came(1_000, colo);
         }
         let mut least = |colo, free: i64| bounds.entered(9_000, colo, 300, false, free);
         assert_eq!([least(0, 1), least(1, 1), least(2, 1)], [Some(12), Some(40), Some(200)]);
@@ -172,6 +175,7 @@ mod tests {
         let mut bounds = Bounds::of(&[(100, 30)], false);
         bounds.own_way(0, 6);
         bounds.own_way_back(0, 6);
+        bounds.came(910, 0);
         assert_eq!(
             bounds.entered(1_000, 0, 90, false, MANY),
             Some(100),
@@ -184,7 +188,7 @@ mod tests {
     #[test]
     fn while_others_wait_the_rooms_objects_say_who_is_next() {
         let mut bounds = planet();
-        bounds.entered(1_000, 2, 0, false, MANY);
+        bounds.came(1_000, 2);
         assert_eq!(bounds.entered(9_000, 2, 300, true, MANY), Some(200));
         assert_eq!(bounds.slow, [Slow { bound: 1, avoidable: 0 }; 2]);
     }
@@ -192,7 +196,7 @@ mod tests {
     #[test]
     fn an_object_that_starts_must_read_and_write_before_it_answers() {
         let mut bounds = planet();
-        bounds.entered(1_000, 0, 0, false, MANY);
+        bounds.came(1_000, 0);
         bounds.own_way(0, 6);
         bounds.own_start(0, 5);
         bounds.own_start(0, 3);

@@ -404,6 +404,7 @@ impl Planet {
         let (random_id, random) = (self.rng.u64(1..), self.rng.f64());
         let id = ticket_id(random_id, &self.colos[usize::from(colo)].name);
         self.measure.requests += 1;
+        self.measure.bounds.came(came_at, colo);
         let request = Request { visitor, colo, worker, came_at, twin };
         let machine = &mut self.worker(colo, worker).machine;
         let whole = machine.room();
