@@ -1,7 +1,8 @@
 //! `ANYWHERE`: the pool of permits (`leases`), or the numbers that no colo owns (`counters`).
 
-use std::collections::BTreeMap;
 use std::iter::repeat;
+
+use litemap::LiteMap;
 
 use super::write_behind::WriteBehind;
 use super::{COLD_START_FACTOR, Call, Context, CurrentRoom, Effect, Input, NO_ROUTE, ObjectMachine, Stored};
@@ -118,7 +119,7 @@ pub struct Anywhere {
     waiting: Vec<Waiting>,
     recalling: Vec<Recalling>,
     /// Colos whose permits are called back, by the call.
-    recalls: BTreeMap<u64, String>,
+    recalls: LiteMap<u64, String>,
     /// The call that fetches the state, and how many calls of Counters it reports.
     renewing: Option<(u64, u64)>,
     renew_after: u64,
@@ -151,7 +152,7 @@ impl Anywhere {
             rooms: CurrentRoom::default(),
             waiting: Vec::new(),
             recalling: Vec::new(),
-            recalls: BTreeMap::new(),
+            recalls: LiteMap::new(),
             renewing: None,
             renew_after: 0,
             calls: 0,

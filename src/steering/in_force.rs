@@ -1,8 +1,7 @@
 //! What is in force in a room, who said so, and what was deployed then.
 
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
+use litemap::LiteMap;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::stored::{EVERYTHING, Unread};
@@ -17,9 +16,11 @@ pub struct Steering {
     /// Grows with every change; 0: nothing was ever changed.
     pub version: u32,
     /// By the field's name.
-    pub fields: BTreeMap<String, Change>,
+    #[serde(serialize_with = "as_object")]
+    pub fields: LiteMap<String, Change>,
     /// By the event's name.
-    pub events: BTreeMap<String, EventChange>,
+    #[serde(serialize_with = "as_object")]
+    pub events: LiteMap<String, EventChange>,
     #[serde(skip)]
     pub(super) unread: Unread,
     /// What data centers were told before, where something could not be read.
@@ -28,6 +29,14 @@ pub struct Steering {
     /// What could not be read at all and an operator has cleared: to be stored elsewhere.
     #[serde(skip)]
     pub(super) set_aside: Option<Vec<u8>>,
+}
+
+/// Also where there is nothing in it.
+fn as_object<T: Serialize, S: Serializer>(
+    map: &LiteMap<String, T>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(map.iter())
 }
 
 /// One field's override.
@@ -186,11 +195,11 @@ impl Steering {
     pub fn end_overrides(&mut self, deployed: &Room, now: u64) -> Vec<AuditEntry> {
         let has_ended = |(_, change): &(&String, &Change)| change.until.is_some_and(|until| until <= now);
         let names: Vec<String> = self.fields.iter().filter(has_ended).map(|(name, _)| name.clone()).collect();
-        let ended: Vec<(String, Change)> =
-            names.iter().filter_map(|name| self.fields.remove_entry(name)).collect();
+        let ended: Vec<(Change, String)> =
+            names.into_iter().filter_map(|name| Some((self.fields.remove(&name)?, name))).collect();
         self.version += u32::from(!ended.is_empty());
         let after = deployed.steered(&self.overrides());
-        let entry = |(name, change): (String, Change)| AuditEntry {
+        let entry = |(change, name): (Change, String)| AuditEntry {
             at: now,
             by: change.by,
             kind: "end".to_owned(),
