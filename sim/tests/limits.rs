@@ -208,6 +208,20 @@ fn a_colo_that_dies_neither_breaks_the_limits_nor_empties_the_room() {
 }
 
 #[test]
+fn whom_a_colo_had_not_reported_when_it_died_counts_for_a_session() {
+    // Few of them come again, so no other colo tells of them.
+    let world = "name = \"filling room\"\nminutes = 6\n[room]\ntotal_active_users = 300\nnew_users_per_minute = 150\n\
+                 [planet]\ncolos = 30\n[visitors]\nvisit_seconds = 10.0\ngap_seconds = 6.0\n\
+                 [[arrivals]]\nfrom = 1.0\nuntil = 5.0\nper_minute = 300\n\
+                 [[faults]]\nat = 110\nwhat = \"colo\"\ncolo = 3\n";
+    for seed in 1..=16 {
+        let measured = run(world, seed);
+        assert!(measured.queued > 100);
+        assert_eq!(measured.active_overshoot, 0.0, "seed {seed}");
+    }
+}
+
+#[test]
 fn a_deploy_in_a_full_room_costs_waiting_not_the_limits() {
     let measured = room_of_1000(280, "[[faults]]\nat = 615\nwhat = \"deploy\"\n");
     assert!(measured.waiting_minutes >= 5);

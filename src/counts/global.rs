@@ -45,8 +45,8 @@ const CUT_OFF_SESSION_MS: u64 = 30_000;
 const USUALLY_LATE_MS: u64 = 3_500;
 /// How long a report that was announced may be on its way, in milliseconds.
 const ON_THE_WAY_MS: u64 = 500;
-/// Minutes of admissions that are sent to the pool.
-const RECENT_MINUTES: u32 = 4;
+/// Minutes of admissions that are sent to the pool: those of a session, but not fewer or more than these.
+const RECENT_MINUTES: [u32; 2] = [4, 60];
 /// A report says everything up to this time before it came, in milliseconds.
 const REPORTED_MS: u64 = 3_000;
 /// While people wait, a minute is divided among colos only where each gets this many numbers on average.
@@ -617,7 +617,7 @@ impl Global {
         );
         let merged = &self.merged;
         let pools = room.slot_strategy.leases_permits() && colo.is_none();
-        let recent = if pools { self.recent_admissions(here) } else { Vec::new() };
+        let recent = if pools { self.recent_admissions(room, here) } else { Vec::new() };
         StateKey {
             v: VERSION,
             taken_at: now,
@@ -695,8 +695,10 @@ impl Global {
     }
 
     /// The admissions of the last minutes, as the pool is told: minute, all, and those without a number.
-    fn recent_admissions(&self, here: u32) -> Vec<(u32, i64, i64)> {
-        (here.saturating_sub(RECENT_MINUTES)..=here + 1)
+    fn recent_admissions(&self, room: &Room, here: u32) -> Vec<(u32, i64, i64)> {
+        let [least, most] = RECENT_MINUTES;
+        let minutes = (room.session_duration + 1).clamp(least, most);
+        (here.saturating_sub(minutes)..=here + 1)
             .map(|minute| (minute, self.merged.admitted_in(minute), self.merged.unnumbered_in(minute)))
             .collect()
     }

@@ -500,7 +500,9 @@ fn what_was_used_is_not_forgotten_when_a_colo_that_was_quiet_for_long_gives_its_
             leases.leaves(0);
         }
     }
+    let recent = vec![(minute_of(leases.now), 2, 0)];
     leases.now += 5 * 60_000;
+    leases.state = StateKey { recent, recent_colos: vec![1], covered: leases.now, ..leases.state };
     leases.visitor(0);
     leases.calls.clear();
     let returned = leases.counters[0].recall(leases.now);
@@ -510,6 +512,44 @@ fn what_was_used_is_not_forgotten_when_a_colo_that_was_quiet_for_long_gives_its_
 }
 
 /// How many a crowd in another colo would be given.
+#[test]
+fn whom_a_colo_has_not_reported_counts_for_a_session_even_if_its_counter_has_forgotten_too() {
+    let room = Room { slot_strategy: SlotStrategy::Leases, ..room(200, 200, 5) };
+    let minute = 28_000_000;
+    let ended = start_of(minute + 1);
+    let used = vec![(minute, 1)];
+    let first = LeaseAsk { epoch: 1, sequence: 1, ..LeaseAsk::default() };
+    let mut pool = Pool::restore(None, ended - 20_000);
+    // All colos that Global knows have reported. Somebody of AMS was counted, and nobody of CDG, which has ended.
+    let key = |at| StateKey {
+        taken_at: at,
+        covered: at,
+        minute: minute_of(at),
+        active: 1,
+        recent: vec![(minute, 1, 0)],
+        recent_colos: vec![1],
+        ..StateKey::default()
+    };
+    pool.renew(key(ended - 20_000), ended - 20_000);
+    for colo in ["AMS", "CDG"] {
+        pool.lease(&room, colo, &LeaseAsk { used: used.clone(), ..first.clone() }, ended - 20_000).unwrap();
+        pool.lease(&room, colo, &LeaseAsk { epoch: 2, ..first.clone() }, ended - 19_000).unwrap();
+    }
+    let mut sequence = 0;
+    let mut free = |at: u64| {
+        pool.renew(key(at), at);
+        sequence += 1;
+        // No answer arrives, so what it gave is void with the next call.
+        let groups = vec![Group { bucket: minute, waits: false, visitors: 1_000 }];
+        let ask = LeaseAsk { sequence, groups, ..first.clone() };
+        pool.lease(&room, "LHR", &ask, at).unwrap().given[0].0
+    };
+    for seconds in [10, 70, 130, 190, 250, 299] {
+        assert_eq!(free(ended + seconds * 1_000), 198, "{seconds} s after the minute");
+    }
+    assert_eq!(free(ended + 301_000), 199, "the session is over");
+}
+
 fn free(leases: &Leases) -> i64 {
     let mut pool = leases.pool.clone();
     pool.renew(StateKey { taken_at: leases.now, ..leases.state.clone() }, leases.now);

@@ -10,7 +10,7 @@ use super::holders::Holders;
 use super::rate::Rate;
 use super::{
     FEW, Group, LeaseAnswer, LeaseAsk, Level, RATE_MS, REACHES_MS, REACHES_WORKER_MS, Returned, RoundTrip,
-    minute_of_entry,
+    TOLD_MINUTES, minute_of_entry,
 };
 use crate::room::RateWindow;
 use crate::wire::VERSION;
@@ -38,8 +38,6 @@ const LOST_MS: u64 = 5_000;
 const TOLD_TIMES: usize = 100;
 /// What is used within this time is told as one, as of the last, in milliseconds.
 const TOLD_AS_ONE_MS: u64 = 100;
-/// Minutes of use that are told.
-const TOLD_MINUTES: u32 = 3;
 /// How long after the pool's last answer its spare permits may be used, in milliseconds.
 const SPARE_MS: u64 = 60_000;
 /// How long the pool must have been silent before they may be used, in milliseconds: slow is not dead.

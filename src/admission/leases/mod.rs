@@ -33,6 +33,9 @@ pub const REACHES_MS: u64 = 600;
 /// The same for a permit of a Counter's stock.
 const REACHES_WORKER_MS: u64 = 100;
 
+/// A Counter tells what it has used in this minute, and in those before it: so many in all.
+const TOLD_MINUTES: u32 = 3;
+
 /// In rooms of up to this size a restart forgets nothing and assumes nothing: answers wait for the record.
 pub const EXACT_UP_TO: u32 = 100;
 

@@ -10,7 +10,7 @@ use super::rate::Rate;
 use super::window::Window;
 use super::{
     EXACT_UP_TO, Group, LeaseAnswer, LeaseAsk, Level, RATE_MS, REACHES_MS, REACHES_WORKER_MS, Returned,
-    minute_of_entry,
+    TOLD_MINUTES, minute_of_entry,
 };
 use crate::room::{Location, RateWindow, Room};
 use crate::steering::Overrides;
@@ -145,6 +145,9 @@ struct Lessee {
     /// What it said in calls up to this one it said before they were called back.
     #[serde(skip)]
     returned: u64,
+    /// The minutes in which Counters of the colo that have gone had used permits.
+    #[serde(skip)]
+    used_before: Vec<u32>,
 }
 
 impl Lessee {
@@ -155,7 +158,8 @@ impl Lessee {
 
     /// Whether visitors of it have permits of a minute.
     fn has_used(&self, minute: u32) -> bool {
-        self.used_in(minute) > 0 || self.used.iter().any(|(of, _)| *of == minute)
+        let told = self.used.iter().any(|(of, _)| *of == minute);
+        told || self.used_in(minute) > 0 || self.used_before.contains(&minute)
     }
 
     /// In the minute before `minute` or later: what was used earlier was used more than 60 seconds ago.
@@ -222,6 +226,8 @@ pub struct Pool {
     reserved_for: Remembered<u64>,
     /// When the room's settings change: no lease lasts longer.
     changes_at: Option<u64>,
+    /// Of minutes of which Counters do not tell any more: permits used, and by how many colos.
+    past: LiteMap<u32, (i64, u32)>,
 }
 
 /// Whether a Counter is a region's.
@@ -263,6 +269,7 @@ impl Pool {
             reserved: VecDeque::new(),
             reserved_for: Remembered::new(RESERVED_AGAIN_MS, MAX_RESERVED),
             changes_at: None,
+            past: LiteMap::new(),
         };
         let Some(saved) = saved else { return pool };
         for (minute, used) in saved.ended {
@@ -364,6 +371,7 @@ impl Pool {
         if now < self.swept_at + RENEW_MS && minute_of(now) == minute_of(self.swept_at) {
             return;
         }
+        self.settle(room, now);
         self.swept_at = now;
         let minute = minute_of(now);
         let mut gone = Vec::new();
@@ -402,6 +410,17 @@ impl Pool {
             self.reserved.pop_front();
         }
         self.sum_up(now);
+    }
+
+    /// Keeps what was used in minutes of which Counters do not tell any more, for a session: what a colo had not reported when it
+    /// ended nobody will count.
+    fn settle(&mut self, room: &Room, now: u64) {
+        for (of, used) in self.used.iter().filter(|(of, _)| **of + TOLD_MINUTES <= minute_of(now)) {
+            let colos = self.colos_used(*of);
+            let past = self.past.entry(*of).or_insert((0, 0));
+            *past = (past.0.max(*used), past.1.max(colos));
+        }
+        self.past.retain(|of, _| now < start_of(*of + 1) + room.session_ms());
     }
 
     /// Adds (`sign` 1) what a colo has, or takes it off.
@@ -489,11 +508,33 @@ impl Pool {
         self.reserved.push_back(now);
     }
 
-    /// Whether more colos have used permits in a minute, of their own or of their region, than have told Global of it.
-    fn is_missing(&self, key: &StateKey, minute: u32) -> bool {
+    /// How many colos have used permits in a minute, of their own or of their region.
+    fn colos_used(&self, minute: u32) -> u32 {
         let has_used = |(colo, lessee): &(&String, &Lessee)| lessee.has_used(minute) && !serves_region(colo);
-        let used = self.lessees.iter().filter(has_used).count();
-        key.colos_of(minute).is_some_and(|told| (told as usize) < used)
+        self.lessees.iter().filter(has_used).count() as u32
+    }
+
+    /// Of those who have used permits in a minute, how many wait to be counted, as far as a state can tell. `colos`: how many colos
+    /// have used some.
+    fn unreported(
+        room: &Room,
+        state: &Clocked,
+        minute: u32,
+        used: i64,
+        colos: impl FnOnce() -> u32,
+        now: u64,
+    ) -> i64 {
+        let key = &state.key;
+        // More than we know of are inside where a colo has used its spare permits while it could not reach us.
+        let untold = (used - key.admitted_of(minute)).max(0);
+        // By our own clock: how late reports are is a length of time, which needs no common clock.
+        let covered = state.received_at.saturating_sub(key.age + key.taken_at.saturating_sub(key.covered));
+        let ended = start_of(minute + 1);
+        let is_covered = ended + ON_THE_WAY_MS <= covered;
+        // Of a colo that is new, or has slept, nobody knows that a report is missing.
+        let is_missing = || key.colos_of(minute).is_some_and(|told| told < colos());
+        let waits = untold > 0 && (!is_covered || now < ended + room.session_ms() && is_missing());
+        if waits { untold } else { 0 }
     }
 
     /// How many more may enter now: by the active users, and by the rate. `None` when no state can tell.
@@ -501,21 +542,12 @@ impl Pool {
         let state = self.state.as_ref().filter(|state| state.age(now) < UNUSABLE_MS)?;
         let key = &state.key;
         let minute = minute_of(now);
-        // By our own clock: how late reports are is a length of time, which needs no common clock.
-        let covered = state.received_at.saturating_sub(key.age + key.taken_at.saturating_sub(key.covered));
-        let unreported: i64 = self
-            .used
-            .iter()
-            // More than we know of are inside where a colo has used its spare permits while it could not reach us.
-            .map(|(of, used)| (*of, (used - key.admitted_of(*of)).max(0)))
-            .filter(|(of, untold)| {
-                let ended = start_of(*of + 1);
-                let is_covered = ended + ON_THE_WAY_MS <= covered;
-                // Of a colo that is new, or has slept, nobody knows that a report is missing.
-                *untold > 0 && (!is_covered || now < ended + room.session_ms() && self.is_missing(key, *of))
-            })
-            .map(|(_, untold)| untold)
-            .sum();
+        let lately = self.used.iter().filter(|(of, _)| **of + TOLD_MINUTES > minute);
+        let lately =
+            lately.map(|(of, used)| Self::unreported(room, state, *of, *used, || self.colos_used(*of), now));
+        let past = self.past.iter().filter(|(of, _)| key.colos_of(**of).is_some());
+        let past = past.map(|(of, (used, colos))| Self::unreported(room, state, *of, *used, || *colos, now));
+        let unreported: i64 = lately.chain(past).sum();
         let told_until = state.received_at.saturating_sub(key.age);
         let reserved = self.reserved.iter().filter(|at| **at + RESERVED_MS > told_until).count() as i64;
         let out = (unreported + self.out).max(0) + reserved;
@@ -626,15 +658,16 @@ impl Pool {
     /// A Counter has started anew: what it held and used it does not know any more. The stock may still be used by the
     /// instance before it.
     fn overtake(&mut self, known: &Lessee, epoch: u64, now: u64) -> Lessee {
-        let minute = minute_of(now);
-        for of in minute.saturating_sub(KEPT_MINUTES)..=minute + 1 {
+        let minutes = minute_of(now).saturating_sub(KEPT_MINUTES)..=minute_of(now) + 1;
+        for of in minutes.clone() {
             self.end(of, known.used_in(of));
         }
         if known.out() > 0 {
             self.overtaken.push((now + OVERTAKEN_MS, known.out()));
             self.out += known.out();
         }
-        Lessee { epoch, ..Lessee::default() }
+        let used_before = minutes.filter(|of| known.has_used(*of)).collect();
+        Lessee { epoch, used_before, ..Lessee::default() }
     }
 
     /// Gives what the last call of a colo asks for, as far as it can be given now. `None` when no state can tell.
