@@ -45,8 +45,10 @@ const CUT_OFF_SESSION_MS: u64 = 30_000;
 const USUALLY_LATE_MS: u64 = 3_500;
 /// How long a report that was announced may be on its way, in milliseconds.
 const ON_THE_WAY_MS: u64 = 500;
-/// Minutes of admissions that are sent to the pool: those of a session, but not fewer or more than these.
-const RECENT_MINUTES: [u32; 2] = [4, 60];
+/// The fewest minutes of admissions that are sent to the pool. It waits for a session for what colos have not reported.
+const LEAST_RECENT_MINUTES: u32 = 4;
+/// The most, however long a session is: each minute is some eight bytes of every answer to the pool.
+const MOST_RECENT_MINUTES: u32 = 60;
 /// A report says everything up to this time before it came, in milliseconds.
 const REPORTED_MS: u64 = 3_000;
 /// While people wait, a minute is divided among colos only where each gets this many numbers on average.
@@ -694,10 +696,10 @@ impl Global {
         expiring
     }
 
-    /// The admissions of the last minutes, as the pool is told: minute, all, and those without a number.
+    /// The admissions of the minutes of a session, as the pool is told: minute, all, and those without a number.
     fn recent_admissions(&self, room: &Room, here: u32) -> Vec<(u32, i64, i64)> {
-        let [least, most] = RECENT_MINUTES;
-        let minutes = (room.session_duration + 1).clamp(least, most);
+        let minutes =
+            room.session_duration.saturating_add(1).clamp(LEAST_RECENT_MINUTES, MOST_RECENT_MINUTES);
         (here.saturating_sub(minutes)..=here + 1)
             .map(|minute| (minute, self.merged.admitted_in(minute), self.merged.unnumbered_in(minute)))
             .collect()

@@ -161,7 +161,7 @@ pub fn failure(message: String) -> Error {
 pub async fn body_of(request: &mut Request) -> Result<Vec<u8>> {
     let bytes = request.bytes().await?;
     if bytes.len() > MAX_BODY {
-        return Err(failure(format!("a message may be {MAX_BODY} bytes long")));
+        return Err(failure(format!("a message may be {MAX_BODY} bytes long, this one has {}", bytes.len())));
     }
     Ok(bytes)
 }

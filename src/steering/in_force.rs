@@ -31,7 +31,7 @@ pub struct Steering {
     pub(super) set_aside: Option<Vec<u8>>,
 }
 
-/// Also where there is nothing in it.
+/// As a JSON object, also where there is nothing in it: so it is stored since 0.1.0.
 fn as_object<T: Serialize, S: Serializer>(
     map: &LiteMap<String, T>,
     serializer: S,

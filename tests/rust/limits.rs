@@ -513,6 +513,19 @@ fn what_was_used_is_not_forgotten_when_a_colo_that_was_quiet_for_long_gives_its_
 
 /// How many a crowd in another colo would be given.
 #[test]
+fn global_tells_the_pool_of_the_minutes_of_a_session_and_of_an_hour_at_most() {
+    let minute = 28_000_000;
+    for (session_duration, before) in [(1, 4), (5, 6), (30, 31), (600, 60)] {
+        let room = Room { session_duration, ..leases_room() };
+        let mut global = Global::restore(&room, None, Vec::new(), start_of(minute));
+        let state = global.state(&room, None, minute, start_of(minute));
+        let told: Vec<u32> = state.recent.iter().map(|(of, ..)| *of).collect();
+        assert_eq!(told, (minute - before..=minute + 1).collect::<Vec<u32>>());
+        assert_eq!(state.recent_colos.len(), told.len());
+    }
+}
+
+#[test]
 fn whom_a_colo_has_not_reported_counts_for_a_session_even_if_its_counter_has_forgotten_too() {
     let room = Room { slot_strategy: SlotStrategy::Leases, ..room(200, 200, 5) };
     let minute = 28_000_000;

@@ -99,6 +99,18 @@ fn a_region_that_does_not_answer_is_left_alone_for_half_a_minute() {
 }
 
 #[test]
+fn nobody_asks_the_region_for_visitors_who_have_been_sent_away() {
+    let mut counter = counter_of_region();
+    counter.ask(1, newcomer(1), NOW);
+    counter.call_region();
+    counter.ask(2, newcomer(2), NOW);
+    counter.ask(3, newcomer(3), NOW);
+    counter.forget_before(3);
+    counter.region_answered(&[Outcome::Unknown], Some(Level::Busy), NOW + 30);
+    assert_eq!(counter.call_region(), [newcomer(3)]);
+}
+
+#[test]
 fn while_people_wait_the_pool_judges_each() {
     let mut counter = counter_of_region();
     counter.ask(1, newcomer(1), NOW);

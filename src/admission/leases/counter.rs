@@ -540,6 +540,7 @@ impl LeaseCounter {
 
     /// Whoever asked from a place before this one has been sent away: a permit for them would lie unused.
     pub fn forget_before(&mut self, place: u64) {
+        self.region.waiting.retain(|asked| asked.place >= place);
         if self.flight.is_none() {
             self.waiting.retain(|asked| asked.place >= place);
         }

@@ -226,7 +226,8 @@ pub struct Pool {
     reserved_for: Remembered<u64>,
     /// When the room's settings change: no lease lasts longer.
     changes_at: Option<u64>,
-    /// Of minutes of which Counters do not tell any more: permits used, and by how many colos.
+    /// Of minutes of which Counters do not tell any more, for a session: permits used, and by how many colos. It is not stored: after
+    /// a restart what Counters tell is known, and no more.
     past: LiteMap<u32, (i64, u32)>,
 }
 
@@ -371,7 +372,7 @@ impl Pool {
         if now < self.swept_at + RENEW_MS && minute_of(now) == minute_of(self.swept_at) {
             return;
         }
-        self.settle(room, now);
+        self.keep_past(room, now);
         self.swept_at = now;
         let minute = minute_of(now);
         let mut gone = Vec::new();
@@ -414,7 +415,7 @@ impl Pool {
 
     /// Keeps what was used in minutes of which Counters do not tell any more, for a session: what a colo had not reported when it
     /// ended nobody will count.
-    fn settle(&mut self, room: &Room, now: u64) {
+    fn keep_past(&mut self, room: &Room, now: u64) {
         for (of, used) in self.used.iter().filter(|(of, _)| **of + TOLD_MINUTES <= minute_of(now)) {
             let colos = self.colos_used(*of);
             let past = self.past.entry(*of).or_insert((0, 0));
