@@ -243,9 +243,8 @@ impl Counter {
     /// Writes what was given before the answers from `begin` on, which may have to wait for it.
     fn write(&mut self, context: &Context<'_>, begin: usize, effects: &mut Vec<Effect>) {
         let now = context.now;
-        let exact = context.room.total_active_users <= EXACT_UP_TO;
         if self.may_write
-            && let Some(due) = self.permits.record(exact, now)
+            && let Some(due) = self.permits.record(context.room.total_active_users, now)
         {
             let (at, record) = match due {
                 DueRecord::First(record) => (begin, record),

@@ -1,7 +1,7 @@
 //! What limits rest on: shares that add up, numbers that are given once, reports that count once. Whole rooms are in
 //! `sim/tests`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use anteroom::admission::{
@@ -191,8 +191,8 @@ fn a_permit_that_its_visitor_did_not_get_is_given_again_in_its_own_minute_only()
 /// Some Counters and their pool, with a network that loses, delays and doubles, over a Global that hears of nobody.
 struct Leases {
     room: Room,
-    /// Counters record every permit before it leaves them.
-    exact: bool,
+    /// As Counters see the room: in a small one they record every permit before it leaves them.
+    users: u32,
     now: u64,
     state: StateKey,
     pool: Pool,
@@ -208,17 +208,19 @@ struct Leases {
     answers: Vec<(usize, LeaseAnswer)>,
     returns: Vec<(usize, Returned)>,
     entered: BTreeSet<u64>,
+    /// The same by the minute for which each counts.
+    entered_in: BTreeMap<u32, u32>,
     ids: u64,
 }
 
 impl Leases {
-    fn new(total_active_users: u32) -> Self {
-        let room = Room { total_active_users, ..leases_room() };
+    fn new(total_active_users: u32, new_users_per_minute: u32) -> Self {
+        let room = Room { total_active_users, new_users_per_minute, ..leases_room() };
         let now = 28_000_000 * 60_000 + 5_000;
         let state = Global::restore(&room, None, Vec::new(), now).state(&room, None, minute_of(now), now);
         let mut pool = Pool::restore(None, now);
         Self {
-            exact: total_active_users.is_multiple_of(2),
+            users: if total_active_users.is_multiple_of(2) { 100 } else { 10_000 },
             saved: pool.save(true),
             pool,
             counters: (1..=3).map(LeaseCounter::new).collect(),
@@ -229,6 +231,7 @@ impl Leases {
             answers: Vec::new(),
             returns: Vec::new(),
             entered: BTreeSet::new(),
+            entered_in: BTreeMap::new(),
             ids: 10,
             room,
             now,
@@ -246,12 +249,21 @@ impl Leases {
         NumberAsk { id: self.ids, bucket: minute, waits: false, minute, limit: 0, owned: 1 }
     }
 
+    fn enter(&mut self, answers: Vec<(u64, Outcome)>) {
+        for (id, outcome) in answers {
+            if let Outcome::Given { minute, .. } = outcome
+                && self.entered.insert(id)
+            {
+                *self.entered_in.entry(minute).or_insert(0) += 1;
+            }
+        }
+    }
+
     /// What a Counter has decided leaves it, and it calls the pool.
     fn leaves(&mut self, index: usize) {
+        let answers = self.counters[index].answers();
+        self.enter(answers);
         let counter = &mut self.counters[index];
-        let given =
-            counter.answers().into_iter().filter(|(_, outcome)| matches!(outcome, Outcome::Given { .. }));
-        self.entered.extend(given.map(|(id, _)| id));
         if let Some(call) = counter.call(self.now) {
             self.calls.push((index, call));
         }
@@ -259,7 +271,7 @@ impl Leases {
         if let Some(unconfirmed) = stored.1.take() {
             stored.0 = Some(unconfirmed);
         }
-        match counter.record(self.exact, self.now) {
+        match counter.record(self.users, self.now) {
             Some(DueRecord::First(record)) => stored.0 = Some(record),
             Some(DueRecord::Last(record)) => stored.1 = Some(record),
             None => {}
@@ -327,11 +339,9 @@ impl Leases {
         let ask = self.ask();
         let Some((since, mut ghost)) = self.ghosts.pop() else { return };
         ghost.ask(ask.id, ask, now);
-        let record = ghost.record(self.exact, now);
+        let record = ghost.record(self.users, now);
         if !matches!(record, Some(DueRecord::First(_))) {
-            let given =
-                ghost.answers().into_iter().filter(|(_, outcome)| matches!(outcome, Outcome::Given { .. }));
-            self.entered.extend(given.map(|(id, _)| id));
+            self.enter(ghost.answers());
         }
         if record.is_none() {
             self.ghosts.push((since, ghost));
@@ -380,19 +390,22 @@ proptest! {
     #[test]
     fn permits_are_used_once_whatever_comes_late_or_twice_or_never_and_whoever_forgets(
         total in 5u32..60,
+        a_minute in 5u32..60,
         steps in prop::collection::vec((0u8..31, 0usize..3, prop_oneof![Just(0u64), 0..60u64, 0..1_500u64]), 1..150),
     ) {
-        let mut leases = Leases::new(total);
+        let mut leases = Leases::new(total, a_minute);
         for step in steps {
             leases.step(step);
             prop_assert!(leases.entered.len() <= total as usize, "{} of {total}", leases.entered.len());
+            let most = leases.entered_in.values().max();
+            prop_assert!(most.is_none_or(|most| *most <= a_minute), "{most:?} of {a_minute} in a minute");
         }
     }
 }
 
 #[test]
 fn nobody_is_refused_for_what_lies_in_the_stocks_of_others() {
-    let mut leases = Leases::new(20);
+    let mut leases = Leases::new(20, 10_000);
     let visit = |leases: &mut Leases, index: usize| {
         leases.visitor(index);
         leases.now += 30;
@@ -412,7 +425,7 @@ fn nobody_is_refused_for_what_lies_in_the_stocks_of_others() {
 
 #[test]
 fn nobody_is_refused_who_came_while_the_stock_was_on_its_way() {
-    let mut leases = Leases::new(6);
+    let mut leases = Leases::new(6, 10_000);
     leases.visitor(0);
     leases.visitor(0);
     let call = leases.calls.pop().unwrap();
@@ -459,7 +472,7 @@ fn a_permit_from_before_an_order_is_good_for_nobody_and_one_that_was_given_by_it
 
 #[test]
 fn a_quiet_colo_has_its_stock_when_it_wakes_up_and_a_lost_one_counts_as_held_for_a_moment() {
-    let mut leases = Leases::new(100);
+    let mut leases = Leases::new(100, 10_000);
     for _ in 0..4 {
         leases.visitor(0);
         if let Some(call) = leases.calls.pop() {
@@ -490,7 +503,7 @@ fn a_quiet_colo_has_its_stock_when_it_wakes_up_and_a_lost_one_counts_as_held_for
 
 #[test]
 fn what_was_used_is_not_forgotten_when_a_colo_that_was_quiet_for_long_gives_its_stock_back() {
-    let mut leases = Leases::new(101);
+    let mut leases = Leases::new(101, 10_000);
     for _ in 0..2 {
         leases.visitor(0);
         while let Some(call) = leases.calls.pop() {

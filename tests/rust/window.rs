@@ -171,7 +171,7 @@ fn where_the_window_slides_a_quiet_counter_counts_nothing_as_used_that_was_not()
         for id in 2..=10 {
             counter.ask(id, visitor(id), NOW + id);
         }
-        let Some(DueRecord::First(record) | DueRecord::Last(record)) = counter.record(false, NOW + 5_000)
+        let Some(DueRecord::First(record) | DueRecord::Last(record)) = counter.record(1_000, NOW + 5_000)
         else {
             panic!("it keeps its stock")
         };
@@ -181,10 +181,33 @@ fn where_the_window_slides_a_quiet_counter_counts_nothing_as_used_that_was_not()
 }
 
 #[test]
+fn who_comes_again_need_not_wait_for_a_record_in_a_large_room_and_what_may_be_used_counts_in_its_minute() {
+    let (minute, edge) = (minute_of(NOW), start_of(minute_of(NOW) + 1));
+    let mut counter = counter_with_stock();
+    counter.follow(RateWindow::Minute, Serves::Colo);
+    let mut comes = |id: u64, now: u64, users: u32| {
+        counter.ask(id, visitor(id), now);
+        counter.record(users, now)
+    };
+    assert!(matches!(comes(2, NOW, 10_000), Some(DueRecord::Last(_))), "no record could give it again");
+    assert!(matches!(comes(3, NOW + 3_000, 10_000), Some(DueRecord::First(_))));
+    let Some(DueRecord::Last(record)) = comes(4, NOW + 6_000, 10_000) else {
+        panic!("one more was recorded")
+    };
+    let Some(DueRecord::First(next)) = comes(5, edge, 10_000) else { panic!("not in another minute") };
+    assert_eq!(comes(6, edge + 5_000, 1_000), None, "recorded before");
+    assert!(matches!(comes(7, edge + 10_000, 1_000), Some(DueRecord::First(_))), "a small room counts each");
+    let mut used = |record| LeaseCounter::restore(Some(record), 2, edge + 30_000).recall(edge + 30_000).used;
+    // Visitors 1 to 4, and one who may have come: of 20 permits 16 are left.
+    assert_eq!(used(record), [(minute, 5)]);
+    assert_eq!(used(next), [(minute, 4), (minute + 1, 2)]);
+}
+
+#[test]
 fn a_quiet_counter_that_starts_anew_still_says_when_it_used_its_stock() {
     let mut counter = counter_with_stock();
     counter.ask(2, visitor(2), NOW + 30_000);
-    let Some(DueRecord::First(record) | DueRecord::Last(record)) = counter.record(false, NOW + 30_000) else {
+    let Some(DueRecord::First(record) | DueRecord::Last(record)) = counter.record(1_000, NOW + 30_000) else {
         panic!("it keeps its stock")
     };
     let mut counter = LeaseCounter::restore(decode(&encode(&record).unwrap()).ok(), 2, NOW + 50_000);

@@ -9,8 +9,8 @@ use super::super::{Hint, NumberAsk, Outcome, minute_of};
 use super::holders::Holders;
 use super::rate::Rate;
 use super::{
-    FEW, Group, LeaseAnswer, LeaseAsk, Level, RATE_MS, REACHES_MS, REACHES_WORKER_MS, Returned, RoundTrip,
-    TOLD_MINUTES, minute_of_entry,
+    EXACT_UP_TO, FEW, Group, LeaseAnswer, LeaseAsk, Level, RATE_MS, REACHES_MS, REACHES_WORKER_MS, Returned,
+    RoundTrip, TOLD_MINUTES, minute_of_entry,
 };
 use crate::room::RateWindow;
 use crate::wire::VERSION;
@@ -55,6 +55,10 @@ const FORGETS_MS: u64 = 10_000;
 const EXACT_BELOW: u64 = 3;
 /// The same in a calm room, where counting too much does no harm.
 const EXACT_BELOW_IF_CALM: u64 = 1;
+/// Not even there in rooms of at least so many users, where one too many in each colo is not missed, ...
+const MANY_USERS: u32 = 5_000;
+/// ... once so many have come since the object's start: the next one may come before its memory is lost.
+const COMES_AGAIN: u32 = 2;
 /// A stock whose lease ends sooner is not recorded, in milliseconds.
 const WORTH_MS: u64 = 10_000;
 
@@ -121,7 +125,7 @@ pub struct SavedPermits {
     last_answered: u64,
     /// What is there at least until the next record; 0 and no epoch: nothing is known.
     stock: u32,
-    /// What may be used before the next record.
+    /// Where the window slides: what may be used before the next record. Elsewhere it is among `used`, in its minute.
     may_be_used: u32,
     until: u64,
     usable_ms: u64,
@@ -176,6 +180,10 @@ pub struct LeaseCounter {
     round_trip: RoundTrip,
     /// What the last record says is in stock; `None`: it says nothing.
     recorded: Option<u32>,
+    /// Permits of the stock that were used in this life of the object.
+    taken: u32,
+    /// What it says may be used besides, and in which minute.
+    ahead: (u32, u32),
     /// The pool has answered since then.
     is_record_old: bool,
     /// The pool had nothing for the stock when it was asked last, at this time.
@@ -218,6 +226,8 @@ impl LeaseCounter {
             spare_until: 0,
             round_trip: RoundTrip::default(),
             recorded: None,
+            taken: 0,
+            ahead: (0, 0),
             is_record_old: false,
             exhausted_at: None,
             most: 0,
@@ -257,13 +267,17 @@ impl LeaseCounter {
         counter
     }
 
-    /// The record that is due, if one is. `exact`: nothing may be used before it is recorded, since in a small room one permit
-    /// that counts for nobody is missed.
-    pub fn record(&mut self, exact: bool, now: u64) -> Option<DueRecord> {
+    /// The record that is due, if one is, in a room with a limit of so many active users.
+    pub fn record(&mut self, total_active_users: u32, now: u64) -> Option<DueRecord> {
         let is_slow = self.uses.in_ms(SLOW_MS, now) < 1;
-        let exact_below = if self.calm && !self.holders.slides() { EXACT_BELOW_IF_CALM } else { EXACT_BELOW };
-        let exact = exact || self.uses.in_ms(FORGETS_MS, now) < exact_below;
         let keeps = is_slow && self.stock > 0;
+        let exact = self.is_recorded_before_use(total_active_users, now);
+        let minute = self.minute(now + self.reaches_ms());
+        if self.ahead.1 != minute && !self.holders.slides() {
+            // They count in that minute, and may not be used in another one.
+            self.recorded = self.recorded.map(|recorded| recorded + self.ahead.0);
+            self.ahead = (0, minute);
+        }
         let (is_due, is_first) = match self.recorded {
             None => (keeps && now + WORTH_MS < self.until, false),
             // Whoever is next would take what the record says is there.
@@ -278,18 +292,23 @@ impl LeaseCounter {
         }
         let record = if keeps {
             let soon = 1 + self.uses.in_ms(2 * SLOW_MS, now) as u32;
-            let may_be_used = if exact { 0 } else { self.stock.min(soon) };
-            self.recorded = Some(self.stock - may_be_used);
+            let ahead = if exact { 0 } else { self.stock.min(soon) };
+            self.recorded = Some(self.stock - ahead);
+            self.ahead = (ahead, minute);
+            let mut used = self.used.clone();
+            if ahead > 0 && !self.holders.slides() {
+                *used.entry(minute).or_insert(0) += u64::from(ahead);
+            }
             SavedPermits {
                 v: VERSION,
                 epoch: self.epoch,
                 sequence: self.sequence,
                 last_answered: self.last_answered,
-                stock: self.stock - may_be_used,
-                may_be_used,
+                stock: self.stock - ahead,
+                may_be_used: if self.holders.slides() { ahead } else { 0 },
                 until: self.until,
                 usable_ms: self.usable_ms,
-                used: self.told(),
+                used: used.into_iter().collect(),
                 clocks: self.clocks,
                 uses: self.uses,
                 steering: self.steering,
@@ -301,6 +320,16 @@ impl LeaseCounter {
             SavedPermits { v: VERSION, ..SavedPermits::default() }
         };
         Some(if is_first { DueRecord::First(record) } else { DueRecord::Last(record) })
+    }
+
+    /// Whether nothing may be used before it is recorded. Otherwise answers need not wait, and what may be used until the next
+    /// record counts as used if the object ends.
+    fn is_recorded_before_use(&self, total_active_users: u32, now: u64) -> bool {
+        let used = self.uses.in_ms(FORGETS_MS, now);
+        let is_calm = self.calm && !self.holders.slides();
+        let may_come_again = total_active_users >= MANY_USERS && self.taken >= COMES_AGAIN;
+        total_active_users <= EXACT_UP_TO
+            || if is_calm { used < EXACT_BELOW_IF_CALM && !may_come_again } else { used < EXACT_BELOW }
     }
 
     /// The minute by the pool's clock, as far as it is known: it decides which minute a permit counts for.
@@ -404,6 +433,7 @@ impl LeaseCounter {
         let free = self.stock > 0 && now < self.until && self.level != Some(Level::Queueing);
         if free {
             self.stock -= 1;
+            self.taken += 1;
             self.remember_use(now);
         }
         free
