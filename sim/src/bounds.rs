@@ -11,17 +11,22 @@
 //! - To the region's object or the room's, whichever is nearer, with fewer free slots than colos, for those colos that are left
 //!   without. Fewest visitors are, if the busiest ones have a permit each.
 //!
-//! Chance, queues behind others and what has just been used up are not counted: so it is a bound, not a plan.
+//! A call is a message there and one back. Nobody knows which of them will be fast, so what such calls take counts as chance has
+//! it: an algorithm could do better only if it sent each of them several times. Queues behind others and what has just been used
+//! up are not counted: so it is a bound, not a plan.
 
 use serde::Serialize;
+
+use crate::planet::geography::{Ways, calls_longer_than, median_call_ms};
 
 /// Longer than this a new visitor should not wait, and in a flash crowd of many colos, in milliseconds.
 pub const SOON_MS: [u64; 2] = [80, 150];
 
 #[derive(Debug, Default, Clone, Copy)]
 struct Colo {
-    /// A call to the room's objects takes so long at least, in milliseconds, and one to those or the region's.
-    room_ms: u64,
+    /// One way to the room's objects, in microseconds.
+    to_room: u64,
+    /// A call to those or the region's takes so long at least, in milliseconds.
     shared_ms: u64,
     /// How many colos have more visitors.
     busier: i64,
@@ -34,13 +39,20 @@ struct Colo {
     first_at: Option<u64>,
 }
 
-/// New visitors who waited longer than each of [`SOON_MS`], by whether they had to.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
+/// New visitors who waited longer than each of [`SOON_MS`].
+#[derive(Debug, Default, Clone, Copy, PartialEq, Serialize)]
 pub struct Slow {
-    /// Had to.
-    pub bound: u64,
-    /// Had not to.
-    pub avoidable: u64,
+    /// How many did.
+    pub all: u64,
+    /// How many have to, as chance has it.
+    pub bound: f64,
+}
+
+impl Slow {
+    /// Those who waited so long and had not to.
+    pub fn avoidable(&self) -> f64 {
+        (self.all as f64 - self.bound).max(0.0)
+    }
 }
 
 /// What is known of the planet, and what of its visitors.
@@ -52,16 +64,15 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Colos, the busiest first, each with how long a call from it to the room's objects takes at least, in milliseconds, and one to
-    /// those or the region's. Where visitors may come from only every second of them, fewer are busier.
-    pub fn of(least_ms: &[(u64, u64)], every_second: bool) -> Self {
+    /// Colos, the busiest first. Where visitors may come from only every second of them, fewer are busier.
+    pub fn of(ways: &[Ways], every_second: bool) -> Self {
         let busier = |index: usize, far: &dyn Fn(u64) -> bool| {
-            let before = least_ms[..index].iter().filter(|(_, ms)| far(*ms)).count() as i64;
+            let before = ways[..index].iter().filter(|ways| far(ways.least_shared_ms())).count() as i64;
             if every_second { before / 2 } else { before }
         };
-        let colos = least_ms.iter().enumerate().map(|(index, (room_ms, shared_ms))| Colo {
-            room_ms: *room_ms,
-            shared_ms: *shared_ms,
+        let colos = ways.iter().enumerate().map(|(index, ways)| Colo {
+            to_room: ways.to_room,
+            shared_ms: ways.least_shared_ms(),
             busier: busier(index, &|_| true),
             busier_and_far: SOON_MS.map(|soon| busier(index, &|ms| ms > soon)),
             ..Colo::default()
@@ -99,8 +110,8 @@ impl Bounds {
     }
 
     /// A visitor of a colo enters at `now` and has not been queued, `latency` milliseconds after the request. So many slots were
-    /// free then. Returns how long it takes at least, in milliseconds; nothing: no worker of the colo has called its
-    /// Counter yet.
+    /// free then. Returns how long it takes at least, in milliseconds, by the median of the calls that it takes; nothing: no
+    /// worker of the colo has called its Counter yet.
     pub fn entered(
         &mut self,
         now: u64,
@@ -111,15 +122,18 @@ impl Bounds {
     ) -> Option<u64> {
         let colo = self.colos.get_mut(usize::from(colo))?;
         let came_at = now - latency;
-        let first_ms = (colo.first_at.unwrap_or(came_at) + colo.room_ms).saturating_sub(came_at);
-        let room_ms = if others_wait { colo.room_ms } else { first_ms.min(colo.room_ms) };
-        for (index, soon) in SOON_MS.into_iter().enumerate().filter(|(_, soon)| latency > *soon) {
-            let bound = colo.call_ms > soon
-                || room_ms > soon
-                || colo.shared_ms > soon && colo.busier_and_far[index] >= free;
+        // The colo's first call began so long before.
+        let since_first = came_at.saturating_sub(colo.first_at.unwrap_or(came_at));
+        let since = if others_wait { 0 } else { since_first };
+        for (index, soon) in SOON_MS.into_iter().enumerate() {
+            let is_slow = latency > soon;
+            let is_bound = is_slow
+                && (colo.call_ms > soon || colo.shared_ms > soon && colo.busier_and_far[index] >= free);
             let slow = &mut self.slow[index];
-            *(if bound { &mut slow.bound } else { &mut slow.avoidable }) += 1;
+            slow.all += u64::from(is_slow);
+            slow.bound += if is_bound { 1.0 } else { calls_longer_than(soon + since, colo.to_room) };
         }
+        let room_ms = median_call_ms(colo.to_room).saturating_sub(since);
         let shared_ms = if colo.busier >= free { colo.shared_ms } else { 0 };
         (colo.call_ms > 0).then_some(colo.call_ms.max(room_ms).max(shared_ms))
     }
@@ -131,9 +145,21 @@ mod tests {
 
     const MANY: i64 = 1_000;
 
+    /// So far from the room's objects, and from those of the region, in milliseconds there and back.
+    fn far(room_ms: u64, region_ms: u64) -> Ways {
+        Ways {
+            to_objects: 2_500,
+            from_objects: 500 * room_ms,
+            to_room: 500 * room_ms,
+            region: "oc",
+            to_region: 500 * region_ms,
+            objects_to_region: 500 * region_ms,
+        }
+    }
+
     /// Three colos, of which the second is near the room's objects, and no region is nearer. A call to an own object takes 12 ms.
     fn planet() -> Bounds {
-        let mut bounds = Bounds::of(&[(100, 100), (40, 40), (200, 200)], false);
+        let mut bounds = Bounds::of(&[far(125, 125), far(50, 50), far(250, 250)], false);
         for colo in 0..3 {
             bounds.own_way(colo, 6);
             bounds.own_way_back(colo, 6);
@@ -141,19 +167,42 @@ mod tests {
         bounds
     }
 
+    fn bound(bounds: &Bounds) -> [u64; 2] {
+        bounds.slow.map(|slow| slow.bound.round() as u64)
+    }
+
     #[test]
     fn a_permit_may_lie_in_the_colo_of_all_but_the_first_visitor() {
         let mut bounds = planet();
+        let call = median_call_ms(125_000 / 2);
         bounds.came(1_000, 0);
-        assert_eq!(bounds.entered(1_120, 0, 120, false, MANY), Some(100));
-        assert_eq!(bounds.entered(1_120, 0, 110, false, MANY), Some(90), "the first answer is on its way");
-        assert_eq!(bounds.entered(1_190, 0, 110, false, MANY), Some(20));
-        assert_eq!(bounds.entered(2_000, 0, 90, false, MANY), Some(12));
-        assert_eq!(bounds.slow[0], Slow { bound: 2, avoidable: 2 });
+        assert_eq!(bounds.entered(1_120, 0, 120, false, MANY), Some(call));
+        assert_eq!(
+            bounds.entered(1_130, 0, 120, false, MANY),
+            Some(call - 10),
+            "the first answer is on its way"
+        );
+        assert_eq!(bounds.entered(9_000, 0, 90, false, MANY), Some(12));
+        assert_eq!(bounds.slow[0].all, 3);
+        assert_eq!(bound(&bounds), [2, 0]);
         bounds.came(2_000, 1);
-        assert_eq!(bounds.entered(2_090, 1, 90, false, MANY), Some(40));
-        assert_eq!(bounds.slow[0], Slow { bound: 2, avoidable: 3 }, "the room's objects are near enough");
-        assert_eq!(bounds.slow[1], Slow::default());
+        assert_eq!(bounds.entered(2_090, 1, 90, false, MANY), Some(median_call_ms(25_000)));
+        assert_eq!(bound(&bounds), [2, 0], "the room's objects are near enough");
+        assert_eq!(bounds.slow[0].avoidable().round(), 2.0);
+        assert_eq!(bounds.slow[1], Slow { all: 0, ..bounds.slow[1] });
+    }
+
+    #[test]
+    fn whoever_needs_a_call_waits_as_long_as_calls_take() {
+        let mut bounds = Bounds::of(&[far(140, 140)], false);
+        for visitor in 0..1_000 {
+            bounds.entered(10_000 * visitor + 1_000, 0, 140, true, MANY);
+        }
+        let late = (1_000.0 * calls_longer_than(150, 70_000)).round() as u64;
+        assert!((400..700).contains(&late), "{late}");
+        assert_eq!(bound(&bounds), [1_000, late], "even where each of them was faster");
+        assert_eq!(bounds.slow.map(|slow| slow.all), [1_000, 0]);
+        assert_eq!(bounds.slow[1].avoidable(), 0.0);
     }
 
     #[test]
@@ -167,30 +216,31 @@ mod tests {
         assert_eq!([least(1, 2), least(2, 2)], [Some(12), Some(200)]);
         assert_eq!(least(2, 3), Some(12));
         // One of two far colos can have the only permit.
-        assert_eq!(bounds.slow[0], Slow { bound: 1, avoidable: 5 });
+        assert_eq!((bounds.slow[0].all, bound(&bounds)[0]), (6, 1));
     }
 
     #[test]
     fn what_does_not_lie_in_the_colo_may_lie_in_its_region() {
-        let mut bounds = Bounds::of(&[(100, 30)], false);
+        let mut bounds = Bounds::of(&[far(125, 38)], false);
         bounds.own_way(0, 6);
         bounds.own_way_back(0, 6);
         bounds.came(910, 0);
+        let call = median_call_ms(125_000 / 2);
         assert_eq!(
             bounds.entered(1_000, 0, 90, false, MANY),
-            Some(100),
+            Some(call),
             "an operator may have closed the room"
         );
         assert_eq!(bounds.entered(9_000, 0, 90, false, 0), Some(30));
-        assert_eq!(bounds.slow[0], Slow { bound: 1, avoidable: 1 });
+        assert_eq!((bounds.slow[0].all, bound(&bounds)[0]), (2, 1));
     }
 
     #[test]
     fn while_others_wait_the_rooms_objects_say_who_is_next() {
         let mut bounds = planet();
         bounds.came(1_000, 2);
-        assert_eq!(bounds.entered(9_000, 2, 300, true, MANY), Some(200));
-        assert_eq!(bounds.slow, [Slow { bound: 1, avoidable: 0 }; 2]);
+        assert_eq!(bounds.entered(9_000, 2, 300, true, MANY), Some(median_call_ms(125_000)));
+        assert_eq!(bound(&bounds), [1, 1]);
     }
 
     #[test]

@@ -359,7 +359,7 @@ fn is_crowd(case: &Case, colos: usize) -> bool {
 
 /// Whether so many have to wait longer than one of the times that no algorithm could keep it.
 fn must_be_late(run: &Measured, time: usize) -> bool {
-    part(run.slow[time].bound, run.let_in_at_once) > LATE
+    run.slow[time].bound > LATE * run.let_in_at_once as f64
 }
 
 fn soon_enough(run: &Measured, time: usize) -> Option<f64> {
@@ -367,7 +367,7 @@ fn soon_enough(run: &Measured, time: usize) -> Option<f64> {
 }
 
 fn needlessly_late(run: &Measured, time: usize) -> Option<f64> {
-    must_be_late(run, time).then(|| part(run.slow[time].avoidable, run.let_in_at_once))
+    must_be_late(run, time).then(|| run.slow[time].avoidable() / run.let_in_at_once as f64)
 }
 
 /// Of whom it is not wanted that shown waits are right.

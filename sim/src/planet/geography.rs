@@ -1,5 +1,7 @@
 //! Where things stand on the planet, and how long light takes from one to another.
 
+use std::sync::LazyLock;
+
 use anteroom::room::Location;
 
 /// The cities of data centers: code, latitude, longitude, name.
@@ -55,18 +57,10 @@ pub struct Ways {
 }
 
 impl Ways {
-    /// How long a call from a colo's workers to the room's objects takes at least, in milliseconds.
-    pub fn least_room_ms(&self) -> u64 {
-        Self::least_ms(self.to_room)
-    }
-
-    /// The same to whatever is nearer: the room's objects or the region's.
+    /// How long a call from a colo's workers takes at least, in milliseconds, to the room's objects or those of the region,
+    /// whichever are nearer.
     pub fn least_shared_ms(&self) -> u64 {
-        Self::least_ms(self.to_room.min(self.to_region))
-    }
-
-    fn least_ms(micros: u64) -> u64 {
-        (2.0 * FASTEST * micros as f64 / 1_000.0) as u64
+        (2.0 * FASTEST * self.to_room.min(self.to_region) as f64 / 1_000.0) as u64
     }
 }
 
@@ -171,6 +165,26 @@ pub fn delays() -> [u32; 256] {
     })
 }
 
+/// How long calls take, in 512ths of a way there and back, the shortest first, all with equal chances.
+static CALLS: LazyLock<Vec<u32>> = LazyLock::new(|| {
+    let delays = delays();
+    let mut calls: Vec<u32> =
+        delays.iter().flat_map(|there| delays.iter().map(move |back| there + back)).collect();
+    calls.sort_unstable();
+    calls
+});
+
+/// Half of all calls to a place so many microseconds away take longer than this, in milliseconds.
+pub fn median_call_ms(way_micros: u64) -> u64 {
+    way_micros * u64::from(CALLS[CALLS.len() / 2]) / 256_000
+}
+
+/// The part of the calls to a place so many microseconds away that take longer than so many milliseconds.
+pub fn calls_longer_than(milliseconds: u64, way_micros: u64) -> f64 {
+    let shorter = CALLS.partition_point(|call| way_micros * u64::from(*call) <= milliseconds * 256_000);
+    1.0 - shorter as f64 / CALLS.len() as f64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -199,13 +213,19 @@ mod tests {
 
     #[test]
     fn one_call_in_a_hundred_takes_three_times_the_median() {
-        let delays = delays();
-        let mut calls: Vec<u32> =
-            delays.iter().flat_map(|there| delays.iter().map(move |back| there + back)).collect();
-        calls.sort_unstable();
-        let part = |part: usize| f64::from(calls[calls.len() * part / 100]) / 512.0;
+        let part = |part: usize| f64::from(CALLS[CALLS.len() * part / 100]) / 512.0;
         assert!((0.95..1.1).contains(&part(50)), "{}", part(50));
         let tail = part(99) / part(50);
         assert!((2.8..3.3).contains(&tail), "{tail}");
+    }
+
+    #[test]
+    fn half_of_the_calls_take_longer_than_the_median_and_none_less_than_the_fastest() {
+        let longer = |milliseconds| calls_longer_than(milliseconds, 500_000);
+        assert_eq!(longer(790), 1.0);
+        let median = longer(median_call_ms(500_000));
+        assert!((0.495..0.505).contains(&median), "{median}");
+        assert!((0.005..0.015).contains(&longer(3 * median_call_ms(500_000))));
+        assert_eq!(longer(100_000), 0.0);
     }
 }

@@ -25,6 +25,7 @@ use anteroom::steering::Steering;
 use fastrand::Rng;
 
 pub use self::geography::LOCATIONS;
+use self::geography::Ways;
 use self::network::{Ended, Message, Timeouts};
 use self::objects::{Held, Station};
 use self::visitors::Visitor;
@@ -226,13 +227,9 @@ impl Planet {
             chance,
             rng,
         };
-        let least_ms: Vec<(u64, u64)> = planet
-            .colos
-            .iter()
-            .map(|colo| (colo.ways.least_room_ms(), colo.ways.least_shared_ms()))
-            .collect();
+        let ways: Vec<Ways> = planet.colos.iter().map(|colo| colo.ways).collect();
         let every_second = planet.scenario.arrivals.iter().any(|arrivals| arrivals.colos != Colos::All);
-        planet.measure.bounds = Bounds::of(&least_ms, every_second);
+        planet.measure.bounds = Bounds::of(&ways, every_second);
         planet.make_objects();
         for (index, order) in planet.scenario.steering.iter().enumerate() {
             planet.clockwork.at(START + (order.at * 1_000.0) as u64, Event::Steer(index as u16));
