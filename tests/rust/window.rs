@@ -197,7 +197,7 @@ fn who_comes_again_need_not_wait_for_a_record_in_a_large_room_and_what_may_be_us
     let Some(DueRecord::First(next)) = comes(5, edge, 10_000) else { panic!("not in another minute") };
     assert_eq!(comes(6, edge + 5_000, 1_000), None, "recorded before");
     assert!(matches!(comes(7, edge + 10_000, 1_000), Some(DueRecord::First(_))), "a small room counts each");
-    let mut used = |record| LeaseCounter::restore(Some(record), 2, edge + 30_000).recall(edge + 30_000).used;
+    let used = |record| LeaseCounter::restore(Some(record), 2, edge + 30_000).recall(edge + 30_000).used;
     // Visitors 1 to 4, and one who may have come: of 20 permits 16 are left.
     assert_eq!(used(record), [(minute, 5)]);
     assert_eq!(used(next), [(minute, 4), (minute + 1, 2)]);

@@ -325,7 +325,7 @@ impl LeaseCounter {
     /// Whether nothing may be used before it is recorded. Otherwise answers need not wait, and what may be used until the next
     /// record counts as used if the object ends.
     fn is_recorded_before_use(&self, total_active_users: u32, now: u64) -> bool {
-        let used = self.uses.in_ms(FORGETS_MS, now);
+        let used = self.used_in(FORGETS_MS, now);
         let is_calm = self.calm && !self.holders.slides();
         let may_come_again = total_active_users >= MANY_USERS && self.taken >= COMES_AGAIN;
         total_active_users <= EXACT_UP_TO
