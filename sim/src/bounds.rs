@@ -6,7 +6,7 @@
 //!   what it gives before it answers: if it did not and ended, its successor would read the same record and give the
 //!   permit once more.
 //! - To the room's objects, for the first visitor of a colo, where nobody knows whether an operator has closed the room; and
-//!   while others wait, since whoever found something nearer would pass them. Who comes while the first call of a colo is under
+//!   for whoever passes somebody older, since who that is only they know. Who comes while the first call of a colo is under
 //!   way waits for the rest of it.
 //! - To the region's object or the room's, whichever is nearer, with fewer free slots than colos, for those colos that are left
 //!   without. Fewest visitors are, if the busiest ones have a permit each.
@@ -109,22 +109,15 @@ impl Bounds {
         self.colos[usize::from(colo)].first_at.get_or_insert(now);
     }
 
-    /// A visitor of a colo enters at `now` and has not been queued, `latency` milliseconds after the request. So many slots were
-    /// free then. Returns how long it takes at least, in milliseconds, by the median of the calls that it takes; nothing: no
-    /// worker of the colo has called its Counter yet.
-    pub fn entered(
-        &mut self,
-        now: u64,
-        colo: u16,
-        latency: u64,
-        others_wait: bool,
-        free: i64,
-    ) -> Option<u64> {
+    /// A visitor of a colo enters at `now` and has not been queued, `latency` milliseconds after the request, and passes somebody
+    /// older or not. So many slots were free then for those who are not older. Returns how long it takes at least, in milliseconds, by
+    /// the median of the calls that it takes; nothing: no worker of the colo has called its Counter yet.
+    pub fn entered(&mut self, now: u64, colo: u16, latency: u64, passes: bool, free: i64) -> Option<u64> {
         let colo = self.colos.get_mut(usize::from(colo))?;
         let came_at = now - latency;
         // The colo's first call began so long before.
         let since_first = came_at.saturating_sub(colo.first_at.unwrap_or(came_at));
-        let since = if others_wait { 0 } else { since_first };
+        let since = if passes { 0 } else { since_first };
         for (index, soon) in SOON_MS.into_iter().enumerate() {
             let is_slow = latency > soon;
             let is_bound = is_slow
@@ -188,7 +181,7 @@ mod tests {
         bounds.came(2_000, 1);
         assert_eq!(bounds.entered(2_090, 1, 90, false, MANY), Some(median_call_ms(25_000)));
         assert_eq!(bound(&bounds), [2, 0], "the room's objects are near enough");
-        assert_eq!(bounds.slow[0].avoidable().round(), 2.0);
+        assert!((bounds.slow[0].avoidable() - 2.0).abs() < 0.1, "{:?}", bounds.slow[0]);
         assert_eq!(bounds.slow[1], Slow { all: 0, ..bounds.slow[1] });
     }
 
@@ -202,7 +195,7 @@ mod tests {
         assert!((400..700).contains(&late), "{late}");
         assert_eq!(bound(&bounds), [1_000, late], "even where each of them was faster");
         assert_eq!(bounds.slow.map(|slow| slow.all), [1_000, 0]);
-        assert_eq!(bounds.slow[1].avoidable(), 0.0);
+        assert!(bounds.slow[1].avoidable() < f64::EPSILON);
     }
 
     #[test]
@@ -236,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn while_others_wait_the_rooms_objects_say_who_is_next() {
+    fn who_passes_somebody_older_needs_the_rooms_objects_which_know_who_is_next() {
         let mut bounds = planet();
         bounds.came(1_000, 2);
         assert_eq!(bounds.entered(9_000, 2, 300, true, MANY), Some(median_call_ms(125_000)));

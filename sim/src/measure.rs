@@ -9,7 +9,7 @@ use anteroom::admission::{REACHES_MS, StateKey, minute_of};
 use anteroom::history::{Minute, Record};
 use anteroom::protocol::messages::{ColoReport, StateAnswer, VERSION, WorkerAnswer};
 use anteroom::protocol::{Object, wire};
-use anteroom::room::{QueueingMethod, RateWindow, Room};
+use anteroom::room::{Limits, QueueingMethod, RateWindow, Room};
 use serde::Serialize;
 
 use crate::bounds::{Bounds, Slow};
@@ -95,10 +95,10 @@ pub struct Measured {
     /// Share of queued visitors who keep cookies, passed by at least ten of younger buckets, more than 1.125 refreshes before
     /// they left the queue. Nobody passes while the object hangs that hears who waits.
     pub passed_over: f64,
-    /// Share of admissions while a visitor of an older bucket was waiting.
+    /// Share of admissions while a visitor of an older bucket was waiting, and there was no slot for each who waits.
     pub passed_any: f64,
-    /// max(active, this minute's admissions) of their limits when the first visitor was queued; in rooms of up to
-    /// [`EXACT`] users with those whose request was under way and let them in.
+    /// max(active, this minute's admissions) of their limits when the first visitor was queued, with those whose request was
+    /// under way and let them in.
     pub first_queued_at: Option<f64>,
     /// Median of |estimate − wait| / wait, of those who waited more than 20 s and entered.
     pub estimate_error: Option<f64>,
@@ -238,7 +238,7 @@ impl Histogram {
     }
 }
 
-/// Somebody was queued in a room where every slot counts: how full it was, with those whose request was under way.
+/// Somebody was queued, the first one or in a room where every slot counts: how full it was, with those whose request was under way.
 #[derive(Debug)]
 struct Doubt {
     at: u64,
@@ -287,6 +287,8 @@ impl Meter {
 pub struct Measure {
     limit_active: i64,
     limit_new: i64,
+    /// The same, or less where they follow an origin.
+    in_force: (i64, i64),
     /// The limits that held until a moment ago, and until when they are looked at too: what was given by them is used.
     before: (i64, i64, u64),
     /// Nobody new enters, and that is meant so.
@@ -408,6 +410,7 @@ impl Measure {
         Self {
             limit_active: i64::from(room.total_active_users),
             limit_new: i64::from(room.new_users_per_minute),
+            in_force: (room.total_active_users.into(), room.new_users_per_minute.into()),
             before: (0, 0, 0),
             closed: false,
             closed_at: None,
@@ -540,8 +543,14 @@ impl Measure {
         self.entered_over = 0;
         self.limit_active = limit(limits.total_active_users);
         self.limit_new = limit(limits.new_users_per_minute);
+        self.in_force = (self.limit_active, self.limit_new);
         self.closed = room.is_closed();
         self.all_waited = false;
+    }
+
+    /// The limits follow an origin, and are these now.
+    pub fn follows(&mut self, limits: Limits) {
+        self.in_force = (limits.total_active_users.into(), limits.new_users_per_minute.into());
     }
 
     /// An operator changes the room: nobody new is to enter, or not so.
@@ -677,12 +686,11 @@ impl Measure {
             waiting: self.waiting,
             limits: (self.limit_active, self.limit_new),
         };
-        if self.exact {
-            self.settle(now);
+        self.settle(now);
+        // Where people wait already, as after a prequeue, whoever comes waits behind them.
+        let may_be_first = self.first_queued_at.is_none() && self.waiting == 0 && self.doubts.is_empty();
+        if self.exact || may_be_first {
             self.doubts.push_back(doubt);
-        } else if self.first_queued_at.is_none() && self.waiting == 0 {
-            // Where people wait already, as after a prequeue, whoever comes waits behind them.
-            self.first_queued_at = Some(doubt.filled());
         }
         self.waiting += 1;
         self.in_history(now, |row| &mut row.joins);
@@ -733,8 +741,15 @@ impl Measure {
             Some((at, users)) if *at == now => *users += 1,
             _ => self.last_minute.push_back((now, 1)),
         }
-        if let Some((queued_at, waited_in)) = queued {
+        if let Some((_, waited_in)) = queued {
             self.waits_no_more(waited_in);
+        }
+        let is_passed = self.waiting_by.first_key_value().is_some_and(|(oldest, _)| *oldest < bucket);
+        // Where there is a slot for each who waits nobody's turn is taken.
+        let (most_active, most_new) = self.in_force;
+        let free = (most_active - self.active - 1).min(most_new - self.in_minute);
+        let passes = is_passed && free < self.waiting;
+        if let Some((queued_at, waited_in)) = queued {
             let waited = now - queued_at;
             self.waits.add(waited / 1_000);
             if let Some(shown) = shown.filter(|_| waited > WAITED_MS) {
@@ -745,7 +760,7 @@ impl Measure {
             self.let_in_at_once += 1;
             self.latencies.add(latency);
             let came_at = now - latency;
-            let free_now = (self.limit_active - self.active).min(self.limit_new - self.in_minute + 1);
+            let free_now = (most_active - self.active).min(most_new - self.in_minute + 1);
             let since = self.last_minute.iter().rev().take_while(|(at, _)| *at >= came_at);
             let free = if free_now > self.bounds.colos() {
                 free_now
@@ -753,7 +768,9 @@ impl Measure {
                 // Who enters now is one of them.
                 free_now - 1 + since.map(|(_, users)| users).sum::<i64>()
             };
-            let least = self.bounds.entered(now, colo, latency, self.waiting > 0, free);
+            // Those who came before are to find a slot too.
+            let older: u64 = self.waiting_by.range(..bucket).map(|(_, users)| users).sum();
+            let least = self.bounds.entered(now, colo, latency, passes, free - older as i64);
             if let Some(least) = least.filter(|_| self.calm) {
                 self.calm_latencies.add(latency);
                 self.calm_beyond_least.add(latency.saturating_sub(least));
@@ -763,8 +780,7 @@ impl Measure {
                 doubt.counted += 1;
             }
         }
-        let oldest = self.waiting_by.first_key_value();
-        self.passed_any += u64::from(oldest.is_some_and(|(oldest, _)| *oldest < bucket));
+        self.passed_any += u64::from(passes);
         if now >= self.unheard_until {
             self.recent.push_back((now, bucket));
         }
@@ -882,7 +898,7 @@ impl Measure {
         self.waiting_sum += self.waiting as f64;
         self.idle_active += (self.limit_active - self.active).max(0).min(self.waiting) as f64;
         self.most_sliding = self.most_sliding.max(self.in_sliding);
-        self.calm = self.active * 2 < self.limit_active && self.in_sliding * 2 < self.limit_new;
+        self.calm = self.active * 2 < self.in_force.0 && self.in_sliding * 2 < self.in_force.1;
         self.settle(now);
         if now >= self.next_point {
             let second = (now - self.start) / 1_000;

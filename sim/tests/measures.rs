@@ -3,6 +3,7 @@
 
 use anteroom::admission::StateKey;
 use anteroom::protocol::Object;
+use anteroom::room::Limits;
 use anteroom_sim::measure::{Measure, Measured};
 use anteroom_sim::planet::{Planet, START};
 use anteroom_sim::price::{Billed, Usage};
@@ -102,20 +103,37 @@ fn whoever_is_queued_before_all_have_heard_of_an_operators_order_is_not_queued_b
 }
 
 #[test]
-fn whoever_enters_before_somebody_older_on_the_page_passes_them() {
+fn whoever_enters_before_somebody_older_on_the_page_passes_them_unless_there_is_a_slot_for_each() {
+    // Limits that follow an origin may be less than those of the room.
+    for (users, in_force, share) in [(3, 3, 0.5), (1_000, 3, 0.5), (1_000, 1_000, 0.0)] {
+        let mut measure = measure(users);
+        measure.follows(Limits { total_active_users: in_force, new_users_per_minute: in_force });
+        measure.queued(START, 7);
+        measure.queued(START, 8);
+        // Whoever refuses cookies has no place.
+        measure.queued(START, u32::MAX);
+        let enter = |measure: &mut Measure, bucket, queued: bool| {
+            measure.admitted(START + 1, 0, bucket, queued.then_some((START, bucket)), 0, None);
+        };
+        enter(&mut measure, 9, false);
+        enter(&mut measure, 8, true);
+        enter(&mut measure, 7, true);
+        enter(&mut measure, 9, false);
+        assert_eq!(finish(measure).passed_any, share, "{in_force} of {users}");
+    }
+}
+
+#[test]
+fn a_large_room_too_is_as_full_at_the_first_queued_visitor_as_with_those_whose_slots_are_on_their_way() {
     let mut measure = measure(1_000);
-    measure.queued(START, 7);
-    measure.queued(START, 8);
-    // Whoever refuses cookies has no place.
-    measure.queued(START, u32::MAX);
-    let enter = |measure: &mut Measure, bucket, queued: bool| {
-        measure.admitted(START + 1, 0, bucket, queued.then_some((START, bucket)), 0, None);
-    };
-    enter(&mut measure, 9, false);
-    enter(&mut measure, 8, true);
-    enter(&mut measure, 7, true);
-    enter(&mut measure, 9, false);
-    assert_eq!(finish(measure).passed_any, 0.5);
+    enters(&mut measure, START, 0);
+    for queued in 10..20 {
+        is_queued(&mut measure, START + queued);
+    }
+    // One request was under way when the first one was queued, the other was not.
+    enters(&mut measure, START + 40, 35);
+    enters(&mut measure, START + 40, 25);
+    assert_eq!(finish(measure).first_queued_at, Some(2.0 / 1_000.0));
 }
 
 #[test]

@@ -146,10 +146,14 @@ impl Planet {
 
     pub(super) fn sample_origin(&mut self) {
         let (now, active) = (self.now(), self.measure.active());
-        if self.pages.as_ref().is_some_and(|pages| pages.is_due(now - START)) {
-            let room = self.steered.at(now).0;
-            let status = self.global().map(|global| global.origin_status(room, now));
-            if let (Some(pages), Some(status)) = (&mut self.pages, status) {
+        if self.pages.is_none() {
+            return;
+        }
+        let room = self.steered.at(now).0;
+        let status = self.global().map(|global| global.origin_status(room, now));
+        if let (Some(pages), Some(status)) = (&mut self.pages, status) {
+            self.measure.follows(status.limits);
+            if pages.is_due(now - START) {
                 pages.sample(now - START, &status, active);
             }
         }
