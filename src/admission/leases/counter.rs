@@ -55,9 +55,9 @@ const FORGETS_MS: u64 = 10_000;
 const EXACT_BELOW: u64 = 3;
 /// The same in a calm room, where counting too much does no harm.
 const EXACT_BELOW_IF_CALM: u64 = 1;
-/// Not even there in rooms of at least so many users, where one too many in each colo is not missed, ...
+/// In a calm room of at least so many users one permit too many in each colo is not missed.
 const MANY_USERS: u32 = 5_000;
-/// ... once so many have come since the object's start: the next one may come before its memory is lost.
+/// There it is enough that so many have come since the object's start: the next one may come before its memory is lost.
 const COMES_AGAIN: u32 = 2;
 /// A stock whose lease ends sooner is not recorded, in milliseconds.
 const WORTH_MS: u64 = 10_000;
