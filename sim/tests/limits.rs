@@ -222,6 +222,21 @@ fn whom_a_colo_had_not_reported_when_it_died_counts_for_a_session() {
 }
 
 #[test]
+fn a_permit_that_took_longer_than_its_minute_lets_nobody_in_also_after_a_call_that_failed() {
+    let world = "name = \"slow storage\"\nminutes = 6\n\
+        [room]\ntotal_active_users = 211\nnew_users_per_minute = 71\nsession_duration = 1\nrefresh_interval_seconds = 15\n\
+        [planet]\ncolos = 2\nstorage_ms = [26, 750]\nrequests_per_isolate = 7.0\n\
+        [visitors]\nvisit_seconds = 4.5\ngap_seconds = 5.3\npatience_seconds = 40.0\n\
+        [[arrivals]]\nfrom = 1.95\nuntil = 3.0\nper_minute = 1126.0\ncolos = \"even\"\n";
+    // With these seeds 4 to 8 too many entered: their first calls had failed, and they were not asked for once more.
+    for seed in [11, 15, 16, 46] {
+        let over = run(world, seed).users_over;
+        // A permit of the last moment may be used in the next minute.
+        assert!(over[0] == 0 && over[1] <= 1, "seed {seed}: {over:?}");
+    }
+}
+
+#[test]
 fn a_deploy_in_a_full_room_costs_waiting_not_the_limits() {
     let measured = room_of_1000(280, "[[faults]]\nat = 615\nwhat = \"deploy\"\n");
     assert!(measured.waiting_minutes >= 5);
