@@ -747,8 +747,8 @@ impl Measure {
         let is_passed = self.waiting_by.first_key_value().is_some_and(|(oldest, _)| *oldest < bucket);
         // Where there is a slot for each who waits nobody's turn is taken.
         let (most_active, most_new) = self.in_force;
-        let free = (most_active - self.active - 1).min(most_new - self.in_minute);
-        let passes = is_passed && free < self.waiting;
+        let left = (most_active - self.active - 1).min(most_new - self.in_minute);
+        let passes = is_passed && left < self.waiting;
         if let Some((queued_at, waited_in)) = queued {
             let waited = now - queued_at;
             self.waits.add(waited / 1_000);
@@ -760,13 +760,12 @@ impl Measure {
             self.let_in_at_once += 1;
             self.latencies.add(latency);
             let came_at = now - latency;
-            let free_now = (most_active - self.active).min(most_new - self.in_minute + 1);
             let since = self.last_minute.iter().rev().take_while(|(at, _)| *at >= came_at);
-            let free = if free_now > self.bounds.colos() {
-                free_now
+            let free = if left >= self.bounds.colos() {
+                left + 1
             } else {
                 // Who enters now is one of them.
-                free_now - 1 + since.map(|(_, users)| users).sum::<i64>()
+                left + since.map(|(_, users)| users).sum::<i64>()
             };
             // Those who came before are to find a slot too.
             let older: u64 = self.waiting_by.range(..bucket).map(|(_, users)| users).sum();

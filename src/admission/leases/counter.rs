@@ -180,10 +180,10 @@ pub struct LeaseCounter {
     round_trip: RoundTrip,
     /// What the last record says is in stock; `None`: it says nothing.
     recorded: Option<u32>,
-    /// Permits of the stock that were used in this life of the object.
-    taken: u32,
     /// What it says may be used besides, and in which minute.
     ahead: (u32, u32),
+    /// Permits of the stock that were used in this life of the object.
+    taken: u32,
     /// The pool has answered since then.
     is_record_old: bool,
     /// The pool had nothing for the stock when it was asked last, at this time.
@@ -226,8 +226,8 @@ impl LeaseCounter {
             spare_until: 0,
             round_trip: RoundTrip::default(),
             recorded: None,
-            taken: 0,
             ahead: (0, 0),
+            taken: 0,
             is_record_old: false,
             exhausted_at: None,
             most: 0,
