@@ -128,6 +128,24 @@ fn a_session_renewed_before_global_restarts_keeps_its_slot() {
     }
 }
 
+/// Data centers refuse most reports there, so some come seven seconds late. If those who have entered with a permit were taken to be
+/// counted by three seconds after their minute, two to six too many would be inside with each of these seeds.
+#[test]
+fn whose_report_is_refused_again_and_again_keeps_their_slot() {
+    let world = "name = \"refused reports\"\nminutes = 5\n\
+         [room]\ntotal_active_users = 135\nnew_users_per_minute = 260\nsession_duration = 1\n\
+         disable_session_renewal = true\nrefresh_interval_seconds = 8\nqueueing_method = \"random\"\n\
+         [planet]\ncolos = 11\nanywhere_delay_ms = 220\nservice_micros = 25000\nqueue_ms = 600\n\
+         requests_per_isolate = 0.24\n\
+         [visitors]\nvisit_seconds = 22\ngap_seconds = 5\npatience_seconds = 145\n\
+         [[arrivals]]\nfrom = 0.7\nuntil = 2.6\nper_minute = 2200\ncolos = \"even\"\n";
+    for seed in [3, 7, 15, 17, 21, 23, 29, 38] {
+        let measured = run(world, seed);
+        assert!(measured.refused > 1_000, "objects had too little to do");
+        assert_eq!(measured.users_over[0], 0, "seed {seed}");
+    }
+}
+
 #[test]
 fn lost_and_late_messages_and_broken_objects_cost_waiting_not_the_limits() {
     let mut rng = Rng::with_seed(2);

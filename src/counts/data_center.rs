@@ -37,6 +37,11 @@ const SILENT_PUSHES: u64 = 3;
 const SILENT_PUSH_MS: u64 = 100_000;
 /// From a check-in to Global when the room is busy: a report every second, a push every two, and the way.
 const LATE_MS: u64 = 3_500;
+/// The part of [`LATE_MS`] that a check-in takes to get here, in milliseconds: its worker waits for the second's end, and calls. More
+/// where the data center has too much to do and refuses reports, or calls are lost.
+const REPORTED_MS: u64 = 1_500;
+/// For how long others are expected to be as late as a report has been, and how late at most, in milliseconds.
+const DELAYED_MS: u64 = 60_000;
 /// TTL of the state of a data center that Global does not tell of operators' changes, in milliseconds.
 const TRUSTED_MS: u64 = 2_000;
 /// It counts on being told for this much less time than Global says, in milliseconds: that answer has been on its way, and a
@@ -165,6 +170,8 @@ pub struct DataCenter {
     announced_at: Option<u64>,
     /// Until when workers may still report slowly, because their state key says that the room is calm.
     calm_until: u64,
+    /// By how much the latest of the last reports was later than [`REPORTED_MS`], and when it came, in milliseconds.
+    delayed: (u64, u64),
     /// What the colo's workers have seen of the origin since this start.
     origin: OriginCounts,
     /// What of it limits are judged by.
@@ -204,6 +211,7 @@ impl DataCenter {
             announced_at: None,
             // What the instance that has gone told its workers is not known.
             calm_until: now + CALM_REPORT_MS,
+            delayed: (0, 0),
             origin: OriginCounts::default(),
             judged: OriginCounts::default(),
             last_known: Overrides::default(),
@@ -292,9 +300,11 @@ impl DataCenter {
         // The first who wait: from now on everybody must know soon.
         let queues = room.slot_strategy.leases_permits() && level == Level::Busy;
         let check_ins = if gap { &[] } else { report.check_ins.as_slice() };
+        let mut first = now;
         for (sequence, check_in) in (report.first..=u64::MAX).zip(check_ins) {
             if sequence > worker.applied {
                 worker.applied = sequence;
+                first = first.min(check_in.at());
                 self.dirty = true;
                 self.storage = Storage::Behind;
                 self.news = News::Untold;
@@ -337,8 +347,19 @@ impl DataCenter {
                 .state(now)
                 .map(|state| StateKey { ended: self.ended.news(&report.check_ins, report.heard), ..state }),
         };
+        self.expect_as_late(first, now);
         self.counts.forget(room, now);
         answer
+    }
+
+    /// Takes note of when the first check-in of a report was made: where one report had to be sent several times, others may
+    /// still be tried. What was made in calm is late by intention.
+    fn expect_as_late(&mut self, first: u64, now: u64) {
+        let by = now.saturating_sub(first + REPORTED_MS).min(DELAYED_MS);
+        let (most, since) = self.delayed;
+        if now >= self.calm_until && (by > most || now >= since + DELAYED_MS) {
+            self.delayed = (by, now);
+        }
     }
 
     /// The state key to hand to a worker, once there is one.
@@ -431,7 +452,8 @@ impl DataCenter {
         if now < self.calm_until {
             CALM_REPORT_MS + room.session_ms() / SLOW_PUSHES + LATE_MS
         } else {
-            LATE_MS - PUSH_MS + self.push_ms(room)
+            // Twice: the next one may be refused as often again.
+            LATE_MS - PUSH_MS + self.push_ms(room) + 2 * self.delayed.0
         }
     }
 

@@ -373,6 +373,27 @@ fn a_data_center_says_that_reports_are_late_for_as_long_as_it_tells_workers_that
 }
 
 #[test]
+fn where_workers_have_to_try_again_a_data_center_says_that_reports_are_late() {
+    let room = Room { slot_strategy: SlotStrategy::Leases, ..room(1_000, 1_000, 5) };
+    let mut data_center = DataCenter::restore(&room, "AMS", 7, None, NOW);
+    data_center.learn(StateKey { level: Level::Queueing, taken_at: NOW, ..StateKey::default() }, NOW);
+    let mut late = |worker: u64, made_at: u64, now: u64| {
+        data_center.receive(&room, &report(worker, 7, 1, vec![enter(worker, made_at)]), now);
+        let saved = data_center.save(&room, now);
+        data_center.push(&room, &saved, None, now).late
+    };
+    // By then no worker reports as in a calm room any more.
+    let now = NOW + 60_000;
+    let usual = late(1, now - 1_000, now);
+    assert!(usual < 5_000, "{usual} ms");
+
+    let overloaded = late(2, now - 6_000, now);
+    assert!(overloaded >= usual + 5_000, "another worker may have tried for as long: {overloaded} ms");
+    assert_eq!(late(3, now + 29_000, now + 30_000), overloaded, "one that is in time says nothing of others");
+    assert_eq!(late(4, now + 59_500, now + 60_000), usual);
+}
+
+#[test]
 fn more_workers_than_fit_replace_the_one_silent_for_longest() {
     let room = room(10_000, 10_000, 1);
     let mut data_center = DataCenter::restore(&room, "AMS", 7, None, NOW);
