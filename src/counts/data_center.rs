@@ -613,6 +613,14 @@ impl DataCenter {
         now >= self.stored_until && self.trusted_until > now + TRUSTED_MS
     }
 
+    /// Takes in a state key that Global has sent by itself. It may have waited there for long, unlike an answer, which has a timeout:
+    /// by what the one before said of Global's clock, it is older than it says.
+    pub fn told(&mut self, mut key: StateKey, now: u64) {
+        let time = self.state.as_ref().map_or(0, |state| state.global_time(now));
+        key.age = key.age.max(time.saturating_sub(key.taken_at));
+        self.learn(key, now);
+    }
+
     /// Takes in a state key.
     pub fn learn(&mut self, key: StateKey, now: u64) {
         let older = self.state.as_ref().is_some_and(|state| state.key.taken_at > key.taken_at);

@@ -136,7 +136,7 @@ impl DataCenter {
     }
 
     fn refresh(&mut self, context: &Context<'_>, key: StateKey, effects: &mut Vec<Effect>) {
-        self.counts.learn(key, context.now);
+        self.counts.told(key, context.now);
         self.store_as_it_is(context, effects);
         self.plan_push(context, effects);
     }

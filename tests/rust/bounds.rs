@@ -14,7 +14,7 @@ use anteroom::protocol::Request;
 use anteroom::protocol::messages::{ColoReport, VERSION, WorkerAnswer, WorkerReport};
 use anteroom::room::{Room, SlotStrategy};
 use anteroom::steering::Overrides;
-use anteroom::ticket::{Standing, Ticket};
+use anteroom::ticket::{Standing, Ticket, standing};
 use anteroom::time::Steady;
 use proptest::prelude::*;
 
@@ -391,6 +391,24 @@ fn where_workers_have_to_try_again_a_data_center_says_that_reports_are_late() {
     assert!(overloaded >= usual + 5_000, "another worker may have tried for as long: {overloaded} ms");
     assert_eq!(late(3, now + 29_000, now + 30_000), overloaded, "one that is in time says nothing of others");
     assert_eq!(late(4, now + 59_500, now + 60_000), usual);
+}
+
+#[test]
+fn an_order_that_was_on_its_way_for_long_sets_no_clock_back() {
+    let room = room(1_000, 1_000, 5);
+    let mut data_center = DataCenter::restore(&room, "AMS", 7, None, NOW);
+    data_center.learn(StateKey { taken_at: NOW, ..StateKey::default() }, NOW + 20);
+    // Global's storage was silent for 22 s, and what leaves it waits for that.
+    let now = NOW + 82_000;
+    data_center.told(StateKey { taken_at: NOW + 60_000, ..StateKey::default() }, now);
+    let key = data_center.state(now).unwrap();
+    assert_eq!(key.taken_at, NOW + 60_000, "it is newer");
+
+    let mut worker = AdmissionController::default();
+    worker.learn(Clocked { key, received_at: now });
+    let (ticket, time) = (Ticket::new(1, now - 1_000).admitted(now - 1_000), worker.time(now));
+    let standing = standing(Some(ticket), time, &room.terms());
+    assert!(matches!(standing, Standing::Active(_)), "thrown out by a clock {} ms behind", now - time);
 }
 
 #[test]
