@@ -129,7 +129,7 @@ fn a_session_renewed_before_global_restarts_keeps_its_slot() {
 }
 
 /// Data centers refuse most reports there, so some come seven seconds late. If those who have entered with a permit were taken to be
-/// counted by three seconds after their minute, two to six too many would be inside with each of these seeds.
+/// counted by six seconds after their minute, three to six too many would be inside with each of these seeds.
 #[test]
 fn whose_report_is_refused_again_and_again_keeps_their_slot() {
     let world = "name = \"refused reports\"\nminutes = 5\n\

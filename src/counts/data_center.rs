@@ -357,7 +357,7 @@ impl DataCenter {
     fn expect_as_late(&mut self, first: u64, now: u64) {
         let by = now.saturating_sub(first + REPORTED_MS).min(DELAYED_MS);
         let (most, since) = self.delayed;
-        if now >= self.calm_until && (by > most || now >= since + DELAYED_MS) {
+        if now >= self.calm_until && (by > most || most > 0 && now >= since + DELAYED_MS) {
             self.delayed = (by, now);
         }
     }
