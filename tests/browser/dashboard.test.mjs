@@ -351,7 +351,7 @@ describe("the dashboard", { concurrency: 2 }, () => {
     await eventually("the page listens", () => server.watchers() > 0);
     let asked;
     const isAsked = new Promise((resolve) => (asked = resolve));
-    await page.route("**/news?*", async (route) => {
+    await operator.context.route("**/news?*", async (route) => {
       const answer = await route.fetch();
       await new Promise((release) => asked(release));
       await route.fulfill({ response: answer });

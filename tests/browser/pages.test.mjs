@@ -22,7 +22,7 @@ async function startOddOrigin() {
   return { url: `http://127.0.0.1:${server.address().port}`, close };
 }
 
-/** Changes what a visitor gets. What is under way when a page is left, or the test ends, ends with it. */
+/** Changes what a visitor gets. What is under way when a page is left ends with it. */
 function change({ context }, pattern, changed) {
   return context.route(pattern, async (route) => {
     const answer = await route.fetch().catch(() => undefined);

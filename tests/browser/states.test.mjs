@@ -114,7 +114,7 @@ describe("states", { concurrency: 2 }, () => {
     const visitor = await newVisitor(t);
     const { page } = visitor;
     const tokens = [];
-    await page.route("**/preview?*", async (route) => {
+    await visitor.context.route("**/preview?*", async (route) => {
       const headers = route.request().headers();
       if (headers["anteroom-status"] !== "1") return route.continue();
       const bringAgain = tokens.push(headers["anteroom-turnstile"] ?? "") < 3;
