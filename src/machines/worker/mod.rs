@@ -438,10 +438,11 @@ impl Worker {
         };
         let time = self.time(now);
         let taken = taken?;
-        self.batch(whom).pace(taken.pace_ms.into());
         if let Some(lent) = taken.lent {
             self.controller.told_level(lent.level);
         }
+        let people_wait = self.controller.state().is_some_and(|state| !state.key.waiting.is_empty());
+        self.batch(whom).pace(taken.pace_ms.into(), people_wait);
         for (address, holder) in addresses.iter().zip(taken.holders).filter(|(_, holder)| *holder != 0) {
             self.addresses.learn(*address, holder, time);
         }
