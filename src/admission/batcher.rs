@@ -40,21 +40,21 @@ pub struct Batcher<A, R> {
     due: u64,
     replace_after_ms: u64,
     pace_ms: u64,
-    people_wait: bool,
+    evenly: bool,
     waiting: BTreeMap<u64, A>,
     calls: LiteMap<u64, (u64, BTreeMap<u64, A>)>,
     answers: LiteMap<u64, (u64, Option<R>)>,
 }
 
 impl<A: Clone, R: Clone> Batcher<A, R> {
-    /// An empty batcher. A leader that has not come back after `replace_after_ms` is replaced.
-    pub fn new(replace_after_ms: u64) -> Self {
+    /// An empty batcher. A leader that has not come back after `replace_after_ms` is replaced. `evenly`: see [`Batcher::pace`].
+    pub fn new(replace_after_ms: u64, evenly: bool) -> Self {
         Self {
             next: 1,
             due: 0,
             replace_after_ms,
             pace_ms: PACE_MS,
-            people_wait: false,
+            evenly,
             waiting: BTreeMap::new(),
             calls: LiteMap::new(),
             answers: LiteMap::new(),
@@ -112,10 +112,11 @@ impl<A: Clone, R: Clone> Batcher<A, R> {
         call.map_or(u64::MAX, |(since, _)| since + self.replace_after_ms)
     }
 
-    /// The object says how far apart calls are to be, in milliseconds. `people_wait`: in the room.
-    pub fn pace(&mut self, pace_ms: u64, people_wait: bool) {
+    /// How far apart calls are to be, in milliseconds. `evenly`: after a pause too, as where people wait, who are judged together,
+    /// in their order.
+    pub fn pace(&mut self, pace_ms: u64, evenly: bool) {
         self.pace_ms = pace_ms.clamp(PACE_MS, LONGEST_PACE_MS);
-        self.people_wait = people_wait;
+        self.evenly = evenly;
     }
 
     /// Stores what came of a call: the answers in the order of its asks, or `None` when it failed.
@@ -124,7 +125,7 @@ impl<A: Clone, R: Clone> Batcher<A, R> {
         let Some((_, batch)) = self.calls.remove(&call) else { return };
         if answers.is_none() {
             // It may have too much to do.
-            self.pace(2 * self.pace_ms, self.people_wait);
+            self.pace(2 * self.pace_ms, self.evenly);
         }
         let mut answers = answers.unwrap_or_default().into_iter();
         for place in batch.into_keys() {
@@ -134,9 +135,9 @@ impl<A: Clone, R: Clone> Batcher<A, R> {
 
     /// When the next call may come, in milliseconds since the epoch.
     fn may_call_at(&self) -> u64 {
-        // Where people wait they are judged together, in their order, and where the object has much to do it gets no more.
-        let even = self.people_wait || self.pace_ms > PACE_MS;
-        if even { self.due } else { self.due.saturating_sub(BURST_MS) }
+        // An object with a longer pace has enough to do.
+        let evenly = self.evenly || self.pace_ms > PACE_MS;
+        if evenly { self.due } else { self.due.saturating_sub(BURST_MS) }
     }
 
     fn replace_vanished(&mut self, now: u64) {

@@ -486,7 +486,7 @@ fn a_worker_whose_data_center_never_answers_drops_the_oldest_check_ins() {
 
 #[test]
 fn a_full_desk_turns_the_next_visitor_away() {
-    let mut batcher: Batcher<u64, u64> = Batcher::new(600);
+    let mut batcher: Batcher<u64, u64> = Batcher::new(600, false);
     for ask in 0..10_000 {
         assert!(batcher.join(ask).is_some());
     }
@@ -507,20 +507,19 @@ fn calls_in_a_second(batcher: &mut Batcher<u64, u64>) -> (usize, usize) {
 }
 
 #[test]
-fn six_calls_may_come_at_once_and_then_fifty_in_a_second_but_where_people_wait_each_comes_a_pace_later() {
-    let mut batcher = Batcher::new(600);
+fn six_calls_may_come_at_once_and_then_fifty_in_a_second_but_where_calls_are_even_each_comes_a_pace_later() {
+    let mut batcher = Batcher::new(600, false);
     assert_eq!(calls_in_a_second(&mut batcher), (55, 6));
-    for (pace_ms, people_wait, calls) in [(100, false, 10), (20, true, 50)] {
-        let mut batcher = Batcher::new(600);
-        batcher.pace(pace_ms, people_wait);
+    for (pace_ms, evenly, calls) in [(100, false, 10), (20, true, 50)] {
+        let mut batcher = Batcher::new(600, evenly);
+        batcher.pace(pace_ms, evenly);
         assert_eq!(calls_in_a_second(&mut batcher), (calls, 1));
     }
 }
 
 #[test]
 fn one_call_serves_all_who_came_within_a_pace_and_a_vanished_leader_is_replaced() {
-    let mut batcher: Batcher<&str, u32> = Batcher::new(600);
-    batcher.pace(20, true);
+    let mut batcher: Batcher<&str, u32> = Batcher::new(600, true);
     let first = batcher.join("first").unwrap();
     let Progress::Lead(call, batch) = batcher.poll(first, NOW) else { panic!("the first one calls at once") };
     assert_eq!(batch, [(first, "first")]);
