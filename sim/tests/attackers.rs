@@ -4,6 +4,7 @@
 use anteroom_sim::measure::Measured;
 use anteroom_sim::planet::Planet;
 use anteroom_sim::scenario::shipped;
+use rayon::prelude::*;
 
 /// One for every ten visitors.
 const ATTACKERS: f64 = 0.1;
@@ -46,13 +47,12 @@ fn attackers_who_ask_for_bad_pages_do_not_hold_down_limits_that_follow_the_origi
             .collect();
         limits.iter().sum::<f64>() / limits.len() as f64
     };
-    // In one world of ten those who come first are attackers, and the limit begins to grow late (docs/adaptive.md).
-    let usual = |attackers| {
-        let mut limits: Vec<f64> = (1..=15).map(|seed| limit(attackers, seed)).collect();
-        limits.sort_by(f64::total_cmp);
-        limits[limits.len() / 2]
-    };
-    let (quiet, attacked) = (usual(0.0), usual(ATTACKERS));
-    println!("the limit is {quiet:.0}, and beside attackers {attacked:.0}");
-    assert!(attacked >= 0.95 * quiet);
+    // In one world of ten those who come first are attackers, and the limit begins to grow late (docs/adaptive.md). Worlds differ
+    // by chance: of 15 the median was 0.949 in one run and 0.986 in another.
+    let mut kept: Vec<f64> =
+        (1..=31).into_par_iter().map(|seed| limit(ATTACKERS, seed) / limit(0.0, seed)).collect();
+    kept.sort_by(f64::total_cmp);
+    let usual = kept[kept.len() / 2];
+    println!("beside attackers the limit is {usual:.3} of what it is without");
+    assert!(usual >= 0.95);
 }

@@ -1,4 +1,4 @@
-//! One call for many visitors: the asks of a worker, gathered for 20 ms.
+//! One call for many visitors: the asks of a worker, gathered for 20 ms where they are many.
 //!
 //! In a Worker no request may await another request's promise. So one request leads, calls for all who wait and stores
 //! their answers; the others poll by timers of their own. A leader that vanishes is replaced.
@@ -11,6 +11,9 @@ use litemap::LiteMap;
 pub const PACE_MS: u64 = 20;
 /// The longest, where the object has too much to do, in milliseconds: visitors wait for it.
 pub const LONGEST_PACE_MS: u64 = 500;
+/// How much sooner than that calls may come after a pause while nobody waits, in milliseconds: six at once. Visitors do not come
+/// evenly, and fewer than fifty a second need not wait for each other.
+const BURST_MS: u64 = 5 * PACE_MS;
 /// The most asks of one call.
 const BATCH: usize = 500;
 /// TTL of answers that nobody fetches, in milliseconds: their visitors have gone.
@@ -33,22 +36,25 @@ pub enum Progress<A, R> {
 #[derive(Debug)]
 pub struct Batcher<A, R> {
     next: u64,
-    last_call: u64,
+    /// When the next call is due if all are a pace apart, in milliseconds since the epoch.
+    due: u64,
     replace_after_ms: u64,
     pace_ms: u64,
+    evenly: bool,
     waiting: BTreeMap<u64, A>,
     calls: LiteMap<u64, (u64, BTreeMap<u64, A>)>,
     answers: LiteMap<u64, (u64, Option<R>)>,
 }
 
 impl<A: Clone, R: Clone> Batcher<A, R> {
-    /// An empty batcher. A leader that has not come back after `replace_after_ms` is replaced.
-    pub fn new(replace_after_ms: u64) -> Self {
+    /// An empty batcher. A leader that has not come back after `replace_after_ms` is replaced. `evenly`: see [`Batcher::pace`].
+    pub fn new(replace_after_ms: u64, evenly: bool) -> Self {
         Self {
             next: 1,
-            last_call: 0,
+            due: 0,
             replace_after_ms,
             pace_ms: PACE_MS,
+            evenly,
             waiting: BTreeMap::new(),
             calls: LiteMap::new(),
             answers: LiteMap::new(),
@@ -73,11 +79,11 @@ impl<A: Clone, R: Clone> Batcher<A, R> {
         }
         self.replace_vanished(now);
         // Each call has one leader, and it is one of those whom the call is for.
-        if now < self.last_call + self.pace_ms {
+        if now < self.may_call_at() {
             return Progress::Later;
         }
         let Some(mine) = self.waiting.remove(&place) else { return Progress::Later };
-        self.last_call = now;
+        self.due = self.due.max(now) + self.pace_ms;
         let mut batch = BTreeMap::from([(place, mine)]);
         while batch.len() < BATCH
             && let Some((place, ask)) = self.waiting.pop_first()
@@ -100,15 +106,17 @@ impl<A: Clone, R: Clone> Batcher<A, R> {
     /// leader that has vanished.
     pub fn poll_at(&self, place: u64) -> u64 {
         if self.waiting.contains_key(&place) {
-            return self.last_call + self.pace_ms;
+            return self.may_call_at();
         }
         let call = self.calls.values().find(|(_, batch)| batch.contains_key(&place));
         call.map_or(u64::MAX, |(since, _)| since + self.replace_after_ms)
     }
 
-    /// The object says how far apart calls are to be, in milliseconds.
-    pub fn pace(&mut self, pace_ms: u64) {
+    /// How far apart calls are to be, in milliseconds. `evenly`: after a pause too, as where people wait, who are judged together,
+    /// in their order.
+    pub fn pace(&mut self, pace_ms: u64, evenly: bool) {
         self.pace_ms = pace_ms.clamp(PACE_MS, LONGEST_PACE_MS);
+        self.evenly = evenly;
     }
 
     /// Stores what came of a call: the answers in the order of its asks, or `None` when it failed.
@@ -117,12 +125,19 @@ impl<A: Clone, R: Clone> Batcher<A, R> {
         let Some((_, batch)) = self.calls.remove(&call) else { return };
         if answers.is_none() {
             // It may have too much to do.
-            self.pace(2 * self.pace_ms);
+            self.pace(2 * self.pace_ms, self.evenly);
         }
         let mut answers = answers.unwrap_or_default().into_iter();
         for place in batch.into_keys() {
             self.answers.insert(place, (now, answers.next()));
         }
+    }
+
+    /// When the next call may come, in milliseconds since the epoch.
+    fn may_call_at(&self) -> u64 {
+        // An object with a longer pace has enough to do.
+        let evenly = self.evenly || self.pace_ms > PACE_MS;
+        if evenly { self.due } else { self.due.saturating_sub(BURST_MS) }
     }
 
     fn replace_vanished(&mut self, now: u64) {

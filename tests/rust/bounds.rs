@@ -486,22 +486,46 @@ fn a_worker_whose_data_center_never_answers_drops_the_oldest_check_ins() {
 
 #[test]
 fn a_full_desk_turns_the_next_visitor_away() {
-    let mut batcher: Batcher<u64, u64> = Batcher::new(600);
+    let mut batcher: Batcher<u64, u64> = Batcher::new(600, false);
     for ask in 0..10_000 {
         assert!(batcher.join(ask).is_some());
     }
     assert_eq!(batcher.join(1), None);
 }
 
+/// How many calls are made in a second in which somebody comes each millisecond, and how many of them in its first ten.
+fn calls_in_a_second(batcher: &mut Batcher<u64, u64>) -> (usize, usize) {
+    let mut calls = Vec::new();
+    for after in 0..1_000 {
+        let place = batcher.join(after).unwrap();
+        if let Progress::Lead(call, batch) = batcher.poll(place, NOW + after) {
+            batcher.finish(call, Some(vec![0; batch.len()]), NOW + after);
+            calls.push(after);
+        }
+    }
+    (calls.len(), calls.iter().filter(|after| **after < 10).count())
+}
+
 #[test]
-fn one_call_serves_all_who_came_within_20_ms_and_a_vanished_leader_is_replaced() {
-    let mut batcher: Batcher<&str, u32> = Batcher::new(600);
+fn six_calls_may_come_at_once_and_then_fifty_in_a_second_but_where_calls_are_even_each_comes_a_pace_later() {
+    let mut batcher = Batcher::new(600, false);
+    assert_eq!(calls_in_a_second(&mut batcher), (55, 6));
+    for (pace_ms, evenly, calls) in [(100, false, 10), (20, true, 50)] {
+        let mut batcher = Batcher::new(600, evenly);
+        batcher.pace(pace_ms, evenly);
+        assert_eq!(calls_in_a_second(&mut batcher), (calls, 1));
+    }
+}
+
+#[test]
+fn one_call_serves_all_who_came_within_a_pace_and_a_vanished_leader_is_replaced() {
+    let mut batcher: Batcher<&str, u32> = Batcher::new(600, true);
     let first = batcher.join("first").unwrap();
     let Progress::Lead(call, batch) = batcher.poll(first, NOW) else { panic!("the first one calls at once") };
     assert_eq!(batch, [(first, "first")]);
     let second = batcher.join("second").unwrap();
     let third = batcher.join("third").unwrap();
-    assert_eq!(batcher.poll(second, NOW + 5), Progress::Later, "the next call is at least 20 ms later");
+    assert_eq!(batcher.poll(second, NOW + 5), Progress::Later, "the next call is a pace later");
     batcher.finish(call, Some(vec![11]), NOW + 10);
     assert_eq!(batcher.poll(first, NOW + 10), Progress::Done(Some(11)));
     let Progress::Lead(_, batch) = batcher.poll(third, NOW + 20) else {

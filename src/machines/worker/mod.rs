@@ -161,8 +161,9 @@ impl Worker {
             controller: AdmissionController::default(),
             judge: AdmissionController::judge,
             outbox: Outbox::new(id),
-            counter_batch: Batcher::new(replace_after),
-            anywhere_batch: Batcher::new(replace_after),
+            counter_batch: Batcher::new(replace_after, false),
+            // All colos' workers ask it.
+            anywhere_batch: Batcher::new(replace_after, true),
             round_trip: RoundTrip::default(),
             addresses: Addresses::default(),
             chances: Chances::default(),
@@ -438,10 +439,11 @@ impl Worker {
         };
         let time = self.time(now);
         let taken = taken?;
-        self.batch(whom).pace(taken.pace_ms.into());
         if let Some(lent) = taken.lent {
             self.controller.told_level(lent.level);
         }
+        let people_wait = self.controller.state().is_some_and(|state| !state.key.waiting.is_empty());
+        self.batch(whom).pace(taken.pace_ms.into(), people_wait || whom == Whom::Anywhere);
         for (address, holder) in addresses.iter().zip(taken.holders).filter(|(_, holder)| *holder != 0) {
             self.addresses.learn(*address, holder, time);
         }
