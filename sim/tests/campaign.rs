@@ -45,7 +45,7 @@ roaming = 0.1
 colos = 4
 twice = 0.1
 [[faults]]
-at = 5
+at = 8
 what = "anywhere"
 forgets = true
 [[faults]]

@@ -264,6 +264,39 @@ fn the_busiest_colos_hold_a_permit_each_where_there_are_fewer_than_colos() {
 }
 
 #[test]
+fn in_a_rooms_first_moments_no_colo_holds_what_the_others_will_ask_for() {
+    let room = Room { slot_strategy: SlotStrategy::Leases, ..room(1_000, 1_000, 5) };
+    let mut pool = pool_of(&room);
+    let mut lay = |colo: &str, ask: LeaseAsk, after_ms: u64| {
+        pool.lease(&room, colo, &ask, NOW + after_ms).unwrap().extra
+    };
+    let visitor = Group { bucket: minute_of(NOW), waits: false, visitors: 1 };
+    let first = || LeaseAsk {
+        epoch: 1,
+        sequence: 1,
+        groups: vec![visitor],
+        want: 8,
+        rate: 10,
+        ..LeaseAsk::default()
+    };
+    assert_eq!(lay("NEAR", first(), 0), 8);
+    // It has used nine within a tenth of a second, and nothing is known of any other colo.
+    let more = LeaseAsk {
+        sequence: 2,
+        last_answered: 1,
+        groups: Vec::new(),
+        used: vec![(minute_of(NOW), 9)],
+        want: 5_000,
+        rate: 20_000,
+        ..first()
+    };
+    assert_eq!(lay("NEAR", more, 100), 18, "twice what it has used");
+    let others: Vec<u32> = (0..30).map(|index| lay(&format!("C{index}"), first(), 200)).collect();
+    assert!(others.iter().all(|extra| *extra >= 5), "as if as many came there as elsewhere: {others:?}");
+    assert!(lay("LATER", first(), 2_000) <= 1, "as few have come there as it says");
+}
+
+#[test]
 fn a_counter_asks_for_more_while_one_permit_is_left() {
     let room = Room { slot_strategy: SlotStrategy::Leases, ..room(1_000, 1_000, 5) };
     let (mut pool, mut counter) = (pool_of(&room), LeaseCounter::new(1));

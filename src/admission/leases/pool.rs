@@ -59,6 +59,10 @@ const SLIDING_SHARE_PART: i64 = 5;
 /// So many of its share a colo may hold in any case: one for the next visitor, and one for another who comes until the pool has
 /// answered.
 const NEXT_ONES: i64 = 2;
+/// A colo may hold at most so many times what it has used: in a room's first moments those who are told of first would hold all.
+const TIMES_USED: i64 = 2;
+/// For so long after its start the pool takes colos of which it knows nothing for as busy as the others, in milliseconds.
+const LEARNS_MS: u64 = 2_000;
 /// The part of what may lie in stocks, in eighths, that lies at the regions' Counters, but at most [`FEW`] at each: with little,
 /// a place for many colos is better than one for each.
 const REGIONS_EIGHTHS: i64 = 3;
@@ -172,6 +176,16 @@ impl Lessee {
         (i64::from(self.unconfirmed.1), self.called_at + REACHES_MS)
     }
 
+    /// Whether it has called of late.
+    fn is_active(&self, now: u64) -> bool {
+        now < self.called_at + ACTIVE_MS
+    }
+
+    /// Permits used per ten minutes. A colo that lives on its stock has no need to call.
+    fn rate(&self, now: u64) -> u64 {
+        if self.is_active(now) || now < self.until { u64::from(self.rate) } else { 0 }
+    }
+
     fn out(&self) -> i64 {
         i64::from(self.permits) + i64::from(self.unconfirmed.2)
     }
@@ -209,6 +223,7 @@ pub struct Pool {
     booked: Option<Window>,
     rates: u64,
     active_colos: u64,
+    begun_at: u64,
     calls: Rate,
     swept_at: u64,
     changed_at: u64,
@@ -258,7 +273,8 @@ impl Pool {
             used: LiteMap::new(),
             booked: Some(Window::of(&[], now)),
             rates: 0,
-            active_colos: 1,
+            active_colos: 0,
+            begun_at: now,
             calls: Rate::over(1_000),
             swept_at: 0,
             changed_at: 0,
@@ -482,15 +498,10 @@ impl Pool {
         let lessees = std::mem::take(&mut self.lessees);
         for lessee in lessees.values() {
             self.count(lessee, 1, minute);
-            let calls = now < lessee.called_at + ACTIVE_MS;
-            self.active_colos += u64::from(calls);
-            // A colo that lives on its stock has no need to call.
-            if calls || now < lessee.until {
-                self.rates += u64::from(lessee.rate);
-            }
+            self.active_colos += u64::from(lessee.is_active(now));
+            self.rates += lessee.rate(now);
         }
         self.lessees = lessees;
-        self.active_colos = self.active_colos.max(1);
     }
 
     /// Reserves a slot for a session that was renewed in its last moment: the report takes longer to get here than what was
@@ -622,6 +633,9 @@ impl Pool {
             None => Lessee { epoch: ask.epoch, ..Lessee::default() },
         };
         self.count(&known, -1, minute);
+        // A second later, when all are summed up, would be late for a crowd.
+        self.active_colos += u64::from(!known.is_active(now));
+        self.rates = (self.rates + u64::from(ask.rate)).saturating_sub(known.rate(now));
         if known.epoch != ask.epoch {
             known = self.overtake(&known, ask.epoch, now);
         }
@@ -834,7 +848,12 @@ impl Pool {
         let (most, usable_ms) = if serves_region(colo) {
             ((of_regions / REGIONS).clamp(1, FEW), LONGEST_MS)
         } else {
-            self.fair_stock(shared, of_regions, i64::from(ask.rate), rates, wanted)
+            let (fair, usable_ms) = self.fair_stock(shared, of_regions, i64::from(ask.rate), rates, wanted);
+            let is_new = ask.last_answered == 0 && now < self.begun_at + LEARNS_MS;
+            let mean = if is_new { shared / self.active_colos.max(1) as i64 / SHARE_PART } else { 0 };
+            let asks: i64 = ask.groups.iter().map(|group| i64::from(group.visitors)).sum();
+            let used: i64 = ask.used.iter().map(|(_, used)| *used as i64).sum();
+            (fair.max(mean).min((TIMES_USED * (used + asks)).max(FEW)), usable_ms)
         };
         let until_change = self.changes_at.map_or(u64::MAX, |time| time.saturating_sub(now).max(1));
         // Shares go by recent traffic, and others may have been given more: all together hold no more.
