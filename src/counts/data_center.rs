@@ -103,6 +103,33 @@ pub struct SavedDataCenter {
     pub state: Option<(u64, StateKey)>,
 }
 
+/// By how much reports of late were later than [`REPORTED_MS`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Delayed {
+    /// The most of them since then, and the most of those before, in milliseconds.
+    since: u64,
+    most: u64,
+    before: u64,
+}
+
+impl Delayed {
+    /// The latest report: of the last [`DELAYED_MS`] and perhaps of as long before.
+    fn most(&self) -> u64 {
+        self.most.max(self.before)
+    }
+
+    /// A report came so much later, at `now`.
+    fn learn(&mut self, by: u64, now: u64) {
+        let by = by.min(DELAYED_MS);
+        if now < self.since + DELAYED_MS {
+            self.most = self.most.max(by);
+        } else if by.max(self.most()) > 0 {
+            let before = if now < self.since + 2 * DELAYED_MS { self.most } else { 0 };
+            *self = Self { since: now, most: by, before };
+        }
+    }
+}
+
 /// How soon the next push must leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 enum Haste {
@@ -170,8 +197,7 @@ pub struct DataCenter {
     announced_at: Option<u64>,
     /// Until when workers may still report slowly, because their state key says that the room is calm.
     calm_until: u64,
-    /// By how much the latest of the last reports was later than [`REPORTED_MS`], and when it came, in milliseconds.
-    delayed: (u64, u64),
+    delayed: Delayed,
     /// What the colo's workers have seen of the origin since this start.
     origin: OriginCounts,
     /// What of it limits are judged by.
@@ -211,7 +237,7 @@ impl DataCenter {
             announced_at: None,
             // What the instance that has gone told its workers is not known.
             calm_until: now + CALM_REPORT_MS,
-            delayed: (0, 0),
+            delayed: Delayed::default(),
             origin: OriginCounts::default(),
             judged: OriginCounts::default(),
             last_known: Overrides::default(),
@@ -355,10 +381,8 @@ impl DataCenter {
     /// Takes note of when the first check-in of a report was made: where one report had to be sent several times, others may
     /// still be tried. What was made in calm is late by intention.
     fn expect_as_late(&mut self, first: u64, now: u64) {
-        let by = now.saturating_sub(first + REPORTED_MS).min(DELAYED_MS);
-        let (most, since) = self.delayed;
-        if now >= self.calm_until && (by > most || most > 0 && now >= since + DELAYED_MS) {
-            self.delayed = (by, now);
+        if now >= self.calm_until {
+            self.delayed.learn(now.saturating_sub(first + REPORTED_MS), now);
         }
     }
 
@@ -453,7 +477,7 @@ impl DataCenter {
             CALM_REPORT_MS + room.session_ms() / SLOW_PUSHES + LATE_MS
         } else {
             // Twice: the next one may be refused as often again.
-            LATE_MS - PUSH_MS + self.push_ms(room) + 2 * self.delayed.0
+            LATE_MS - PUSH_MS + self.push_ms(room) + 2 * self.delayed.most()
         }
     }
 

@@ -423,7 +423,9 @@ fn where_workers_have_to_try_again_a_data_center_says_that_reports_are_late() {
     let overloaded = late(2, now - 6_000, now);
     assert!(overloaded >= usual + 5_000, "another worker may have tried for as long: {overloaded} ms");
     assert_eq!(late(3, now + 29_000, now + 30_000), overloaded, "one that is in time says nothing of others");
-    assert_eq!(late(4, now + 59_500, now + 60_000), usual);
+    assert_eq!(late(4, now + 50_000, now + 55_000), overloaded);
+    assert_eq!(late(5, now + 59_500, now + 60_000), overloaded, "five seconds ago one was late too");
+    assert_eq!(late(6, now + 180_000, now + 180_500), usual, "none has been for two minutes");
 }
 
 #[test]
