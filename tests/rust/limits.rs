@@ -524,7 +524,54 @@ fn what_was_used_is_not_forgotten_when_a_colo_that_was_quiet_for_long_gives_its_
     assert_eq!(free(&leases), 100);
 }
 
-/// How many a crowd in another colo would be given.
+#[test]
+fn who_gave_its_stock_back_and_called_meanwhile_is_called_back_again_for_the_next_who_asks() {
+    let room = leases_room();
+    let mut pool = Pool::restore(None, 0);
+    let first = 28_000_000 * 60_000 + 5_000;
+    let most = room.total_active_users - 4;
+    // AMS asks for its stock, LHR for visitors.
+    let hear = |pool: &mut Pool, colo: &str, sequence: u64, visitors: u32, now: u64| {
+        pool.renew(
+            Global::restore(&room, None, Vec::new(), now).state(&room, None, minute_of(now), now),
+            now,
+        );
+        let minute = minute_of(now);
+        let groups = vec![Group { bucket: minute, waits: false, visitors }];
+        let used = if sequence > 1 { vec![(minute, u64::from(most))] } else { Vec::new() };
+        let ask =
+            LeaseAsk { epoch: 1, sequence, last_answered: sequence - 1, rate: 60, ..LeaseAsk::default() };
+        let ask = if colo == "AMS" { LeaseAsk { want: 8, ..ask } } else { LeaseAsk { groups, used, ..ask } };
+        assert!(pool.hear(&room, colo, &ask, now));
+        ask
+    };
+    let gives_back = |pool: &mut Pool, now: u64| {
+        let (used, recent) = (Vec::new(), Vec::new());
+        let returned = Returned { v: 1, epoch: 1, sequence: 1, last_answered: 1, used, recent };
+        pool.returned("AMS", &returned, now);
+    };
+    let stock = hear(&mut pool, "AMS", 1, 0, first);
+    assert!(pool.give(&room, "AMS", &stock, first).unwrap().extra > 0);
+    let crowd = hear(&mut pool, "LHR", 1, most, first);
+    assert!(pool.lacks_only_stock(&room, "LHR", &crowd, first));
+    assert_eq!(pool.recall("LHR", first), ["AMS"]);
+    // It calls as soon as it has given back, and the call is faster.
+    let stock = hear(&mut pool, "AMS", 2, 0, first);
+    pool.give(&room, "AMS", &stock, first);
+    gives_back(&mut pool, first);
+    assert_eq!(pool.give(&room, "LHR", &crowd, first).unwrap().given[0].0, most);
+
+    let next = first + 200;
+    let stock = hear(&mut pool, "AMS", 3, 0, next);
+    assert!(pool.give(&room, "AMS", &stock, next).unwrap().extra > 0);
+    let last = hear(&mut pool, "LHR", 2, 4, next);
+    assert!(pool.lacks_only_stock(&room, "LHR", &last, next));
+    assert_eq!(pool.recall("LHR", next), ["AMS"]);
+    // The same once more is no news: it would be called again and again.
+    gives_back(&mut pool, next);
+    assert!(pool.recall("LHR", next).is_empty());
+}
+
 #[test]
 fn global_tells_the_pool_of_the_minutes_of_a_session_and_of_an_hour_at_most() {
     let minute = 28_000_000;
@@ -576,6 +623,7 @@ fn whom_a_colo_has_not_reported_counts_for_a_session_even_if_its_counter_has_for
     assert_eq!(free(ended + 301_000), 199, "the session is over");
 }
 
+/// How many a crowd in another colo would be given.
 fn free(leases: &Leases) -> i64 {
     let mut pool = leases.pool.clone();
     pool.renew(StateKey { taken_at: leases.now, ..leases.state.clone() }, leases.now);

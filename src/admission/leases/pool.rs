@@ -759,8 +759,10 @@ impl Pool {
             }
             known.used = most_of(&known.used, &returned.used);
             self.book_used((known.used_lately(minute) - told).max(0), &returned.recent, now);
-            known.returned = returned.sequence;
-            known.recalled_at = 0;
+            (known.returned, known.recalled_at) = (returned.sequence, 0);
+        } else if returned.sequence > known.returned {
+            // A later call of it came first, and told what it has held since.
+            (known.returned, known.recalled_at) = (returned.sequence, 0);
         }
         // What it has used must not be forgotten before it calls again.
         known.called_at = now;
