@@ -40,21 +40,19 @@ pub struct Batcher<A, R> {
     due: u64,
     replace_after_ms: u64,
     pace_ms: u64,
-    evenly: bool,
     waiting: BTreeMap<u64, A>,
     calls: LiteMap<u64, (u64, BTreeMap<u64, A>)>,
     answers: LiteMap<u64, (u64, Option<R>)>,
 }
 
 impl<A: Clone, R: Clone> Batcher<A, R> {
-    /// An empty batcher. A leader that has not come back after `replace_after_ms` is replaced. `evenly`: see [`Batcher::pace`].
-    pub fn new(replace_after_ms: u64, evenly: bool) -> Self {
+    /// An empty batcher. A leader that has not come back after `replace_after_ms` is replaced.
+    pub fn new(replace_after_ms: u64) -> Self {
         Self {
             next: 1,
             due: 0,
             replace_after_ms,
             pace_ms: PACE_MS,
-            evenly,
             waiting: BTreeMap::new(),
             calls: LiteMap::new(),
             answers: LiteMap::new(),
@@ -72,14 +70,15 @@ impl<A: Clone, R: Clone> Batcher<A, R> {
         Some(place)
     }
 
-    /// What the request with this place does at `now`.
-    pub fn poll(&mut self, place: u64, now: u64) -> Progress<A, R> {
+    /// What the request with this place does at `now`. `evenly`: calls are a pace apart after a pause too, as where people wait, who
+    /// are judged together, in their order.
+    pub fn poll(&mut self, place: u64, evenly: bool, now: u64) -> Progress<A, R> {
         if let Some(answer) = self.answer(place) {
             return Progress::Done(answer);
         }
         self.replace_vanished(now);
         // Each call has one leader, and it is one of those whom the call is for.
-        if now < self.may_call_at() {
+        if now < self.may_call_at(evenly) {
             return Progress::Later;
         }
         let Some(mine) = self.waiting.remove(&place) else { return Progress::Later };
@@ -103,20 +102,18 @@ impl<A: Clone, R: Clone> Batcher<A, R> {
     }
 
     /// When a place has something to do though no answer comes, in milliseconds since the epoch: to lead, or to replace a
-    /// leader that has vanished.
-    pub fn poll_at(&self, place: u64) -> u64 {
+    /// leader that has vanished. `evenly`: see [`Batcher::poll`].
+    pub fn poll_at(&self, place: u64, evenly: bool) -> u64 {
         if self.waiting.contains_key(&place) {
-            return self.may_call_at();
+            return self.may_call_at(evenly);
         }
         let call = self.calls.values().find(|(_, batch)| batch.contains_key(&place));
         call.map_or(u64::MAX, |(since, _)| since + self.replace_after_ms)
     }
 
-    /// How far apart calls are to be, in milliseconds. `evenly`: after a pause too, as where people wait, who are judged together,
-    /// in their order.
-    pub fn pace(&mut self, pace_ms: u64, evenly: bool) {
+    /// How far apart calls are to be, in milliseconds.
+    pub fn pace(&mut self, pace_ms: u64) {
         self.pace_ms = pace_ms.clamp(PACE_MS, LONGEST_PACE_MS);
-        self.evenly = evenly;
     }
 
     /// Stores what came of a call: the answers in the order of its asks, or `None` when it failed.
@@ -125,7 +122,7 @@ impl<A: Clone, R: Clone> Batcher<A, R> {
         let Some((_, batch)) = self.calls.remove(&call) else { return };
         if answers.is_none() {
             // It may have too much to do.
-            self.pace(2 * self.pace_ms, self.evenly);
+            self.pace(2 * self.pace_ms);
         }
         let mut answers = answers.unwrap_or_default().into_iter();
         for place in batch.into_keys() {
@@ -134,10 +131,9 @@ impl<A: Clone, R: Clone> Batcher<A, R> {
     }
 
     /// When the next call may come, in milliseconds since the epoch.
-    fn may_call_at(&self) -> u64 {
+    fn may_call_at(&self, evenly: bool) -> u64 {
         // An object with a longer pace has enough to do.
-        let evenly = self.evenly || self.pace_ms > PACE_MS;
-        if evenly { self.due } else { self.due.saturating_sub(BURST_MS) }
+        if evenly || self.pace_ms > PACE_MS { self.due } else { self.due.saturating_sub(BURST_MS) }
     }
 
     fn replace_vanished(&mut self, now: u64) {

@@ -106,9 +106,11 @@ pub struct SavedDataCenter {
 /// By how much reports of late were later than [`REPORTED_MS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Delayed {
-    /// The most of them since then, and the most of those before, in milliseconds.
+    /// When the period of [`DELAYED_MS`] began that `most` is of, in milliseconds since the epoch.
     since: u64,
+    /// The most since then, in milliseconds.
     most: u64,
+    /// The most in the period before that, in milliseconds.
     before: u64,
 }
 

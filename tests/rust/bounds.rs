@@ -521,7 +521,7 @@ fn a_worker_whose_data_center_never_answers_drops_the_oldest_check_ins() {
 
 #[test]
 fn a_full_desk_turns_the_next_visitor_away() {
-    let mut batcher: Batcher<u64, u64> = Batcher::new(600, false);
+    let mut batcher: Batcher<u64, u64> = Batcher::new(600);
     for ask in 0..10_000 {
         assert!(batcher.join(ask).is_some());
     }
@@ -529,11 +529,11 @@ fn a_full_desk_turns_the_next_visitor_away() {
 }
 
 /// How many calls are made in a second in which somebody comes each millisecond, and how many of them in its first ten.
-fn calls_in_a_second(batcher: &mut Batcher<u64, u64>) -> (usize, usize) {
+fn calls_in_a_second(batcher: &mut Batcher<u64, u64>, evenly: bool) -> (usize, usize) {
     let mut calls = Vec::new();
     for after in 0..1_000 {
         let place = batcher.join(after).unwrap();
-        if let Progress::Lead(call, batch) = batcher.poll(place, NOW + after) {
+        if let Progress::Lead(call, batch) = batcher.poll(place, evenly, NOW + after) {
             batcher.finish(call, Some(vec![0; batch.len()]), NOW + after);
             calls.push(after);
         }
@@ -543,38 +543,40 @@ fn calls_in_a_second(batcher: &mut Batcher<u64, u64>) -> (usize, usize) {
 
 #[test]
 fn six_calls_may_come_at_once_and_then_fifty_in_a_second_but_where_calls_are_even_each_comes_a_pace_later() {
-    let mut batcher = Batcher::new(600, false);
-    assert_eq!(calls_in_a_second(&mut batcher), (55, 6));
+    let mut batcher = Batcher::new(600);
+    assert_eq!(calls_in_a_second(&mut batcher, false), (55, 6));
     for (pace_ms, evenly, calls) in [(100, false, 10), (20, true, 50)] {
-        let mut batcher = Batcher::new(600, evenly);
-        batcher.pace(pace_ms, evenly);
-        assert_eq!(calls_in_a_second(&mut batcher), (calls, 1));
+        let mut batcher = Batcher::new(600);
+        batcher.pace(pace_ms);
+        assert_eq!(calls_in_a_second(&mut batcher, evenly), (calls, 1));
     }
 }
 
 #[test]
 fn one_call_serves_all_who_came_within_a_pace_and_a_vanished_leader_is_replaced() {
-    let mut batcher: Batcher<&str, u32> = Batcher::new(600, true);
+    let mut batcher: Batcher<&str, u32> = Batcher::new(600);
     let first = batcher.join("first").unwrap();
-    let Progress::Lead(call, batch) = batcher.poll(first, NOW) else { panic!("the first one calls at once") };
+    let Progress::Lead(call, batch) = batcher.poll(first, true, NOW) else {
+        panic!("the first one calls at once")
+    };
     assert_eq!(batch, [(first, "first")]);
     let second = batcher.join("second").unwrap();
     let third = batcher.join("third").unwrap();
-    assert_eq!(batcher.poll(second, NOW + 5), Progress::Later, "the next call is a pace later");
+    assert_eq!(batcher.poll(second, true, NOW + 5), Progress::Later, "the next call is a pace later");
     batcher.finish(call, Some(vec![11]), NOW + 10);
-    assert_eq!(batcher.poll(first, NOW + 10), Progress::Done(Some(11)));
-    let Progress::Lead(_, batch) = batcher.poll(third, NOW + 20) else {
+    assert_eq!(batcher.poll(first, true, NOW + 10), Progress::Done(Some(11)));
+    let Progress::Lead(_, batch) = batcher.poll(third, true, NOW + 20) else {
         panic!("one of those who wait leads")
     };
     assert_eq!(batch, [(second, "second"), (third, "third")]);
     // The third visitor has gone in the middle of the call: nobody lays its answers down.
-    assert_eq!(batcher.poll(second, NOW + 100), Progress::Later);
-    let Progress::Lead(call, batch) = batcher.poll(second, NOW + 700) else {
+    assert_eq!(batcher.poll(second, true, NOW + 100), Progress::Later);
+    let Progress::Lead(call, batch) = batcher.poll(second, true, NOW + 700) else {
         panic!("another one takes over")
     };
     assert_eq!(batch.len(), 2);
     batcher.finish(call, None, NOW + 710);
-    assert_eq!(batcher.poll(second, NOW + 710), Progress::Done(None), "a failed call is an answer too");
+    assert_eq!(batcher.poll(second, true, NOW + 710), Progress::Done(None), "a failed call is an answer too");
 }
 
 #[test]

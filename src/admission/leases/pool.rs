@@ -221,8 +221,10 @@ pub struct Pool {
     /// For rooms with `rate_window = "sliding"`: permits used. Until then a permit counts as out, so each counts for at least 60
     /// seconds after its use.
     booked: Option<Window>,
+    /// Sums over the colos that have called of late: permits used per ten minutes, and how many they are.
     rates: u64,
     active_colos: u64,
+    /// When it started, in milliseconds since the epoch.
     begun_at: u64,
     calls: Rate,
     swept_at: u64,
@@ -440,8 +442,11 @@ impl Pool {
         self.past.retain(|of, _| now < start_of(*of + 1) + room.session_ms());
     }
 
-    /// Adds (`sign` 1) what a colo has, or takes it off.
-    fn count(&mut self, lessee: &Lessee, sign: i64, minute: u32) {
+    /// Adds (`sign` 1) what a colo has and uses, or takes it off.
+    fn count(&mut self, lessee: &Lessee, sign: i64, now: u64) {
+        let minute = minute_of(now);
+        self.active_colos = self.active_colos.saturating_add_signed(sign * i64::from(lessee.is_active(now)));
+        self.rates = self.rates.saturating_add_signed(sign * lessee.rate(now) as i64);
         self.out += sign * lessee.out();
         for of in minute.saturating_sub(KEPT_MINUTES)..=minute + 1 {
             let used = lessee.used_in(of);
@@ -490,16 +495,13 @@ impl Pool {
     }
 
     fn sum_up(&mut self, now: u64) {
-        let minute = minute_of(now);
         self.used = self.ended.clone();
         self.out = self.overtaken.iter().map(|(_, permits)| permits).sum();
         self.rates = 0;
         self.active_colos = 0;
         let lessees = std::mem::take(&mut self.lessees);
         for lessee in lessees.values() {
-            self.count(lessee, 1, minute);
-            self.active_colos += u64::from(lessee.is_active(now));
-            self.rates += lessee.rate(now);
+            self.count(lessee, 1, now);
         }
         self.lessees = lessees;
     }
@@ -632,10 +634,7 @@ impl Pool {
             None if self.lessees.len() >= MAX_LESSEES => return false,
             None => Lessee { epoch: ask.epoch, ..Lessee::default() },
         };
-        self.count(&known, -1, minute);
-        // A second later, when all are summed up, would be late for a crowd.
-        self.active_colos += u64::from(!known.is_active(now));
-        self.rates = (self.rates + u64::from(ask.rate)).saturating_sub(known.rate(now));
+        self.count(&known, -1, now);
         if known.epoch != ask.epoch {
             known = self.overtake(&known, ask.epoch, now);
         }
@@ -659,7 +658,7 @@ impl Pool {
             // Workers of 0.1.0 may have some on loan.
             known.until = known.until.max(now + u64::from(ask.lent_ms));
         }
-        self.count(&known, 1, minute);
+        self.count(&known, 1, now);
         let more = known.used_lately(minute) - told;
         if more < 0 {
             self.book(more.max(void - given), used_at);
@@ -746,7 +745,7 @@ impl Pool {
     pub fn returned(&mut self, colo: &str, returned: &Returned, now: u64) {
         let Some(mut known) = self.lessees.remove(colo) else { return };
         let minute = minute_of(now);
-        self.count(&known, -1, minute);
+        self.count(&known, -1, now);
         let told = known.used_lately(minute);
         let booked_at = known.given().1;
         if known.epoch != returned.epoch {
@@ -769,7 +768,7 @@ impl Pool {
         let (on_its_way, reaches_at) = known.given();
         self.book(-on_its_way, booked_at);
         self.book(on_its_way, reaches_at);
-        self.count(&known, 1, minute);
+        self.count(&known, 1, now);
         self.lessees.insert(colo.to_owned(), known);
     }
 
@@ -826,7 +825,7 @@ impl Pool {
         if self.exact {
             return 0;
         }
-        let rates = self.rates.max(u64::from(ask.rate)).max(1) as i64;
+        let rates = self.rates.max(1) as i64;
         let soon_used = rates * SPARE_AFTER_MS / RATE_MS as i64;
         let all = (left - soon_used).max(0) * SPARE_QUARTERS / 4;
         (all * i64::from(ask.rate) / rates) as u32
@@ -839,7 +838,6 @@ impl Pool {
 
     /// How much a colo may lay in stock, the most that it may hold, and for how long.
     fn stock(&self, colo: &str, ask: &LeaseAsk, left: i64, now: u64) -> (u32, u32, u64) {
-        let rates = self.rates.max(u64::from(ask.rate)).max(1) as i64;
         let held = self.lessees.get(colo).map_or(0, |known| i64::from(known.permits));
         // What is held already is part of what may lie in stocks.
         let all = (left + self.out).max(0);
@@ -850,12 +848,7 @@ impl Pool {
         let (most, usable_ms) = if serves_region(colo) {
             ((of_regions / REGIONS).clamp(1, FEW), LONGEST_MS)
         } else {
-            let (fair, usable_ms) = self.fair_stock(shared, of_regions, i64::from(ask.rate), rates, wanted);
-            let is_new = ask.last_answered == 0 && now < self.begun_at + LEARNS_MS;
-            let mean = if is_new { shared / self.active_colos.max(1) as i64 / SHARE_PART } else { 0 };
-            let asks: i64 = ask.groups.iter().map(|group| i64::from(group.visitors)).sum();
-            let used: i64 = ask.used.iter().map(|(_, used)| *used as i64).sum();
-            (fair.max(mean).min((TIMES_USED * (used + asks)).max(FEW)), usable_ms)
+            self.fair_stock(ask, shared, of_regions, wanted, now)
         };
         let until_change = self.changes_at.map_or(u64::MAX, |time| time.saturating_sub(now).max(1));
         // Shares go by recent traffic, and others may have been given more: all together hold no more.
@@ -864,16 +857,22 @@ impl Pool {
         (if is_recalled { 0 } else { extra as u32 }, most as u32, usable_ms.min(until_change))
     }
 
-    /// What a colo may hold that uses `rate` of all `rates` permits per ten minutes and wants so many, and for how long: its part
-    /// of what may lie in `stocks`. Of what is left it uses its share before it is gone, and what nobody uses can be called back.
-    fn fair_stock(&self, stocks: i64, of_regions: i64, rate: i64, rates: i64, wanted: i64) -> (i64, u64) {
+    /// What a colo may hold that wants so many, and for how long: its part of what may lie in `stocks`, by its traffic. Of what is
+    /// left it uses its share before it is gone, and what nobody uses can be called back.
+    fn fair_stock(&self, ask: &LeaseAsk, stocks: i64, of_regions: i64, wanted: i64, now: u64) -> (i64, u64) {
+        let (rate, rates) = (i64::from(ask.rate), self.rates.max(1) as i64);
         let soon_ms = self.stocks.soon_ms;
         // The busiest colos have one each, as many as there are for that.
         let busier = self.lessees.values().filter(|lessee| i64::from(lessee.rate) > rate).count() as i64;
         let one = i64::from(!self.exact && busier < stocks - of_regions);
         let share = ((stocks * rate + rates / 2) / rates).max(one);
         let part = if self.booked.is_some() { SLIDING_SHARE_PART } else { SHARE_PART };
-        let most = (share / part).max(rate * soon_ms / RATE_MS as i64).max(NEXT_ONES).min(share);
+        let fair = (share / part).max(rate * soon_ms / RATE_MS as i64).max(NEXT_ONES).min(share);
+        let is_new = !self.exact && ask.last_answered == 0 && now < self.begun_at + LEARNS_MS;
+        let mean = if is_new { stocks / self.active_colos.max(1) as i64 / part } else { 0 };
+        let asks: i64 = ask.groups.iter().map(|group| i64::from(group.visitors)).sum();
+        let used: i64 = ask.used.iter().map(|(_, used)| *used as i64).sum();
+        let most = fair.max(mean).min((TIMES_USED * (used + asks)).max(FEW));
         let usable_ms = if most.min(wanted) <= FEW {
             LONGEST_MS
         } else {

@@ -161,9 +161,8 @@ impl Worker {
             controller: AdmissionController::default(),
             judge: AdmissionController::judge,
             outbox: Outbox::new(id),
-            counter_batch: Batcher::new(replace_after, false),
-            // All colos' workers ask it.
-            anywhere_batch: Batcher::new(replace_after, true),
+            counter_batch: Batcher::new(replace_after),
+            anywhere_batch: Batcher::new(replace_after),
             round_trip: RoundTrip::default(),
             addresses: Addresses::default(),
             chances: Chances::default(),
@@ -371,6 +370,12 @@ impl Worker {
         }
     }
 
+    /// Whether calls are to come evenly, see [`Batcher::poll`]. All colos' workers ask Anywhere.
+    fn calls_evenly(&self, whom: Whom) -> bool {
+        let people_wait = self.controller.state().is_some_and(|state| !state.key.waiting.is_empty());
+        people_wait || whom == Whom::Anywhere
+    }
+
     /// The question for the state key.
     fn state_call(&self, number: u64, deadline_ms: u64, now: u64) -> WorkerEffect {
         let asked =
@@ -442,8 +447,7 @@ impl Worker {
         if let Some(lent) = taken.lent {
             self.controller.told_level(lent.level);
         }
-        let people_wait = self.controller.state().is_some_and(|state| !state.key.waiting.is_empty());
-        self.batch(whom).pace(taken.pace_ms.into(), people_wait || whom == Whom::Anywhere);
+        self.batch(whom).pace(taken.pace_ms.into());
         for (address, holder) in addresses.iter().zip(taken.holders).filter(|(_, holder)| *holder != 0) {
             self.addresses.learn(*address, holder, time);
         }

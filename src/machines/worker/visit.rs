@@ -278,7 +278,8 @@ impl Visit {
     fn wait(&self, worker: &mut Worker, now: u64, effects: &mut Vec<WorkerEffect>) {
         let batch = match self.stage {
             Stage::Batch { whom, place, give_up_at, call: None, .. } => {
-                Some(worker.batch(whom).poll_at(place).min(give_up_at))
+                let evenly = worker.calls_evenly(whom);
+                Some(worker.batch(whom).poll_at(place, evenly).min(give_up_at))
             }
             _ => None,
         };
@@ -537,7 +538,8 @@ impl Visit {
     ) {
         let now = context.now;
         let Stage::Batch { whom, ask, place, give_up_at, .. } = self.stage else { return };
-        match worker.batch(whom).poll(place, now) {
+        let evenly = worker.calls_evenly(whom);
+        match worker.batch(whom).poll(place, evenly, now) {
             Progress::Done(outcome) => self.answered(worker, context, (whom, ask), outcome, effects),
             Progress::Lead(batch, asks) => {
                 let asks: Vec<Asking> = asks.into_iter().map(|(_, asking)| asking).collect();
