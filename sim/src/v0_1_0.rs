@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 
 use anteroom::admission::Given;
-use anteroom::admission::{Level, MinuteShares, NumberAsk, Shares};
+use anteroom::admission::{Level, MinuteShares, NumberAsk, Outcome, Shares};
 use anteroom::counts::Counts;
 use anteroom::history::Tallies;
 use anteroom::origin::OriginReport;
-use anteroom::protocol::messages::LoanAsk;
+use anteroom::protocol::messages::{Lent, LoanAsk};
 use anteroom::protocol::{Answer, Object, Request};
 use anteroom::room::Limits;
 use anteroom::wire::{decode, encode};
@@ -125,6 +125,31 @@ struct Take {
 }
 
 #[derive(Serialize, Deserialize)]
+struct Taken {
+    v: u8,
+    outcomes: Vec<Outcome>,
+    lent: Option<Lent>,
+    holders: Vec<u64>,
+    pace_ms: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct LeaseAnswer {
+    v: u8,
+    sequence: u64,
+    now: u64,
+    given: Vec<(u32, u32)>,
+    extra: u32,
+    most: u32,
+    usable_ms: u32,
+    pace_ms: u32,
+    level: Level,
+    wait_ms: u32,
+    spare: u32,
+    steering: u32,
+}
+
+#[derive(Serialize, Deserialize)]
 struct ColoReport {
     v: u8,
     colo: String,
@@ -194,6 +219,8 @@ pub fn answer(answer: &Answer) -> Option<Answer> {
     match answer {
         Answer::DataCenterReport(_) => told(through::<WorkerAnswer>(&bytes), Object::DataCenter, "/report"),
         Answer::DataCenterState(_) => told(through::<StateAnswer>(&bytes), Object::DataCenter, "/state"),
+        Answer::CounterTake(_) => told(through::<Taken>(&bytes), Object::Counter, "/take"),
+        Answer::AnywhereLease(_) => told(through::<LeaseAnswer>(&bytes), Object::Anywhere, "/lease"),
         Answer::GlobalPush(_) => told(through::<StateAnswer>(&bytes), Object::Global, "/push"),
         Answer::GlobalState(_) => told(through::<StateAnswer>(&bytes), Object::Global, "/state"),
         other => Some(other.clone()),

@@ -2,8 +2,8 @@
 
 use super::draw::place;
 use super::{
-    Ask, Clocked, Decision, Draw, DrawKey, Fallback, Hint, Level, NumberAsk, Outcome, decide, draw,
-    minute_of, round_of,
+    Ask, Clocked, Decision, Draw, DrawKey, Fallback, Hint, LatestOrder, Level, NumberAsk, Outcome, decide,
+    draw, minute_of, round_of,
 };
 use crate::room::{OnError, QueueingMethod, Room};
 use crate::steering::Overrides;
@@ -25,6 +25,8 @@ const TELLS_MS: u64 = 4_000;
 const REFRESH_MS: u64 = 2_000;
 /// The same where only users come who are in, in milliseconds.
 const BACKGROUND_REFRESH_MS: u64 = 10_000;
+/// How long a Counter's word on operators' orders holds, in milliseconds.
+const LATEST_MS: u64 = 500;
 /// Backoff after the second refresh in a row that the data center did not answer, in milliseconds.
 const BACKOFF_MS: u64 = 5_000;
 
@@ -61,8 +63,11 @@ pub enum Step {
 #[derive(Debug, Clone, Default)]
 pub struct AdmissionController {
     state: Option<Clocked>,
-    /// By how much Global's clock is ahead of this worker's, in milliseconds, at least: by the state key that came fastest.
-    clock_ahead: i64,
+    /// By how much Global's clock is ahead of this worker's, in milliseconds, at least: by the state key that came fastest, or by
+    /// what a Counter has said before the first one came.
+    clock_ahead: Option<i64>,
+    /// Up to which version operators had changed the room, as a Counter has said, and when it said so.
+    latest: Option<(u32, u64)>,
     cache_read_at: u64,
     refresh_begun_at: u64,
     backoff_until: u64,
@@ -96,8 +101,7 @@ impl AdmissionController {
         if self.state.as_ref().is_none_or(|mine| mine.key.taken_at <= state.key.taken_at) {
             let received_at = state.received_at;
             let ahead = state.global_time(received_at).cast_signed() - received_at.cast_signed();
-            let before = self.state.as_ref().map_or(i64::MIN, |_| self.clock_ahead - DRIFT_MS);
-            self.clock_ahead = ahead.max(before);
+            self.clock_ahead = self.clock_ahead.map(|before| before - DRIFT_MS).max(Some(ahead));
             self.level = state.key.level;
             self.state = Some(state);
         }
@@ -165,6 +169,25 @@ impl AdmissionController {
         self.backoff_until = if answered || !was_unanswered { 0 } else { now + BACKOFF_MS };
     }
 
+    /// Nobody waits for the refresh any more whose caller has got word another way: whoever needs it asks anew.
+    pub fn leave_refresh(&mut self) {
+        (self.refreshing, self.refresh_begun_at) = (false, 0);
+    }
+
+    /// A Counter says up to which version operators had changed the room a moment ago.
+    pub fn told_order(&mut self, order: LatestOrder, now: u64) {
+        self.latest = Some((order.version, now));
+        if self.state.is_none() {
+            self.clock_ahead = Some(order.time.cast_signed() - now.cast_signed());
+        }
+    }
+
+    /// Whether this worker, which has no state key yet, may go by a version of what operators have changed without one.
+    pub fn is_latest(&self, version: u32, now: u64) -> bool {
+        let told = |(latest, at)| latest == version && now < at + LATEST_MS;
+        self.state.is_none() && self.latest.is_some_and(told)
+    }
+
     /// What operators have changed, as far as this worker knows.
     pub fn overrides(&self) -> &Overrides {
         self.state.as_ref().map_or(Overrides::none(), |state| &state.key.steering)
@@ -178,11 +201,10 @@ impl AdmissionController {
     /// The time to go by: this worker's own clock, corrected by what the state key says when the two are far apart.
     /// Otherwise a session would end early for everyone in a colo whose clock is behind.
     pub fn time(&self, now: u64) -> u64 {
-        if self.state.is_none() {
-            return now;
-        }
-        let known = now.saturating_add_signed(self.clock_ahead);
-        now.clamp(known, known + CLOCK_AHEAD_MS)
+        self.clock_ahead.map_or(now, |ahead| {
+            let known = now.saturating_add_signed(ahead);
+            now.clamp(known, known + CLOCK_AHEAD_MS)
+        })
     }
 
     /// How near the room is to its limits, as far as this worker knows.

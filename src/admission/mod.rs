@@ -40,7 +40,7 @@ pub use estimate::{
 };
 pub use given::Given;
 pub use leases::{
-    DueRecord, EXACT_UP_TO, Group, LeaseAnswer, LeaseAsk, LeaseCounter, Level, Pool, REACHES_MS,
+    DueRecord, EXACT_UP_TO, Group, LatestOrder, LeaseAnswer, LeaseAsk, LeaseCounter, Level, Pool, REACHES_MS,
     RECALL_WAITS_MS, Returned, RoundTrip, SavedPermits, SavedPool, Serves,
 };
 pub use ledger::{Ledger, NumberAsk, Outcome, SavedLedger};

@@ -100,7 +100,7 @@ impl Counter {
             // An operator has closed it and the asker does not know yet; or an event has not started, and its clock is
             // ahead.
             let outcomes = asked.asks.iter().map(|ask| ask.refused(HINT_MS)).collect();
-            self.reply(from, outcomes, Vec::new(), effects);
+            self.reply(from, outcomes, Vec::new(), now, effects);
             return;
         }
         let holders = if room.one_place_per_address {
@@ -114,7 +114,7 @@ impl Counter {
             let outcomes =
                 asks.map(|(ask, may)| if may { self.numbers.take(ask, now) } else { not_now(ask) }).collect();
             self.writes.changed(now);
-            self.reply(from, outcomes, holders, effects);
+            self.reply(from, outcomes, holders, now, effects);
             return;
         }
         if !asked.region.is_empty() {
@@ -167,12 +167,15 @@ impl Counter {
         }
         let Some(waiting) = self.waiting.remove(&first) else { return };
         let outcomes = waiting.outcomes.into_iter().map(|outcome| outcome.unwrap_or(Outcome::Unknown));
-        self.reply(waiting.from, outcomes.collect(), waiting.holders, effects);
+        self.reply(waiting.from, outcomes.collect(), waiting.holders, now, effects);
     }
 
-    fn reply(&self, to: u64, outcomes: Vec<Outcome>, holders: Vec<u64>, effects: &mut Vec<Effect>) {
+    fn reply(&self, to: u64, outcomes: Vec<Outcome>, holders: Vec<u64>, now: u64, effects: &mut Vec<Effect>) {
         let lent = self.permits.level().map(|level| Lent { level, ..Lent::default() });
-        let taken = Taken { v: VERSION, outcomes, lent, holders, pace_ms: self.pace.milliseconds() };
+        let pace_ms = self.pace.milliseconds();
+        // Workers may know of a later one than the pool.
+        let latest = self.permits.latest_order(now).filter(|order| order.version >= self.overrides.version);
+        let taken = Taken { v: VERSION, outcomes, lent, holders, pace_ms, latest };
         effects.push(Effect::Reply { to, answer: Answer::CounterTake(Box::new(taken)) });
     }
 
@@ -290,8 +293,9 @@ impl ObjectMachine for Counter {
                     _ => None,
                 };
                 let level = taken.as_ref().and_then(|taken| taken.lent).map(|lent| lent.level);
+                let latest = taken.as_ref().and_then(|taken| taken.latest);
                 let outcomes = taken.map(|taken| taken.outcomes).unwrap_or_default();
-                self.permits.region_answered(&outcomes, level, now);
+                self.permits.region_answered(&outcomes, level, latest, now);
             }
             Input::Answered { call, answer } => {
                 let leased = match &answer {

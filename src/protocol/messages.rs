@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 pub use crate::admission::Given;
-use crate::admission::{LeaseAsk, Level, NumberAsk, Outcome, StateKey};
+use crate::admission::{LatestOrder, LeaseAsk, Level, NumberAsk, Outcome, StateKey};
 pub use crate::counts::{ColoReport, MovePlace, PlaceMoved, WorkerAnswer, WorkerReport};
 pub use crate::origin::{OriginHealth, OriginStatus};
 use crate::steering::{Overrides, travelling};
@@ -141,6 +141,9 @@ pub struct Taken {
     /// How far apart a worker's calls are to be from now on, in milliseconds; 0: as usual.
     #[serde(default)]
     pub pace_ms: u32,
+    /// Up to which version operators had changed the room a moment ago, if the Counter has just heard so.
+    #[serde(default)]
+    pub latest: Option<LatestOrder>,
 }
 
 /// A Counter's call to the pool.

@@ -2,8 +2,8 @@
 //! other, and a deployed object must still read its storage. When one of these fails, the change needs a new version.
 
 use anteroom::admission::{
-    DueRecord, Group, LeaseAnswer, LeaseAsk, LeaseCounter, Level, NumberAsk, Outcome, Remembered, Returned,
-    SavedLedger, SavedPermits, Serves, Shares, StateKey,
+    DueRecord, Group, LatestOrder, LeaseAnswer, LeaseAsk, LeaseCounter, Level, NumberAsk, Outcome,
+    Remembered, Returned, SavedLedger, SavedPermits, Serves, Shares, StateKey,
 };
 use anteroom::counts::{
     CheckIn, Counts, DataCenter, Global, GlobalMeta, MoveOutcome, MovePlace, Moves, OriginMemory, PlaceMoved,
@@ -158,8 +158,9 @@ fn asking_for_numbers() {
             lent: Some(Lent { loan: 4, permits: 5, usable_ms: 60_000, level: Level::Busy }),
             holders: vec![0, 7, 0],
             pace_ms: 40,
+            latest: Some(LatestOrder { version: 3, time: 300 }),
         },
-        "01030180feac0d08000080feac0d28e80702000000010405e0d403010300070028",
+        "01030180feac0d08000080feac0d28e80702000000010405e0d4030103000700280103ac02",
     );
     pinned(
         &Given { v: 1, minute: 28_000_000, given: Some(4), previous: None, assumed: 0 },
@@ -202,8 +203,9 @@ fn leasing_tickets() {
             wait_ms: 100,
             spare: 7,
             steering: 2,
+            is_latest: true,
         },
-        "0103b0aab8bef2300101020304e8073c00640702",
+        "0103b0aab8bef2300101020304e8073c0064070201",
     );
     pinned(&ReserveSessions { v: 1, sessions: 1, ids: vec![7] }, "01010107");
     let older = decode::<ReserveSessions>(&[1, 1]).unwrap();
@@ -242,6 +244,7 @@ fn what_a_quiet_counter_keeps_and_gives_back() {
         wait_ms: 100,
         spare: 0,
         steering: 2,
+        is_latest: false,
     };
     counter.answered(Some(&answer), NOW + 40);
     counter.ask(2, NumberAsk { id: 2, ..ask }, NOW + 50);

@@ -3,11 +3,12 @@
 use std::rc::Rc;
 
 use anteroom::admission::{
-    Group, LeaseAsk, LeaseCounter, Level, NumberAsk, Outcome, Pool, Serves, StateKey, minute_of, start_of,
+    Group, LatestOrder, LeaseAnswer, LeaseAsk, LeaseCounter, Level, NumberAsk, Outcome, Pool, Serves,
+    StateKey, minute_of, start_of,
 };
 use anteroom::machines::{Context, Counter, Effect, Input, ObjectMachine, Stored};
-use anteroom::protocol::Request;
 use anteroom::protocol::messages::{Take, colo_object};
+use anteroom::protocol::{Answer, Request};
 use anteroom::room::{AdaptiveRange, Location, RateWindow, Room, SlotStrategy};
 use anteroom::steering::Overrides;
 
@@ -41,7 +42,7 @@ fn who_finds_nothing_in_the_colo_gets_a_permit_of_the_region() {
     assert!(counter.call_region().is_empty(), "one call at a time");
     assert_eq!(asks_the_pool_for(&mut counter, NOW + 1), 0);
     let given = Outcome::Given { minute: MINUTE, number: 0 };
-    counter.region_answered(&[given], Some(Level::Busy), NOW + 30);
+    counter.region_answered(&[given], Some(Level::Busy), None, NOW + 30);
     assert_eq!(counter.answers(), [(1, given)]);
     assert!(counter.has_given(1, NOW + 30), "who asks once more has it already");
     assert_eq!(counter.call_region(), [newcomer(2)]);
@@ -56,6 +57,33 @@ fn who_finds_nothing_in_the_colo_gets_a_permit_of_the_region() {
 }
 
 #[test]
+fn what_the_pool_has_just_heard_of_orders_a_counter_passes_on_for_a_second() {
+    let ask = |counter: &mut LeaseCounter| {
+        counter.ask(1, newcomer(1), NOW);
+        counter.call(NOW).unwrap()
+    };
+    let answered = |is_latest| {
+        let mut counter = LeaseCounter::new(1);
+        let call = ask(&mut counter);
+        let answer = Pool::restore(None, NOW).nothing(&call, NOW + 20);
+        counter.answered(Some(&LeaseAnswer { is_latest, ..answer }), NOW + 40);
+        counter
+    };
+    let order = |time| Some(LatestOrder { version: 0, time });
+    let counter = answered(true);
+    assert_eq!(counter.latest_order(NOW + 999), order(NOW + 979), "by the pool's clock");
+    assert_eq!(counter.latest_order(NOW + 1_000), None);
+    assert_eq!(answered(false).latest_order(NOW + 40), None, "what the pool has heard is old");
+    let mut colo = counter_of_region();
+    colo.ask(1, newcomer(1), NOW);
+    colo.call_region();
+    let given = Outcome::Given { minute: MINUTE, number: 0 };
+    colo.region_answered(&[given], Some(Level::Busy), order(NOW + 20), NOW + 30);
+    assert_eq!(colo.latest_order(NOW + 30), order(NOW + 20));
+    assert_eq!(colo.latest_order(NOW + 130), None, "it may have been a second old");
+}
+
+#[test]
 fn who_gets_nothing_of_the_region_waits_for_the_pool() {
     for outcomes in [
         &[Outcome::Unknown][..],
@@ -67,7 +95,7 @@ fn who_gets_nothing_of_the_region_waits_for_the_pool() {
         counter.ask(1, newcomer(1), NOW);
         assert_eq!(counter.call_region().len(), 1);
         counter.ask(2, newcomer(2), NOW);
-        counter.region_answered(outcomes, Some(Level::Busy), NOW + 30);
+        counter.region_answered(outcomes, Some(Level::Busy), None, NOW + 30);
         assert!(counter.answers().is_empty());
         let is_silent = outcomes.is_empty();
         assert_eq!(asks_the_pool_for(&mut counter, NOW + 30), 1 + u32::from(is_silent), "{outcomes:?}");
@@ -82,7 +110,12 @@ fn what_a_region_gives_while_an_operator_changes_the_room_is_not_used() {
     counter.call_region();
     counter.void_before(1);
     assert_eq!(asks_the_pool_for(&mut counter, NOW + 10), 1);
-    counter.region_answered(&[Outcome::Given { minute: MINUTE, number: 0 }], Some(Level::Busy), NOW + 30);
+    counter.region_answered(
+        &[Outcome::Given { minute: MINUTE, number: 0 }],
+        Some(Level::Busy),
+        None,
+        NOW + 30,
+    );
     assert!(counter.answers().is_empty());
 }
 
@@ -91,7 +124,7 @@ fn a_region_that_does_not_answer_is_left_alone_for_half_a_minute() {
     let mut counter = counter_of_region();
     counter.ask(1, newcomer(1), NOW);
     counter.call_region();
-    counter.region_answered(&[], None, NOW);
+    counter.region_answered(&[], None, None, NOW);
     counter.ask(2, newcomer(2), NOW + 29_999);
     assert!(counter.call_region().is_empty());
     counter.ask(3, newcomer(3), NOW + 30_000);
@@ -106,7 +139,7 @@ fn nobody_asks_the_region_for_visitors_who_have_been_sent_away() {
     counter.ask(2, newcomer(2), NOW);
     counter.ask(3, newcomer(3), NOW);
     counter.forget_before(3);
-    counter.region_answered(&[Outcome::Unknown], Some(Level::Busy), NOW + 30);
+    counter.region_answered(&[Outcome::Unknown], Some(Level::Busy), None, NOW + 30);
     assert_eq!(counter.call_region(), [newcomer(3)]);
 }
 
@@ -116,7 +149,7 @@ fn while_people_wait_the_pool_judges_each() {
     counter.ask(1, newcomer(1), NOW);
     counter.call_region();
     let refused = Outcome::Refused { minute: MINUTE, limit: 0, wait_ms: 1_000 };
-    counter.region_answered(&[refused], Some(Level::Queueing), NOW);
+    counter.region_answered(&[refused], Some(Level::Queueing), None, NOW);
     assert_eq!(counter.answers(), [(1, refused)]);
     counter.ask(2, newcomer(2), NOW);
     assert!(counter.call_region().is_empty());
@@ -148,6 +181,39 @@ fn a_counter_asks_the_region_that_workers_tell_of_in_rooms_where_stocks_are_for_
     let sliding = Room { rate_window: RateWindow::Sliding, ..large() };
     assert_eq!(called(sliding, "AMS", "weur"), ["the pool"], "the window slides");
     assert_eq!(called(large(), "weur", ""), ["the pool"], "the region itself");
+}
+
+#[test]
+fn a_counter_does_not_pass_on_the_pools_word_of_orders_where_a_worker_has_told_of_a_later_one() {
+    let passed_on = |known: u32| {
+        let room = Rc::new(Room { slot_strategy: SlotStrategy::Leases, ..room(100, 100, 5) });
+        let mut counter = Counter::restore(&Stored::new(), 7, NOW);
+        let mut overrides = Overrides::default();
+        overrides.version = known;
+        let take = Request::CounterTake(Box::new(Take::new(vec![newcomer(1)], overrides)));
+        let mut inputs = vec![Input::Asked { from: 1, request: take }];
+        let mut told = None;
+        while let Some(input) = inputs.pop() {
+            let mut effects = Vec::new();
+            let context = Context { room: &room, colo: "AMS", deadline_ms: 500, now: NOW };
+            counter.handle(&context, input, &mut effects);
+            for effect in effects {
+                match effect {
+                    Effect::Call(call) => {
+                        let Request::AnywhereLease(lease) = call.request else { panic!("asks the pool") };
+                        let answer = Pool::restore(None, NOW).nothing(&lease.ask, NOW);
+                        let answer = Box::new(LeaseAnswer { steering: 1, is_latest: true, ..answer });
+                        let answer = Some(Answer::AnywhereLease(answer));
+                        inputs.push(Input::Answered { call: call.number, answer });
+                    }
+                    Effect::Reply { answer: Answer::CounterTake(taken), .. } => told = taken.latest,
+                    _ => {}
+                }
+            }
+        }
+        told.map(|order: LatestOrder| order.version)
+    };
+    assert_eq!([0, 1, 2].map(passed_on), [Some(1), Some(1), None]);
 }
 
 #[test]

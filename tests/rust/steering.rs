@@ -3,16 +3,19 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use anteroom::admission::{DrawKey, Outcome, StateKey, minute_of, queue_bucket, start_of};
+use anteroom::admission::{DrawKey, LatestOrder, Outcome, StateKey, minute_of, queue_bucket, start_of};
 use anteroom::config::{Field, Kind, Rooms, steered_fields};
 use anteroom::counts::{DataCenter, Global, WorkerReport};
-use anteroom::machines::worker::{Visit, Visitor, Worker, WorkerContext, WorkerEffect, WorkerInput};
+use anteroom::machines::worker::{
+    self as machine, Visit, Visitor, Worker, WorkerContext, WorkerEffect, WorkerInput,
+};
 use anteroom::origin::OriginMonitor;
 use anteroom::protocol::messages::{StateAnswer, Taken};
 use anteroom::protocol::wire::{decode, encode};
 use anteroom::protocol::{Answer, Request};
 use anteroom::room::{Phase, Room};
 use anteroom::steering::{Order, Overrides, Steering};
+use anteroom::ticket::Ticket;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -368,11 +371,22 @@ fn a_colo_that_is_known_before_its_users_are_counted_tells_nobody_a_wait() {
 /// Of which version of the operators' changes the Counter is told with each ask of a new worker's first visitor, who comes at a
 /// time. The Counter's answer, a permit of the minute in which it was asked, is on its way for so long.
 fn asks(steering: &Steering, comes_at: u64, way_ms: u64) -> Vec<u32> {
+    first_visit(steering, comes_at, [way_ms, 0], None).0
+}
+
+/// The same, and when the visitor is in. The answers of the Counter and of the data center are on their way for so long; the
+/// Counter says what was the latest version of the changes.
+fn first_visit(
+    steering: &Steering,
+    comes_at: u64,
+    [way_ms, state_way_ms]: [u64; 2],
+    latest: Option<LatestOrder>,
+) -> (Vec<u32>, Option<(u64, Ticket)>) {
     let room = Rc::new(usual());
     let (key, mut origin) = (DrawKey::new(None, "a key"), OriginMonitor::new(&room));
     let mut worker = Worker::new(7, Rc::clone(&room), "AMS".to_owned(), 500);
     let mut visit = Visit::new(Visitor { id: 9, ..Visitor::default() }, Rc::clone(&room));
-    let mut told = Vec::new();
+    let (mut told, mut is_in) = (Vec::new(), None);
     let mut inputs = VecDeque::from([(comes_at, WorkerInput::Begin)]);
     while let Some((now, input)) = inputs.pop_front() {
         let mut effects = Vec::new();
@@ -386,20 +400,44 @@ fn asks(steering: &Steering, comes_at: u64, way_ms: u64) -> Vec<u32> {
                     let (at, answer) = if let Request::CounterTake(take) = call.request {
                         told.push(take.steering.version);
                         let outcomes = vec![Outcome::Given { minute: minute_of(now), number: 0 }];
-                        let taken = Taken { v: 1, outcomes, lent: None, holders: Vec::new(), pace_ms: 0 };
+                        let taken =
+                            Taken { v: 1, outcomes, lent: None, holders: Vec::new(), pace_ms: 0, latest };
                         (now + way_ms, Answer::CounterTake(Box::new(taken)))
                     } else {
                         let (minute, steering) = (minute_of(now), steering.overrides());
                         let state = StateKey { taken_at: now, minute, steering, ..StateKey::default() };
-                        (now, Answer::DataCenterState(Box::new(StateAnswer { v: 1, state: Some(state) })))
+                        let answer = StateAnswer { v: 1, state: Some(state) };
+                        (now + state_way_ms, Answer::DataCenterState(Box::new(answer)))
                     };
                     inputs.push_back((at, WorkerInput::Answered { call: call.number, answer: Some(answer) }));
+                }
+                WorkerEffect::Done(outcome) => {
+                    let machine::Outcome::Admitted { ticket, .. } = *outcome else { return (told, None) };
+                    is_in = Some((now, ticket));
                 }
                 _ => {}
             }
         }
+        inputs.make_contiguous().sort_by_key(|(at, _)| *at);
     }
-    told
+    (told, is_in)
+}
+
+#[test]
+fn a_new_worker_lets_a_visitor_in_without_a_state_key_if_the_counter_has_just_heard_that_nothing_was_changed()
+{
+    let mut steering = Steering::default();
+    let latest = |version| Some(LatestOrder { version, time: NOW + 3_000 });
+    let enters = |steering: &Steering, latest| {
+        let (asks, is_in) = first_visit(steering, NOW, [40, 300], latest);
+        let (at, ticket) = is_in.unwrap();
+        (asks.len(), at - NOW, ticket.accepted_at.unwrap() - NOW)
+    };
+    assert_eq!(enters(&steering, None), (1, 300, 300), "nobody knows whether it is open");
+    assert_eq!(enters(&steering, latest(0)), (1, 40, 3_000), "at the time by the pool's clock");
+    let set = json!({ "set": { "session_duration": 3 } });
+    steering.obey(&usual(), &order(set), "anna", NOW).unwrap();
+    assert_eq!(enters(&steering, latest(1)).1, 340, "what was changed the state key says");
 }
 
 #[test]

@@ -141,6 +141,7 @@ fn answered(counter: &mut LeaseCounter, visitor: &NumberAsk, now: u64) {
         wait_ms: 100,
         spare: 0,
         steering: 0,
+        is_latest: false,
     };
     counter.answered(Some(&answer), now);
 }

@@ -9,8 +9,8 @@ use super::super::{Hint, NumberAsk, Outcome, minute_of};
 use super::holders::Holders;
 use super::rate::Rate;
 use super::{
-    EXACT_UP_TO, FEW, Group, LeaseAnswer, LeaseAsk, Level, RATE_MS, REACHES_MS, REACHES_WORKER_MS, Returned,
-    RoundTrip, TOLD_MINUTES, minute_of_entry,
+    EXACT_UP_TO, FEW, Group, LatestOrder, LeaseAnswer, LeaseAsk, Level, RATE_MS, REACHES_MS,
+    REACHES_WORKER_MS, Returned, RoundTrip, TOLD_MINUTES, minute_of_entry,
 };
 use crate::room::RateWindow;
 use crate::wire::VERSION;
@@ -64,6 +64,8 @@ const WORTH_MS: u64 = 10_000;
 
 /// A pool whose answers take less than this is near enough to be asked itself, in milliseconds.
 const NEAR_MS: u64 = 60;
+/// How long after its call left the pool's word on operators' orders is passed on, in milliseconds.
+const LATEST_MS: u64 = 1_000;
 /// How long a region's Counter that did not answer is not asked again, in milliseconds.
 const REGION_AGAIN_MS: u64 = 30_000;
 
@@ -194,6 +196,8 @@ pub struct LeaseCounter {
     must_tell: bool,
     /// The version of what operators had changed when the pool judged what it gave.
     steering: u32,
+    /// What the pool or the region said last of operators' orders; when the call for that left, and when the answer came.
+    latest: Option<(LatestOrder, u64, u64)>,
     holders: Holders,
     done: Vec<(u64, Outcome)>,
 }
@@ -233,6 +237,7 @@ impl LeaseCounter {
             most: 0,
             must_tell: false,
             steering: 0,
+            latest: None,
             holders: Holders::new(REMEMBERED_TICKETS),
             done: Vec::new(),
         }
@@ -396,9 +401,19 @@ impl LeaseCounter {
         }
     }
 
-    /// Takes in what the region's Counter has answered, with how full the room is; no outcomes: nothing came in time. Who has
-    /// no permit of it and no refusal waits for the pool.
-    pub fn region_answered(&mut self, outcomes: &[Outcome], level: Option<Level>, now: u64) {
+    /// Takes in what the region's Counter has answered, with how full the room is and the latest of operators' orders; no
+    /// outcomes: nothing came in time. Who has no permit of it and no refusal waits for the pool.
+    pub fn region_answered(
+        &mut self,
+        outcomes: &[Outcome],
+        level: Option<Level>,
+        latest: Option<LatestOrder>,
+        now: u64,
+    ) {
+        if let Some(order) = latest {
+            // It may be as old already as it may get: it is for those who have asked.
+            self.latest = Some((order, (now + REACHES_WORKER_MS).saturating_sub(LATEST_MS), now));
+        }
         if outcomes.is_empty() {
             self.region.from = now + REGION_AGAIN_MS;
         }
@@ -539,6 +554,13 @@ impl LeaseCounter {
         self.level
     }
 
+    /// What operators had changed a moment ago, if the pool has just said so.
+    pub fn latest_order(&self, now: u64) -> Option<LatestOrder> {
+        let (order, sent_at, came_at) = self.latest?;
+        let is_new = now < sent_at + LATEST_MS;
+        is_new.then(|| LatestOrder { time: order.time + now.saturating_sub(came_at), ..order })
+    }
+
     /// Timeout of a call to the pool, in milliseconds, where `usual` is the least.
     pub fn deadline_ms(&self, usual: u64, now: u64) -> u64 {
         self.round_trip.deadline_ms(usual, now)
@@ -671,6 +693,8 @@ impl LeaseCounter {
         self.recent.retain(|(_, at)| *at >= flight.sent_at);
         self.void_before(answer.steering);
         self.steering = answer.steering;
+        let latest = LatestOrder { version: answer.steering, time: answer.now };
+        self.latest = answer.is_latest.then_some((latest, flight.sent_at, now));
         // Where the window slides 60 seconds count from when the pool gave a permit: one that was on its way for longer than
         // others may be used when it does not count any more. It is given back.
         let took = now.saturating_sub(flight.sent_at);

@@ -111,6 +111,18 @@ pub struct LeaseAnswer {
     pub spare: u32,
     /// The version of what operators had changed when this was judged.
     pub steering: u32,
+    /// That version was the latest one a moment ago: the pool has just heard of the room.
+    #[serde(default)]
+    pub is_latest: bool,
+}
+
+/// Up to which version operators had changed a room a moment ago, and what time it is by the pool's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LatestOrder {
+    /// The version.
+    pub version: u32,
+    /// The time, in milliseconds since the epoch.
+    pub time: u64,
 }
 
 /// A Counter's answer when its permits are called back: it holds none now, and takes none from answers on their way.

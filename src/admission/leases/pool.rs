@@ -606,6 +606,7 @@ impl Pool {
             wait_ms: HINT_MS,
             spare: 0,
             steering: self.overrides().version,
+            is_latest: false,
         }
     }
 
@@ -816,7 +817,14 @@ impl Pool {
             wait_ms: Self::wait_ms(room, key, missing),
             spare,
             steering: self.overrides().version,
+            is_latest: self.knows_orders(now),
         })
+    }
+
+    /// Whether it has heard a moment ago what operators have changed.
+    fn knows_orders(&self, now: u64) -> bool {
+        let is_new = |state: &Clocked| state.age(now) < TOO_OLD_MS && !state.key.steering.unreadable;
+        self.state.as_ref().is_some_and(is_new)
     }
 
     /// A colo's part, by its traffic, of what may be used if the pool falls silent. Nothing where each slot counts: it may be slow

@@ -444,6 +444,9 @@ impl Worker {
         };
         let time = self.time(now);
         let taken = taken?;
+        if let Some(order) = taken.latest {
+            self.controller.told_order(order, now);
+        }
         if let Some(lent) = taken.lent {
             self.controller.told_level(lent.level);
         }

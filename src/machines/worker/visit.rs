@@ -2,7 +2,8 @@
 //!
 //! What is in the cache is looked at; the data center is asked for updates, if that is due; the visitor is judged, by
 //! asking the Counter or the pool where that is needed; and whoever has to wait is told by a state key that is not too
-//! old. Questions and judgement wait side by side: a new visitor waits for the slower one, not for both.
+//! old. Questions and judgement wait side by side: a new visitor waits for the slower one, not for both; and for the
+//! judgement only, where a worker knows nothing yet and the Counter says that there are no updates.
 
 use std::rc::Rc;
 
@@ -262,7 +263,7 @@ impl Visit {
             (_, WorkerInput::Time) => {
                 if self.refresh == Refresh::Waits && !worker.controller.is_refreshing(worker.deadline_ms, now)
                 {
-                    self.refresh = Refresh::Done;
+                    self.look_for_updates(worker, now, effects);
                     self.finish(worker, context, effects);
                 }
                 if matches!(self.stage, Stage::Batch { call: None, .. }) {
@@ -303,15 +304,24 @@ impl Visit {
         if self.room.at(worker.time(now)).0.suspended {
             return self.done(Outcome::Suspended, effects);
         }
-        if worker.controller.begin_refresh(now) {
+        self.look_for_updates(worker, now, effects);
+        self.judge(worker, context, effects);
+    }
+
+    /// Asks for updates if that is due, or waits for somebody who does.
+    fn look_for_updates(&mut self, worker: &mut Worker, now: u64, effects: &mut Vec<WorkerEffect>) {
+        self.refresh = if worker.controller.is_latest(self.version, now) {
+            Refresh::Done
+        } else if worker.controller.begin_refresh(now) {
             // Where nothing is known the data center may have to be made first.
             let factor = if worker.controller.state().is_some() { 1 } else { COLD_START_FACTOR };
             effects.push(worker.state_call(REFRESH_CALL, factor * worker.deadline_ms, now));
-            self.refresh = Refresh::Asks;
+            Refresh::Asks
         } else if worker.controller.is_refreshing(worker.deadline_ms, now) {
-            self.refresh = Refresh::Waits;
-        }
-        self.judge(worker, context, effects);
+            Refresh::Waits
+        } else {
+            Refresh::Done
+        };
     }
 
     /// Takes up what operators have changed meanwhile. Returns whether there was something.
@@ -610,8 +620,20 @@ impl Visit {
         context: &mut WorkerContext<'_>,
         effects: &mut Vec<WorkerEffect>,
     ) {
-        if self.stage != Stage::Judged || self.refresh != Refresh::Done {
+        if self.stage != Stage::Judged {
             return;
+        }
+        if self.refresh != Refresh::Done {
+            // Who has a permit needs only to know that the room is as it was judged by.
+            let has_permit = |judged: Judged| matches!(judged.step, Step::Enter { numbered: true, .. });
+            if !self.judged.is_some_and(has_permit) || !worker.controller.is_latest(self.version, context.now)
+            {
+                return;
+            }
+            if self.refresh == Refresh::Asks {
+                worker.controller.leave_refresh();
+            }
+            self.refresh = Refresh::Done;
         }
         if !self.again && self.renew(worker) {
             self.again = true;
