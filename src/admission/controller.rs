@@ -101,7 +101,9 @@ impl AdmissionController {
         if self.state.as_ref().is_none_or(|mine| mine.key.taken_at <= state.key.taken_at) {
             let received_at = state.received_at;
             let ahead = state.global_time(received_at).cast_signed() - received_at.cast_signed();
-            self.clock_ahead = self.clock_ahead.map(|before| before - DRIFT_MS).max(Some(ahead));
+            // What a Counter has said before the first key was by another machine's clock.
+            let before = self.state.as_ref().and(self.clock_ahead);
+            self.clock_ahead = before.map(|before| before - DRIFT_MS).max(Some(ahead));
             self.level = state.key.level;
             self.state = Some(state);
         }

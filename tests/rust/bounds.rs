@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use anteroom::admission::{
-    AdmissionController, Batcher, Clocked, DrawKey, Fallback, Group, LeaseAsk, LeaseCounter, Level,
-    NumberAsk, Pool, Progress, Remembered, StateKey, minute_of, start_of,
+    AdmissionController, Batcher, Clocked, DrawKey, Fallback, Group, LatestOrder, LeaseAsk, LeaseCounter,
+    Level, NumberAsk, Pool, Progress, Remembered, StateKey, minute_of, start_of,
 };
 use anteroom::counts::{CheckIn, Counts, DataCenter, Global, MAX_COLOS, Outbox, Seen};
 use anteroom::machines::Call;
@@ -444,6 +444,18 @@ fn an_order_that_was_on_its_way_for_long_sets_no_clock_back() {
     let (ticket, time) = (Ticket::new(1, now - 1_000).admitted(now - 1_000), worker.time(now));
     let standing = standing(Some(ticket), time, &room.terms());
     assert!(matches!(standing, Standing::Active(_)), "thrown out by a clock {} ms behind", now - time);
+}
+
+#[test]
+fn a_worker_goes_by_the_pools_time_until_its_first_state_key_says_globals() {
+    let mut worker = AdmissionController::default();
+    assert_eq!(worker.time(NOW), NOW);
+    worker.told_order(LatestOrder { version: 0, time: NOW + 5_000 }, NOW);
+    assert_eq!(worker.time(NOW), NOW + 5_000);
+    let now = NOW + 1_000;
+    worker.learn(Clocked { key: StateKey { taken_at: now, ..StateKey::default() }, received_at: now });
+    worker.told_order(LatestOrder { version: 0, time: now + 5_000 }, now);
+    assert_eq!(worker.time(now), now, "two machines' clocks are not compared");
 }
 
 #[test]

@@ -196,7 +196,7 @@ pub struct LeaseCounter {
     must_tell: bool,
     /// The version of what operators had changed when the pool judged what it gave.
     steering: u32,
-    /// What the pool or the region said last of operators' orders; when the call for that left, and when the answer came.
+    /// What the pool or the region said last of operators' orders; when that came, and until when it is passed on.
     latest: Option<(LatestOrder, u64, u64)>,
     holders: Holders,
     done: Vec<(u64, Outcome)>,
@@ -412,7 +412,7 @@ impl LeaseCounter {
     ) {
         if let Some(order) = latest {
             // It may be as old already as it may get: it is for those who have asked.
-            self.latest = Some((order, (now + REACHES_WORKER_MS).saturating_sub(LATEST_MS), now));
+            self.latest = Some((order, now, now + REACHES_WORKER_MS));
         }
         if outcomes.is_empty() {
             self.region.from = now + REGION_AGAIN_MS;
@@ -556,9 +556,8 @@ impl LeaseCounter {
 
     /// What operators had changed a moment ago, if the pool has just said so.
     pub fn latest_order(&self, now: u64) -> Option<LatestOrder> {
-        let (order, sent_at, came_at) = self.latest?;
-        let is_new = now < sent_at + LATEST_MS;
-        is_new.then(|| LatestOrder { time: order.time + now.saturating_sub(came_at), ..order })
+        let (order, came_at, until) = self.latest?;
+        (now < until).then(|| LatestOrder { time: order.time + now.saturating_sub(came_at), ..order })
     }
 
     /// Timeout of a call to the pool, in milliseconds, where `usual` is the least.
@@ -694,7 +693,7 @@ impl LeaseCounter {
         self.void_before(answer.steering);
         self.steering = answer.steering;
         let latest = LatestOrder { version: answer.steering, time: answer.now };
-        self.latest = answer.is_latest.then_some((latest, flight.sent_at, now));
+        self.latest = answer.is_latest.then_some((latest, now, flight.sent_at + LATEST_MS));
         // Where the window slides 60 seconds count from when the pool gave a permit: one that was on its way for longer than
         // others may be used when it does not count any more. It is given back.
         let took = now.saturating_sub(flight.sent_at);

@@ -221,7 +221,7 @@ pub struct Pool {
     /// For rooms with `rate_window = "sliding"`: permits used. Until then a permit counts as out, so each counts for at least 60
     /// seconds after its use.
     booked: Option<Window>,
-    /// Sums over the colos that have called of late: permits used per ten minutes, and how many they are.
+    /// Sums over the colos: permits used per ten minutes at their current rates, and how many have called of late.
     rates: u64,
     active_colos: u64,
     /// When it started, in milliseconds since the epoch.
