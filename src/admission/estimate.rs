@@ -18,12 +18,12 @@ const SOONEST_PART: f64 = 5.0;
 /// But the last ones of a bucket do, whose turn ends within this part of a refresh interval: there are too few of them to take
 /// each slot that becomes free, and younger ones would.
 const LAST_ONES_PART: f64 = 10.0;
-const LAST_ONES_WITHIN: f64 = 0.3;
+const LAST_ONES_WITHIN: f64 = 0.5;
 /// Nobody is told to come sooner than after so many seconds.
 const SOONEST_SECONDS: f64 = 2.0;
 /// Everybody of a bucket is asked to come within this part of the time that its turn will take: who comes before a slot is
-/// free comes again, but whoever comes late is passed by younger ones.
-const EARLY_PART: f64 = 0.8;
+/// free comes again, but whoever comes late is passed by younger ones. By the simulator, the fewest are with a half or less.
+const EARLY_PART: f64 = 0.5;
 /// Whoever's turn has come enters with the next check-in: after this part of a refresh interval, by what the simulator shows.
 const CHECK_IN_PART: f64 = 0.4;
 /// Far from the front a visitor stays away for this part of the time until the middle of the bucket's turn: the queue may
@@ -147,8 +147,12 @@ pub fn next_check_in_seconds(
     let usual = refresh * jitter;
     let turn = key.and_then(|key| {
         let ahead = key.ahead_of(bucket);
-        let begin = wait_seconds(room, key, ahead, time)?;
-        let end = wait_seconds(room, key, ahead + key.waiting_in(bucket), time)?;
+        // Those ahead have moved on since the state was made.
+        let made_at = key.taken_at.min(time);
+        let since = (time - made_at) as f64 / 1_000.0;
+        let turn_in = |ahead| wait_seconds(room, key, ahead, made_at).map(|wait| (wait - since).max(0.0));
+        let begin = turn_in(ahead)?;
+        let end = turn_in(ahead + key.waiting_in(bucket))?;
         Some((begin + (end - begin) * EARLY_PART * random, f64::midpoint(begin, end), end))
     });
     let is_last = turn.is_some_and(|(.., end)| end < refresh * LAST_ONES_WITHIN);

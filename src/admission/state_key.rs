@@ -16,7 +16,7 @@ use crate::ticket::Ticket;
 const FORESIGHT_MS: u64 = 500;
 /// The last ones of a bucket have a slot kept for each of them, up to so many in a thousand slots: until they check in,
 /// whoever is younger would pass them.
-const LAST_ONES_PER_MILLE: i64 = 4;
+const LAST_ONES_PER_MILLE: i64 = 1;
 
 /// A room's state at one moment, as the Global object answers it and as it is cached for workers.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -313,7 +313,7 @@ impl StateKey {
         self.waiting.iter().map(|(_, users)| i64::from(*users)).sum()
     }
 
-    /// Numbers that a visitor with `ahead` users ahead must leave untouched: enough for two seconds of their
+    /// Numbers that a visitor with `ahead` users ahead must leave untouched: enough for a second of their
     /// refreshes (for two at least: in a small room one number comes at a time), and for all whom the slots of the
     /// next refresh will not serve. Without it the oldest bucket wins only by luck.
     pub fn protected(&self, room: &Room, ahead: i64) -> i64 {
@@ -325,7 +325,7 @@ impl StateKey {
         let by_rate = self.most_new(room) * refresh / 60;
         // A quarter more than foreseen: users also leave, and a slot kept for nobody is worse than a close call.
         let freeing = by_rate.min(i64::from(self.expiring_refresh)) * 5 / 4;
-        let next_polls = (ahead * 2 + refresh - 1) / refresh;
+        let next_polls = (ahead + refresh - 1) / refresh;
         let last_ones = ahead.min((self.most_active(room) * LAST_ONES_PER_MILLE / 1_000).max(2));
         next_polls.max(ahead - freeing).max(last_ones)
     }

@@ -51,6 +51,26 @@ fn far_from_the_front_a_visitor_stays_away_for_an_eighth_of_the_way() {
 }
 
 #[test]
+fn all_of_a_bucket_come_in_the_first_half_of_its_turn_and_its_last_ones_often() {
+    // Its turn is over in ten seconds, or begins in ten.
+    assert_eq!((told(&room(60), 0, true, 0.0), told(&room(60), 0, true, 0.999)), (4, 5));
+    assert_eq!((told(&room(60), 100, true, 0.0), told(&room(60), 100, true, 0.999)), (10, 15));
+    let bucket = minute_of(NOW) - 1;
+    let last_ones = StateKey { waiting: vec![(bucket, 80)], present: vec![80], ..full(0) };
+    assert_eq!(next_check_in_seconds(&room(60), Some(&last_ones), bucket, true, NOW, 0.0), 2);
+}
+
+#[test]
+fn those_ahead_have_moved_on_since_the_state_was_made() {
+    let at = |seconds: u64| {
+        let key = full(200);
+        let now = NOW + seconds * 1_000;
+        next_check_in_seconds(&room(60), Some(&key), minute_of(NOW) - 1, true, now, 0.0)
+    };
+    assert_eq!([at(0), at(5), at(10), at(60)], [18, 15, 10, 2]);
+}
+
+#[test]
 fn who_has_not_come_back_yet_comes_as_usual() {
     assert_eq!(told(&room(60), 100_000, false, 0.5), 20);
     assert_eq!(
@@ -72,7 +92,7 @@ proptest! {
         let turn = f64::from(ahead + 100 + 1) / 10.0;
         prop_assert!(f64::from(seconds) <= turn.max(4.0) + 0.5, "{seconds} of {turn}");
         prop_assert!(f64::from(seconds) <= f64::from(longest) * 1.1 + 0.5);
-        prop_assert!(seconds >= 4);
+        prop_assert!(seconds >= 2);
     }
 }
 
@@ -218,11 +238,11 @@ fn the_last_ones_of_a_bucket_have_a_slot_each() {
     let room = parse_room("ROOM_SHOP", &fields).unwrap();
     let key = StateKey { expiring_refresh: 700, ..full(0) };
     let protected = |ahead| key.protected(&room, ahead);
-    assert_eq!([protected(0), protected(1), protected(39)], [0, 1, 39]);
+    assert_eq!([protected(0), protected(1), protected(9)], [0, 1, 9]);
     assert_eq!(
         [protected(100), protected(600)],
-        [40, 60],
-        "not more than 0.4 % of the room, or two seconds of check-ins"
+        [10, 30],
+        "not more than 0.1 % of the room, or one second of check-ins"
     );
     assert_eq!(protected(1_000), 125, "as many as the next refresh will not serve");
 }
