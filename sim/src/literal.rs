@@ -46,14 +46,7 @@ impl ObjectMachine for Attempts {
         let now = context.now;
         let mut taken = |asks: &[NumberAsk], slots: fn(&NumberAsk) -> i64| {
             let outcomes = asks.iter().map(|ask| self.take(slots(ask), now)).collect();
-            Box::new(Taken {
-                v: VERSION,
-                outcomes,
-                lent: None,
-                holders: Vec::new(),
-                pace_ms: 0,
-                latest: None,
-            })
+            Box::new(Taken { v: VERSION, outcomes, ..Taken::default() })
         };
         let answer = match request {
             Request::CounterTake(asked) => Answer::CounterTake(taken(&asked.asks, |ask| ask.owned)),

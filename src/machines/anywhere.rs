@@ -234,8 +234,7 @@ impl Anywhere {
                 return self.recalling.push(Recalling { from, asked, give_up_at });
             }
             (Request::AnywhereTake(asked), giver) => giver.take(room, &asked.asks, now).map(|outcomes| {
-                let taken =
-                    Taken { v: VERSION, outcomes, lent: None, holders: Vec::new(), pace_ms: 0, latest: None };
+                let taken = Taken { v: VERSION, outcomes, ..Taken::default() };
                 Answer::AnywhereTake(Box::new(taken))
             }),
             _ => None,

@@ -127,7 +127,7 @@ pub struct Lent {
 }
 
 /// What came of each ask, in their order.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Taken {
     /// Format version.
     pub v: u8,

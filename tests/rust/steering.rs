@@ -400,8 +400,7 @@ fn first_visit(
                     let (at, answer) = if let Request::CounterTake(take) = call.request {
                         told.push(take.steering.version);
                         let outcomes = vec![Outcome::Given { minute: minute_of(now), number: 0 }];
-                        let taken =
-                            Taken { v: 1, outcomes, lent: None, holders: Vec::new(), pace_ms: 0, latest };
+                        let taken = Taken { v: 1, outcomes, latest, ..Taken::default() };
                         (now + way_ms, Answer::CounterTake(Box::new(taken)))
                     } else {
                         let (minute, steering) = (minute_of(now), steering.overrides());

@@ -65,7 +65,7 @@ const WORTH_MS: u64 = 10_000;
 /// A pool whose answers take less than this is near enough to be asked itself, in milliseconds.
 const NEAR_MS: u64 = 60;
 /// How long after its call left the pool's word on operators' orders is passed on, in milliseconds.
-const LATEST_MS: u64 = 1_000;
+const PASSED_ON_MS: u64 = 1_000;
 /// How long a region's Counter that did not answer is not asked again, in milliseconds.
 const REGION_AGAIN_MS: u64 = 30_000;
 
@@ -693,7 +693,7 @@ impl LeaseCounter {
         self.void_before(answer.steering);
         self.steering = answer.steering;
         let latest = LatestOrder { version: answer.steering, time: answer.now };
-        self.latest = answer.is_latest.then_some((latest, now, flight.sent_at + LATEST_MS));
+        self.latest = answer.is_latest.then_some((latest, now, flight.sent_at + PASSED_ON_MS));
         // Where the window slides 60 seconds count from when the pool gave a permit: one that was on its way for longer than
         // others may be used when it does not count any more. It is given back.
         let took = now.saturating_sub(flight.sent_at);
