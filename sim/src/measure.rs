@@ -100,7 +100,8 @@ pub struct Measured {
     /// max(active, this minute's admissions) of their limits when the first visitor was queued, with those whose request was
     /// under way and let them in.
     pub first_queued_at: Option<f64>,
-    /// Median of |estimate − wait| / wait, of those who waited more than 20 s and entered.
+    /// Median of |estimate − wait| / wait, of those who waited more than 20 s and entered, in buckets of which nobody waits at
+    /// the end: of others the lucky ones only have entered.
     pub estimate_error: Option<f64>,
     /// Share of all queued visitors, entered or not, whose shown wait once rose by more than a refresh.
     pub estimate_rose: f64,
@@ -346,6 +347,8 @@ pub struct Measure {
     /// Until when nobody hears who waits.
     unheard_until: u64,
     errors: Histogram,
+    /// Those of buckets in which somebody waits still.
+    open_errors: BTreeMap<u32, Vec<u64>>,
     rose: u64,
     latencies: Histogram,
     calm_latencies: Histogram,
@@ -454,6 +457,7 @@ impl Measure {
             placed: 0,
             unheard_until: 0,
             errors: Histogram::default(),
+            open_errors: BTreeMap::new(),
             rose: 0,
             latencies: Histogram::default(),
             calm_latencies: Histogram::default(),
@@ -576,6 +580,9 @@ impl Measure {
             *users -= 1;
             if *users == 0 {
                 self.waiting_by.remove(&bucket);
+                for error in self.open_errors.remove(&bucket).into_iter().flatten() {
+                    self.errors.add(error);
+                }
             }
         }
     }
@@ -741,7 +748,13 @@ impl Measure {
             Some((at, users)) if *at == now => *users += 1,
             _ => self.last_minute.push_back((now, 1)),
         }
-        if let Some((_, waited_in)) = queued {
+        if let Some((queued_at, waited_in)) = queued {
+            let waited = now - queued_at;
+            self.waits.add(waited / 1_000);
+            if let Some(shown) = shown.filter(|_| waited > WAITED_MS) {
+                let error = (shown * 1_000).abs_diff(waited) * 1_000 / waited;
+                self.open_errors.entry(waited_in).or_default().push(error);
+            }
             self.waits_no_more(waited_in);
         }
         let is_passed = self.waiting_by.first_key_value().is_some_and(|(oldest, _)| *oldest < bucket);
@@ -749,12 +762,7 @@ impl Measure {
         let (most_active, most_new) = self.in_force;
         let left = (most_active - self.active - 1).min(most_new - self.in_minute);
         let passes = is_passed && left < self.waiting;
-        if let Some((queued_at, waited_in)) = queued {
-            let waited = now - queued_at;
-            self.waits.add(waited / 1_000);
-            if let Some(shown) = shown.filter(|_| waited > WAITED_MS) {
-                self.errors.add((shown * 1_000).abs_diff(waited) * 1_000 / waited);
-            }
+        if let Some((_, waited_in)) = queued {
             self.left_queue(now, waited_in);
         } else {
             self.let_in_at_once += 1;
