@@ -14,7 +14,7 @@ const SESSIONS_STAYED: f64 = 1.5;
 /// However slowly users seem to leave, it is not slower than this part of how they enter.
 const LEAST_OF_ENTERING: f64 = 0.3;
 /// Nobody checks in more often per refresh interval than this.
-const SOONEST_PART: f64 = 5.0;
+const SOONEST_PART: f64 = 7.0;
 /// But the last ones of a bucket do, whose turn ends within this part of a refresh interval: there are too few of them to take
 /// each slot that becomes free, and younger ones would.
 const LAST_ONES_PART: f64 = 10.0;
@@ -25,7 +25,7 @@ const SOONEST_SECONDS: f64 = 2.0;
 /// free comes again, but whoever comes late is passed by younger ones. By the simulator, the fewest are with a half or less.
 const EARLY_PART: f64 = 0.5;
 /// Whoever's turn has come enters with the next check-in: after this part of a refresh interval, by what the simulator shows.
-const CHECK_IN_PART: f64 = 0.4;
+const CHECK_IN_PART: f64 = 0.55;
 /// Far from the front a visitor stays away for this part of the time until the middle of the bucket's turn: the queue may
 /// turn out to be faster than that, and the visitor is back long before. In the turn itself many more of the bucket ask
 /// than there are slots.
@@ -91,7 +91,17 @@ fn whole_bucket(key: &StateKey, bucket: u32) -> Option<i64> {
 /// Seconds from `time` (Global's clock) on until `ahead` users have entered and there is a slot for one more. `None` when
 /// nobody new enters.
 pub fn wait_seconds(room: &Room, key: &StateKey, ahead: i64, time: u64) -> Option<f64> {
-    if room.is_closed() || key.held || key.most_new(room) == 0 {
+    if is_shut(room, Some(key)) { None } else { seconds_when_open(room, key, ahead, time) }
+}
+
+/// Whether nobody is let in until an operator or the origin's health says so.
+fn is_shut(room: &Room, key: Option<&StateKey>) -> bool {
+    room.is_closed() || key.is_some_and(|key| key.held)
+}
+
+/// [`wait_seconds`], as if a room that is shut were opened at once.
+fn seconds_when_open(room: &Room, key: &StateKey, ahead: i64, time: u64) -> Option<f64> {
+    if key.most_new(room) == 0 {
         return None;
     }
     let limit = key.most_new(room) as f64;
@@ -131,7 +141,8 @@ fn seconds_by_limit(room: &Room, key: &StateKey, users: i64, time: u64) -> f64 {
 
 /// In how many seconds a visitor who waits should check in again. Usually after the room's refresh interval, a tenth
 /// more or less; sooner when it will be the turn of the visitor's bucket before that, at a moment drawn from the time
-/// that the bucket will take. So slots are taken when they are free, and nobody asks long before. Later, up to the
+/// that the bucket will take. So slots are taken when they are free, and nobody asks long before. While nobody is let in,
+/// the last ones of the oldest bucket come as soon where others would pass them, and all others as usual. Later, up to the
 /// room's longest interval, while that turn is far and the limits are the usual ones; but only who is `known`, having come
 /// back once: of others nobody knows whether they will. `random` is from 0 (inclusive) to 1.
 pub fn next_check_in_seconds(
@@ -150,7 +161,8 @@ pub fn next_check_in_seconds(
         // Those ahead have moved on since the state was made.
         let made_at = key.taken_at.min(time);
         let since = (time - made_at) as f64 / 1_000.0;
-        let turn_in = |ahead| wait_seconds(room, key, ahead, made_at).map(|wait| (wait - since).max(0.0));
+        let turn_in =
+            |ahead| seconds_when_open(room, key, ahead, made_at).map(|wait| (wait - since).max(0.0));
         let begin = turn_in(ahead)?;
         let end = turn_in(ahead + key.waiting_in(bucket))?;
         Some((begin + (end - begin) * EARLY_PART * random, f64::midpoint(begin, end), end))
@@ -161,6 +173,15 @@ pub fn next_check_in_seconds(
     // Limits that follow the origin may rise meanwhile: then a turn that seems far is not.
     let is_foreseen = known && key.is_some_and(|key| key.limits.is_none());
     let next = match turn {
+        // When it opens nobody knows, but for a prequeue. The few who are first then come soon after, or all others would
+        // pass them. Not where all enter at once then, or it has been shut for so long that everybody has left.
+        _ if is_shut(room, key) => {
+            let matters = key.is_some_and(|key| {
+                let for_all = seconds_when_open(room, key, key.waiting_users(), key.taken_at);
+                key.active > 0 && for_all.is_some_and(|seconds| seconds > refresh)
+            });
+            if is_last && matters && !room.prequeue { soonest.max(SOONEST_SECONDS) } else { usual }
+        }
         Some((turn, middle, _)) => {
             let away = if is_foreseen { (middle * AWAY_PART).min(longest) } else { 0.0 };
             turn.max(soonest).max(SOONEST_SECONDS).min(usual.max(away * jitter))

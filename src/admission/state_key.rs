@@ -17,6 +17,11 @@ const FORESIGHT_MS: u64 = 500;
 /// The last ones of a bucket have a slot kept for each of them, up to so many in a thousand slots: until they check in,
 /// whoever is younger would pass them.
 const LAST_ONES_PER_MILLE: i64 = 1;
+/// As many are kept as those ahead will ask for in so many seconds.
+const PROTECTED_SECONDS: i64 = 1;
+/// Both in rooms whose limits follow the origin: these may fall before those ahead have come.
+const FOLLOWING_PER_MILLE: i64 = 4;
+const FOLLOWING_SECONDS: i64 = 2;
 
 /// A room's state at one moment, as the Global object answers it and as it is cached for workers.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -325,8 +330,13 @@ impl StateKey {
         let by_rate = self.most_new(room) * refresh / 60;
         // A quarter more than foreseen: users also leave, and a slot kept for nobody is worse than a close call.
         let freeing = by_rate.min(i64::from(self.expiring_refresh)) * 5 / 4;
-        let next_polls = (ahead + refresh - 1) / refresh;
-        let last_ones = ahead.min((self.most_active(room) * LAST_ONES_PER_MILLE / 1_000).max(2));
+        let (seconds, per_mille) = if room.follows_origin() {
+            (FOLLOWING_SECONDS, FOLLOWING_PER_MILLE)
+        } else {
+            (PROTECTED_SECONDS, LAST_ONES_PER_MILLE)
+        };
+        let next_polls = (ahead * seconds + refresh - 1) / refresh;
+        let last_ones = ahead.min((self.most_active(room) * per_mille / 1_000).max(2));
         next_polls.max(ahead - freeing).max(last_ones)
     }
 

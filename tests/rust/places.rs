@@ -53,11 +53,34 @@ fn far_from_the_front_a_visitor_stays_away_for_an_eighth_of_the_way() {
 #[test]
 fn all_of_a_bucket_come_in_the_first_half_of_its_turn_and_its_last_ones_often() {
     // Its turn is over in ten seconds, or begins in ten.
-    assert_eq!((told(&room(60), 0, true, 0.0), told(&room(60), 0, true, 0.999)), (4, 5));
+    assert_eq!((told(&room(60), 0, true, 0.0), told(&room(60), 0, true, 0.999)), (3, 5));
     assert_eq!((told(&room(60), 100, true, 0.0), told(&room(60), 100, true, 0.999)), (10, 15));
     let bucket = minute_of(NOW) - 1;
     let last_ones = StateKey { waiting: vec![(bucket, 80)], present: vec![80], ..full(0) };
     assert_eq!(next_check_in_seconds(&room(60), Some(&last_ones), bucket, true, NOW, 0.0), 2);
+}
+
+#[test]
+fn while_nobody_is_let_in_the_last_ones_of_the_oldest_bucket_come_often() {
+    let open = room(60);
+    let bucket = minute_of(NOW) - 1;
+    let waiting = vec![(bucket, 80), (bucket + 1, 500)];
+    let held = StateKey { held: true, waiting, present: vec![80, 500], ..full(0) };
+    let told = |room: &Room, key: &StateKey| next_check_in_seconds(room, Some(key), bucket, true, NOW, 0.5);
+    let queue_all = Room { queue_all: true, ..open.clone() };
+    let closed = StateKey { held: false, ..held.clone() };
+    assert_eq!(
+        [told(&open, &held), told(&queue_all, &closed)],
+        [2, 2],
+        "of an unhealthy origin, and by an operator"
+    );
+    assert_eq!(told(&queue_all, &full(100)), 20, "whose turn is not next comes as usual");
+    let empty = StateKey { active: 0, ..closed.clone() };
+    assert_eq!(told(&queue_all, &empty), 20, "after so long that everybody has left");
+    let few = StateKey { waiting: vec![(bucket, 80)], present: vec![80], ..closed.clone() };
+    assert_eq!(told(&queue_all, &few), 20, "all enter at once when it opens");
+    let prequeue = Room { prequeue: true, ..open };
+    assert_eq!(told(&prequeue, &closed), 20, "its event's time is known");
 }
 
 #[test]
@@ -245,6 +268,19 @@ fn the_last_ones_of_a_bucket_have_a_slot_each() {
         "not more than 0.1 % of the room, or one second of check-ins"
     );
     assert_eq!(protected(1_000), 125, "as many as the next refresh will not serve");
+    let following = parse_room(
+        "ROOM_SHOP",
+        &json!({
+            "limits": "adaptive", "total_active_users": { "min": 1_000, "max": 10_000 },
+            "new_users_per_minute": 3_000, "session_duration": 2
+        }),
+    );
+    let protected = |ahead| key.protected(following.as_ref().unwrap(), ahead);
+    assert_eq!(
+        [protected(100), protected(600)],
+        [40, 60],
+        "0.4 %, or two seconds, where limits may fall meanwhile"
+    );
 }
 
 /// How many of a million are taken to give up in a second, 48 seconds after 100 visitors have checked in for the last
