@@ -25,7 +25,7 @@ const SOONEST_SECONDS: f64 = 2.0;
 /// free comes again, but whoever comes late is passed by younger ones. By the simulator, the fewest are with a half or less.
 const EARLY_PART: f64 = 0.5;
 /// Whoever's turn has come enters with the next check-in: after this part of a refresh interval, by what the simulator shows.
-const CHECK_IN_PART: f64 = 0.55;
+const CHECK_IN_PART: f64 = 0.4;
 /// Far from the front a visitor stays away for this part of the time until the middle of the bucket's turn: the queue may
 /// turn out to be faster than that, and the visitor is back long before. In the turn itself many more of the bucket ask
 /// than there are slots.

@@ -171,7 +171,7 @@ fn who_joins_a_queue_is_told_how_long_it_is_from_the_first_second_of_the_minute(
         let turn = 600;
         assert_eq!(
             wait(bucket),
-            Some(turn + 11),
+            Some(turn + 8),
             "99 ahead, ten leave a minute, then a check-in, second {second}"
         );
         assert!(wait(bucket - 3) < wait(bucket), "the dashboard shows those of all who wait");
