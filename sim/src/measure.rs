@@ -228,6 +228,13 @@ impl Histogram {
         self.0[index] += 1;
     }
 
+    fn append(&mut self, other: &Self) {
+        self.0.resize(self.0.len().max(other.0.len()), 0);
+        for (count, more) in self.0.iter_mut().zip(&other.0) {
+            *count += more;
+        }
+    }
+
     fn quantile(&self, part: f64) -> Option<u64> {
         let all: u64 = self.0.iter().sum();
         let wanted = (all as f64 * part).ceil().max(1.0) as u64;
@@ -348,7 +355,7 @@ pub struct Measure {
     unheard_until: u64,
     errors: Histogram,
     /// Those of buckets in which somebody waits still.
-    open_errors: BTreeMap<u32, Vec<u64>>,
+    open_errors: BTreeMap<u32, Histogram>,
     rose: u64,
     latencies: Histogram,
     calm_latencies: Histogram,
@@ -580,8 +587,8 @@ impl Measure {
             *users -= 1;
             if *users == 0 {
                 self.waiting_by.remove(&bucket);
-                for error in self.open_errors.remove(&bucket).into_iter().flatten() {
-                    self.errors.add(error);
+                if let Some(errors) = self.open_errors.remove(&bucket) {
+                    self.errors.append(&errors);
                 }
             }
         }
@@ -753,7 +760,7 @@ impl Measure {
             self.waits.add(waited / 1_000);
             if let Some(shown) = shown.filter(|_| waited > WAITED_MS) {
                 let error = (shown * 1_000).abs_diff(waited) * 1_000 / waited;
-                self.open_errors.entry(waited_in).or_default().push(error);
+                self.open_errors.entry(waited_in).or_default().add(error);
             }
             self.waits_no_more(waited_in);
         }

@@ -557,7 +557,7 @@ const GOALS: [Goal; 27] = [
         (
             "queued visitors whose shown wait rises by more than one refresh",
             "at most 5 %",
-            "the same, but all minutes; runs that end while most of the queue waits",
+            "the same scenarios; runs that end while most of the queue waits",
         ),
         Unit::Percent(2),
         |run| of_served(run, run.estimate_rose),

@@ -18,6 +18,7 @@ const SOONEST_PART: f64 = 7.0;
 /// But the last ones of a bucket do, whose turn ends within this part of a refresh interval: there are too few of them to take
 /// each slot that becomes free, and younger ones would.
 const LAST_ONES_PART: f64 = 10.0;
+/// See `LAST_ONES_PART`.
 const LAST_ONES_WITHIN: f64 = 0.5;
 /// Nobody is told to come sooner than after so many seconds.
 const SOONEST_SECONDS: f64 = 2.0;
@@ -99,6 +100,15 @@ fn is_shut(room: &Room, key: Option<&StateKey>) -> bool {
     room.is_closed() || key.is_some_and(|key| key.held)
 }
 
+/// Whether others would pass whoever is first in line when a room that is shut opens, at a time that nobody knows. Of a
+/// prequeue it is known; of what has been shut until everybody had left it is taken to be far; and where all who wait enter
+/// within a refresh interval, nobody is passed.
+fn opens_to_a_crowd(room: &Room, key: &StateKey) -> bool {
+    let for_all = seconds_when_open(room, key, key.waiting_users(), key.taken_at);
+    let refresh = f64::from(room.refresh_interval_seconds);
+    !room.prequeue && key.active > 0 && for_all.is_some_and(|seconds| seconds > refresh)
+}
+
 /// [`wait_seconds`], as if a room that is shut were opened at once.
 fn seconds_when_open(room: &Room, key: &StateKey, ahead: i64, time: u64) -> Option<f64> {
     if key.most_new(room) == 0 {
@@ -173,20 +183,14 @@ pub fn next_check_in_seconds(
     // Limits that follow the origin may rise meanwhile: then a turn that seems far is not.
     let is_foreseen = known && key.is_some_and(|key| key.limits.is_none());
     let next = match turn {
-        // When it opens nobody knows, but for a prequeue. The few who are first then come soon after, or all others would
-        // pass them. Not where all enter at once then, or it has been shut for so long that everybody has left.
-        _ if is_shut(room, key) => {
-            let matters = key.is_some_and(|key| {
-                let for_all = seconds_when_open(room, key, key.waiting_users(), key.taken_at);
-                key.active > 0 && for_all.is_some_and(|seconds| seconds > refresh)
-            });
-            if is_last && matters && !room.prequeue { soonest.max(SOONEST_SECONDS) } else { usual }
-        }
-        Some((turn, middle, _)) => {
+        Some((turn, middle, _)) if !is_shut(room, key) => {
             let away = if is_foreseen { (middle * AWAY_PART).min(longest) } else { 0.0 };
             turn.max(soonest).max(SOONEST_SECONDS).min(usual.max(away * jitter))
         }
-        None => usual,
+        Some(_) if is_last && key.is_some_and(|key| opens_to_a_crowd(room, key)) => {
+            soonest.max(SOONEST_SECONDS)
+        }
+        _ => usual,
     };
     next.round().max(1.0) as u32
 }

@@ -14,14 +14,14 @@ use crate::ticket::Ticket;
 /// How far ahead expiries are foreseen, in milliseconds. A session that seems to end may have been renewed since:
 /// who is to be let in for it must be judged by a newer state.
 const FORESIGHT_MS: u64 = 500;
-/// The last ones of a bucket have a slot kept for each of them, up to so many in a thousand slots: until they check in,
-/// whoever is younger would pass them.
-const LAST_ONES_PER_MILLE: i64 = 1;
-/// As many are kept as those ahead will ask for in so many seconds.
-const PROTECTED_SECONDS: i64 = 1;
-/// Both in rooms whose limits follow the origin: these may fall before those ahead have come.
-const FOLLOWING_PER_MILLE: i64 = 4;
-const FOLLOWING_SECONDS: i64 = 2;
+/// So many quarters of the sessions that could end in a minute are taken to end. With all of them a room counts as bound by
+/// its limit per minute for too long, and stands idle in the minute in which it becomes full.
+const ENDING_QUARTERS: i64 = 3;
+/// What is protected for those ahead: what they ask for in so many seconds; and for the last ones of a bucket a slot each, up
+/// to so many in a thousand slots, since whoever is younger would pass them until they check in.
+const PROTECTED: (i64, i64) = (1, 1);
+/// The same where the limits follow the origin: they may fall before those ahead have come.
+const PROTECTED_IF_FOLLOWING: (i64, i64) = (2, 4);
 
 /// A room's state at one moment, as the Global object answers it and as it is cached for workers.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -236,8 +236,8 @@ impl StateKey {
     fn paced(&self, room: &Room, minute: u32, time: u64) -> i64 {
         let limit = self.most_new(room);
         let rest = start_of(minute + 1).saturating_sub(time).min(60_000) as i64;
-        // Not more than these will end by then: some are renewed.
-        let ending = i64::from(self.expiring_minute) * rest / 60_000;
+        // Some of those that could end are renewed.
+        let ending = i64::from(self.expiring_minute) * ENDING_QUARTERS / 4 * rest / 60_000;
         let slots = self.most_active(room) - self.active_at(time) + ending;
         let left = limit - self.admitted_in(minute) - self.unnumbered_of(minute);
         // Visitors are not to come in bunches to an origin that the limits follow.
@@ -318,9 +318,9 @@ impl StateKey {
         self.waiting.iter().map(|(_, users)| i64::from(*users)).sum()
     }
 
-    /// Numbers that a visitor with `ahead` users ahead must leave untouched: enough for a second of their
-    /// refreshes (for two at least: in a small room one number comes at a time), and for all whom the slots of the
-    /// next refresh will not serve. Without it the oldest bucket wins only by luck.
+    /// Numbers that a visitor with `ahead` users ahead must leave untouched: enough for a second of their check-ins (for two
+    /// users at least: in a small room one number comes at a time), or two where the limits follow the origin, and for all
+    /// whom the slots of the next refresh will not serve. Without it the oldest bucket wins only by luck.
     pub fn protected(&self, room: &Room, ahead: i64) -> i64 {
         if room.queueing_method == QueueingMethod::Random {
             // Nobody is ahead of anybody.
@@ -330,14 +330,10 @@ impl StateKey {
         let by_rate = self.most_new(room) * refresh / 60;
         // A quarter more than foreseen: users also leave, and a slot kept for nobody is worse than a close call.
         let freeing = by_rate.min(i64::from(self.expiring_refresh)) * 5 / 4;
-        let (seconds, per_mille) = if room.follows_origin() {
-            (FOLLOWING_SECONDS, FOLLOWING_PER_MILLE)
-        } else {
-            (PROTECTED_SECONDS, LAST_ONES_PER_MILLE)
-        };
-        let next_polls = (ahead * seconds + refresh - 1) / refresh;
+        let (seconds, per_mille) = if room.follows_origin() { PROTECTED_IF_FOLLOWING } else { PROTECTED };
+        let next_check_ins = (ahead * seconds + refresh - 1) / refresh;
         let last_ones = ahead.min((self.most_active(room) * per_mille / 1_000).max(2));
-        next_polls.max(ahead - freeing).max(last_ones)
+        next_check_ins.max(ahead - freeing).max(last_ones)
     }
 
     /// The part of `slots` that is this colo's by its recent traffic, and the part that is Anywhere's.
