@@ -14,9 +14,10 @@ use crate::ticket::Ticket;
 /// How far ahead expiries are foreseen, in milliseconds. A session that seems to end may have been renewed since:
 /// who is to be let in for it must be judged by a newer state.
 const FORESIGHT_MS: u64 = 500;
-/// So many quarters of the sessions that could end in a minute are taken to end. With all of them a room counts as bound by
-/// its limit per minute for too long, and stands idle in the minute in which it becomes full.
-const ENDING_QUARTERS: i64 = 3;
+/// So many tenths of the sessions that could end in a minute are taken to end. With all of them a room counts as bound by its
+/// limit per minute for too long, and stands idle in the minute in which it becomes full; with three quarters not for long
+/// enough, and crowds enter at the minute's beginning, past those who wait.
+const ENDING_TENTHS: i64 = 9;
 /// What is protected for those ahead: what they ask for in so many seconds; and for the last ones of a bucket a slot each, up
 /// to so many in a thousand slots, since whoever is younger would pass them until they check in.
 const PROTECTED: (i64, i64) = (1, 1);
@@ -237,7 +238,7 @@ impl StateKey {
         let limit = self.most_new(room);
         let rest = start_of(minute + 1).saturating_sub(time).min(60_000) as i64;
         // Some of those that could end are renewed.
-        let ending = i64::from(self.expiring_minute) * ENDING_QUARTERS / 4 * rest / 60_000;
+        let ending = i64::from(self.expiring_minute) * ENDING_TENTHS / 10 * rest / 60_000;
         let slots = self.most_active(room) - self.active_at(time) + ending;
         let left = limit - self.admitted_in(minute) - self.unnumbered_of(minute);
         // Visitors are not to come in bunches to an origin that the limits follow.

@@ -177,6 +177,11 @@ fn admissions_are_spread_over_a_minute_only_where_it_has_slots_for_all_of_them()
     assert_eq!(may_enter(500, 9_000, 1_000, 0, 10), 3_000, "not 2,000 will be free");
     assert_eq!(may_enter(500, 9_000, 1_000, 1_500, 0), 100, "there are slots for the 1,500 that are left");
     assert_eq!(may_enter(500, 9_000, 4_000, 0, 0), 100, "as many as 5,000 may be free");
+    assert_eq!(
+        may_enter(500, 9_000, 2_200, 0, 0),
+        3_000,
+        "not all sessions that could end do: fewer than 3,000"
+    );
     assert_eq!(may_enter(500, 9_000, 4_000, 0, 45), 3_000, "in the rest of the minute 2,000");
 }
 
