@@ -190,9 +190,9 @@ fn who_comes_again_need_not_wait_for_a_record_in_a_large_room_and_what_may_be_us
         counter.ask(id, visitor(id), now);
         counter.record(users, now)
     };
-    assert!(matches!(comes(2, NOW, 10_000), Some(DueRecord::Last(_))), "no record could give it again");
-    assert!(matches!(comes(3, NOW + 3_000, 10_000), Some(DueRecord::First(_))));
-    let Some(DueRecord::Last(record)) = comes(4, NOW + 6_000, 10_000) else {
+    assert!(matches!(comes(2, NOW + 3_000, 10_000), Some(DueRecord::Last(_))), "no record could give it again");
+    assert!(matches!(comes(3, NOW + 6_000, 10_000), Some(DueRecord::First(_))));
+    let Some(DueRecord::Last(record)) = comes(4, NOW + 9_000, 10_000) else {
         panic!("one more was recorded")
     };
     let Some(DueRecord::First(next)) = comes(5, edge, 10_000) else { panic!("not in another minute") };
@@ -202,6 +202,28 @@ fn who_comes_again_need_not_wait_for_a_record_in_a_large_room_and_what_may_be_us
     // Visitors 1 to 4, and one who may have come: of 20 permits 16 are left.
     assert_eq!(used(record), [(minute, 5)]);
     assert_eq!(used(next), [(minute, 4), (minute + 1, 2)]);
+}
+
+#[test]
+fn where_visitors_come_often_the_next_one_need_not_wait_for_a_record_in_a_medium_room() {
+    for (window, apart_ms, users, must_wait) in [
+        (RateWindow::Minute, 2_000, 2_000, false),
+        (RateWindow::Minute, 6_000, 2_000, true),
+        (RateWindow::Minute, 2_000, 1_000, true),
+        (RateWindow::Sliding, 2_000, 2_000, true),
+    ] {
+        let mut counter = counter_with_stock();
+        counter.follow(window, Serves::Colo);
+        let mut comes = |id: u64| {
+            let now = NOW + (id - 1) * apart_ms;
+            counter.ask(id, visitor(id), now);
+            counter.record(users, now)
+        };
+        // Nobody's record could give the second visitor's permit again.
+        assert!(matches!(comes(2), Some(DueRecord::Last(_))));
+        let waits = matches!(comes(3), Some(DueRecord::First(_)));
+        assert_eq!(waits, must_wait, "{window:?}, {apart_ms} ms apart, a room of {users}");
+    }
 }
 
 #[test]

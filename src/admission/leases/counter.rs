@@ -55,10 +55,15 @@ const FORGETS_MS: u64 = 10_000;
 const EXACT_BELOW: u64 = 3;
 /// The same in a calm room, where counting too much does no harm.
 const EXACT_BELOW_IF_CALM: u64 = 1;
-/// In a calm room of at least so many users one permit too many in each colo is not missed.
+/// Elsewhere one permit more is recorded as used once so many visitors have come since the object's start: the next one may come before
+/// its memory is lost. So it is in a calm room of at least `MANY_USERS`, where one too many in each colo is not missed, ...
+const COMES_AGAIN: u32 = 3;
+/// See [`COMES_AGAIN`].
 const MANY_USERS: u32 = 5_000;
-/// There it is enough that so many have come since the object's start: the next one may come before its memory is lost.
-const COMES_AGAIN: u32 = 2;
+/// ... and in any of at least so many, if visitors have come `OFTEN_MS` apart or less: then one too many is rare.
+const MEDIUM_USERS: u32 = 2_000;
+/// See [`MEDIUM_USERS`], in milliseconds.
+const OFTEN_MS: u64 = 2_500;
 /// A stock whose lease ends sooner is not recorded, in milliseconds.
 const WORTH_MS: u64 = 10_000;
 
@@ -184,8 +189,8 @@ pub struct LeaseCounter {
     recorded: Option<u32>,
     /// What it says may be used besides, and in which minute.
     ahead: (u32, u32),
-    /// Permits of the stock that were used in this life of the object.
-    taken: u32,
+    /// Permits that were used in this life of the object, and when the first of them was, in milliseconds since the epoch.
+    came: (u32, u64),
     /// The pool has answered since then.
     is_record_old: bool,
     /// The pool had nothing for the stock when it was asked last, at this time.
@@ -231,7 +236,7 @@ impl LeaseCounter {
             round_trip: RoundTrip::default(),
             recorded: None,
             ahead: (0, 0),
-            taken: 0,
+            came: (0, 0),
             is_record_old: false,
             exhausted_at: None,
             most: 0,
@@ -332,9 +337,15 @@ impl LeaseCounter {
     fn is_recorded_before_use(&self, total_active_users: u32, now: u64) -> bool {
         let used = self.used_in(FORGETS_MS, now);
         let is_calm = self.calm && !self.holders.slides();
-        let may_come_again = total_active_users >= MANY_USERS && self.taken >= COMES_AGAIN;
-        total_active_users <= EXACT_UP_TO
-            || if is_calm { used < EXACT_BELOW_IF_CALM && !may_come_again } else { used < EXACT_BELOW }
+        let (users, first_at) = self.came;
+        let is_often = !self.holders.slides()
+            && now.saturating_sub(first_at) <= OFTEN_MS * u64::from(users.saturating_sub(1));
+        // Two are enough where both are so.
+        let comes_again = users + u32::from(is_calm && is_often) >= COMES_AGAIN
+            && (is_calm && total_active_users >= MANY_USERS
+                || is_often && total_active_users >= MEDIUM_USERS);
+        let below = if is_calm { EXACT_BELOW_IF_CALM } else { EXACT_BELOW };
+        total_active_users <= EXACT_UP_TO || used < below && !comes_again
     }
 
     /// The minute by the pool's clock, as far as it is known: it decides which minute a permit counts for.
@@ -448,7 +459,6 @@ impl LeaseCounter {
         let free = self.stock > 0 && now < self.until && self.level != Some(Level::Queueing);
         if free {
             self.stock -= 1;
-            self.taken += 1;
             self.remember_use(now);
         }
         free
@@ -505,6 +515,8 @@ impl LeaseCounter {
     fn count_use(&mut self, permits: u32, now: u64) {
         self.uses.count(u64::from(permits), now);
         self.fast_uses.count(u64::from(permits), now);
+        let (users, first_at) = self.came;
+        self.came = (users.saturating_add(permits), if users == 0 { now } else { first_at });
     }
 
     /// How many permits are used in some milliseconds, at the current rate.
