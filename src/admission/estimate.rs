@@ -27,6 +27,8 @@ const SOONEST_SECONDS: f64 = 2.0;
 const EARLY_PART: f64 = 0.5;
 /// Whoever's turn has come enters with the next check-in: after this part of a refresh interval, by what the simulator shows.
 const CHECK_IN_PART: f64 = 0.4;
+/// The same where the limit per minute is what is waited for, and not users who leave: a second's part of it may be used up just then.
+const CHECK_IN_PART_BY_LIMIT: f64 = 0.55;
 /// Far from the front a visitor stays away for this part of the time until the middle of the bucket's turn: the queue may
 /// turn out to be faster than that, and the visitor is back long before. In the turn itself many more of the bucket ask
 /// than there are slots.
@@ -49,8 +51,11 @@ pub fn estimated_wait_seconds(room: &Room, key: &StateKey, bucket: u32, time: u6
     }
     let ahead = key.present_ahead(Some(bucket));
     let own = whole_bucket(key, bucket)?;
-    let until_check_in = f64::from(room.refresh_interval_seconds) * CHECK_IN_PART;
-    wait_seconds(room, key, ahead + own / 2, time).map(|seconds| (seconds + until_check_in).ceil() as u64)
+    let ahead = ahead + own / 2;
+    let (by_limit, by_leaving) = seconds_by_each(room, key, ahead, time)?;
+    let part = if by_limit >= by_leaving { CHECK_IN_PART_BY_LIMIT } else { CHECK_IN_PART };
+    let until_check_in = f64::from(room.refresh_interval_seconds) * part;
+    wait_seconds(room, key, ahead, time).map(|seconds| (seconds + until_check_in).ceil() as u64)
 }
 
 /// Seconds within which a quarter, half and three quarters of those who wait now will be let in, where the order is
@@ -111,6 +116,16 @@ fn opens_to_a_crowd(room: &Room, key: &StateKey) -> bool {
 
 /// [`wait_seconds`], as if a room that is shut were opened at once.
 fn seconds_when_open(room: &Room, key: &StateKey, ahead: i64, time: u64) -> Option<f64> {
+    let (by_limit, by_leaving) = seconds_by_each(room, key, ahead, time)?;
+    let seconds = by_limit.max(by_leaving);
+    // Some of those ahead give up: the queue shrinks while it moves.
+    let melting = f64::from(key.giving_up) / 1e6;
+    Some(if melting > 0.0 { (seconds * melting).ln_1p() / melting } else { seconds })
+}
+
+/// Seconds until `new_users_per_minute` lets `ahead` users and one more enter, and until so many have left that there are slots for
+/// them, if nobody gives up. `None` when nobody new enters.
+fn seconds_by_each(room: &Room, key: &StateKey, ahead: i64, time: u64) -> Option<(f64, f64)> {
     if key.most_new(room) == 0 {
         return None;
     }
@@ -127,15 +142,8 @@ fn seconds_when_open(room: &Room, key: &StateKey, ahead: i64, time: u64) -> Opti
     let free = key.most_active(room) - key.active_at(time);
     // The visitor needs a slot too.
     let to_leave = ahead + 1 - free.max(0);
-    let by_limit = seconds_by_limit(room, key, ahead + 1, time);
-    let seconds = if to_leave > 0 {
-        by_limit.max(estimated_minutes(to_leave, leaving.min(limit))? * 60.0)
-    } else {
-        by_limit
-    };
-    // Some of those ahead give up: the queue shrinks while it moves.
-    let melting = f64::from(key.giving_up) / 1e6;
-    Some(if melting > 0.0 { (seconds * melting).ln_1p() / melting } else { seconds })
+    let by_leaving = if to_leave > 0 { estimated_minutes(to_leave, leaving.min(limit))? * 60.0 } else { 0.0 };
+    Some((seconds_by_limit(room, key, ahead + 1, time), by_leaving))
 }
 
 /// Seconds until `users` more may have entered by `new_users_per_minute`: what is left of this minute first.

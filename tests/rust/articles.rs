@@ -188,6 +188,24 @@ fn who_joins_a_queue_is_told_how_long_it_is_from_the_first_second_of_the_minute(
 }
 
 #[test]
+fn who_waits_for_the_limit_per_minute_is_told_of_a_later_check_in_than_who_waits_for_users_to_leave() {
+    let bucket = minute_of(NOW);
+    let key = StateKey {
+        taken_at: start_of(bucket),
+        minute: bucket,
+        leaving: 100,
+        waiting: vec![(bucket - 3, 99)],
+        ..StateKey::default()
+    };
+    // Ten may enter in this minute, and in each of the nine after it; or ten leave in each.
+    for (limit, active, check_in) in [(10, 0, 11), (200, 200, 8)] {
+        let key = StateKey { active, ..key.clone() };
+        let told = estimated_wait_seconds(&room(200, limit, 5), &key, bucket, key.taken_at);
+        assert_eq!(told, Some(600 + check_in), "{limit} new users a minute, {active} active ones");
+    }
+}
+
+#[test]
 fn the_estimate_is_unknown_while_everybody_is_queued() {
     let mut room = room(200, 200, 5);
     room.queue_all = true;

@@ -190,7 +190,10 @@ fn who_comes_again_need_not_wait_for_a_record_in_a_large_room_and_what_may_be_us
         counter.ask(id, visitor(id), now);
         counter.record(users, now)
     };
-    assert!(matches!(comes(2, NOW + 3_000, 10_000), Some(DueRecord::Last(_))), "no record could give it again");
+    assert!(
+        matches!(comes(2, NOW + 3_000, 10_000), Some(DueRecord::Last(_))),
+        "no record could give it again"
+    );
     assert!(matches!(comes(3, NOW + 6_000, 10_000), Some(DueRecord::First(_))));
     let Some(DueRecord::Last(record)) = comes(4, NOW + 9_000, 10_000) else {
         panic!("one more was recorded")
