@@ -74,6 +74,9 @@ struct Worker {
     counts: SlotCounts,
 }
 
+/// A message of Global is on its way for so long at the most, in milliseconds, where nothing tells.
+const LONGEST_WAY_MS: u64 = 2_000;
+
 /// What a data center keeps in storage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SavedDataCenter {
@@ -619,7 +622,7 @@ impl DataCenter {
         self.failures = 0;
         self.counted |= self.reported_at > 0;
         if let Some(key) = state {
-            self.learn(key, now);
+            self.answered(key, self.pushed_at, now);
         }
     }
 
@@ -644,7 +647,13 @@ impl DataCenter {
     pub fn told(&mut self, mut key: StateKey, now: u64) {
         let time = self.state.as_ref().map_or(0, |state| state.global_time(now));
         key.age = key.age.max(time.saturating_sub(key.taken_at));
+        key.spread_ms = self.state.as_ref().map_or(LONGEST_WAY_MS, |state| state.key.spread_ms);
         self.learn(key, now);
+    }
+
+    /// Takes in the state key that answers what was asked at a time: it was made since.
+    pub fn answered(&mut self, key: StateKey, asked_at: u64, now: u64) {
+        self.learn(StateKey { spread_ms: now.saturating_sub(asked_at), ..key }, now);
     }
 
     /// Takes in a state key.

@@ -46,8 +46,8 @@ pub struct DataCenter {
     push: Option<Push>,
     /// The platform's alarm waits for the push.
     alarm_waits: bool,
-    /// The call that asks Global for the state, and who waits for it.
-    asking: Option<u64>,
+    /// The call that asks Global for the state, when it left, and who waits for it.
+    asking: Option<(u64, u64)>,
     listeners: Vec<u64>,
     /// The version of operators' changes that the Counter has been told, and the call that tells it of a newer one.
     counter_told: u32,
@@ -119,7 +119,7 @@ impl DataCenter {
             let request = Request::GlobalState(Box::new(asked));
             let deadline_ms = COLD_START_FACTOR * context.deadline_ms * ASK_TENTHS / 10;
             let number = self.call(context.room.name.clone(), request, deadline_ms, effects);
-            self.asking = Some(number);
+            self.asking = Some((number, now));
         }
     }
 
@@ -274,12 +274,11 @@ impl ObjectMachine for DataCenter {
                             self.counter_told = version;
                         }
                         self.tell_again_at = now + COUNTER_AGAIN_MS;
-                    } else if self.asking == Some(call) {
-                        self.asking = None;
+                    } else if let Some((_, asked_at)) = self.asking.take_if(|(number, _)| *number == call) {
                         if let Some(Answer::GlobalState(answer)) = answer
                             && let Some(key) = answer.state
                         {
-                            self.counts.learn(key, now);
+                            self.counts.answered(key, asked_at, now);
                             if self.counts.must_ask(now + ASK_AGAIN_MS) {
                                 // Global does not know this colo: it would not be told of operators' changes.
                                 self.push(context, effects);

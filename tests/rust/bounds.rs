@@ -452,6 +452,21 @@ fn an_order_that_was_on_its_way_for_long_sets_no_clock_back() {
 }
 
 #[test]
+fn an_answer_that_took_long_sets_no_workers_clock_back_and_one_that_came_fast_sets_one_right() {
+    for (asked_ms_ago, made_ms_ago, ahead_ms, expected) in
+        [(1_200, 1_100, 0, NOW), (1_200, 1_100, 5_000, NOW + 100), (200, 100, 5_000, NOW + 400)]
+    {
+        let mut data_center = DataCenter::restore(&room(1_000, 1_000, 5), "AMS", 7, None, NOW);
+        let made = StateKey { taken_at: NOW - made_ms_ago, ..StateKey::default() };
+        data_center.answered(made, NOW - asked_ms_ago, NOW);
+        let mut worker = AdmissionController::default();
+        let received_at = NOW + ahead_ms;
+        worker.learn(Clocked { key: data_center.state(NOW).unwrap(), received_at });
+        assert_eq!(worker.time(received_at), expected, "asked {asked_ms_ago} ms ago, {ahead_ms} ms ahead");
+    }
+}
+
+#[test]
 fn a_worker_goes_by_the_pools_time_until_its_first_state_key_says_globals() {
     let mut worker = AdmissionController::default();
     assert_eq!(worker.time(NOW), NOW);
