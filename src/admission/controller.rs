@@ -1,6 +1,7 @@
 //! What one worker remembers of one room, and how it judges a request step by step.
 
 use super::draw::place;
+use super::leases::PASSED_ON_MS;
 use super::{
     Ask, Clocked, Decision, Draw, DrawKey, Fallback, Hint, LatestOrder, Level, NumberAsk, Outcome, decide,
     draw, minute_of, round_of,
@@ -9,11 +10,9 @@ use crate::room::{OnError, QueueingMethod, Room};
 use crate::steering::Overrides;
 use crate::ticket::Standing;
 
-/// How far a worker's clock may be ahead of the state keys' time, in milliseconds, where those have come fast; the rest is the way
-/// here.
+/// How far a worker's clock may be ahead of the state keys' time, in milliseconds: they take as long to come. As far as a state key's
+/// [round trip](StateKey::round_trip_ms), if that took longer.
 const CLOCK_AHEAD_MS: u64 = 500;
-/// The same of the time that a Counter has told: so long the pool's word on it is passed on.
-const TOLD_AHEAD_MS: u64 = 1_000;
 /// By how much a clock may drift from one state key to the next, in milliseconds.
 const DRIFT_MS: i64 = 10;
 
@@ -67,7 +66,7 @@ pub enum Step {
 pub struct AdmissionController {
     state: Option<Clocked>,
     /// By how much Global's clock is ahead of this worker's, in milliseconds, at least: by the state key that came fastest, or by
-    /// what a Counter has said before the first one came; and by how much more it may be.
+    /// what a Counter has said before the first one came; and by how many milliseconds more it may be.
     clock_ahead: Option<(i64, u64)>,
     /// Up to which version operators had changed the room, as a Counter has said, and when it said so.
     latest: Option<(u32, u64)>,
@@ -106,8 +105,8 @@ impl AdmissionController {
             let ahead = state.global_time(received_at).cast_signed() - received_at.cast_signed();
             // What a Counter has said before the first key was by another machine's clock.
             let before = self.state.as_ref().and(self.clock_ahead);
-            let told = (ahead, state.key.spread_ms.max(CLOCK_AHEAD_MS));
-            self.clock_ahead = before.map(|(before, spread)| (before - DRIFT_MS, spread)).max(Some(told));
+            let told = (ahead, state.key.round_trip_ms.max(CLOCK_AHEAD_MS));
+            self.clock_ahead = before.map(|(before, more)| (before - DRIFT_MS, more)).max(Some(told));
             self.level = state.key.level;
             self.state = Some(state);
         }
@@ -184,7 +183,7 @@ impl AdmissionController {
     pub fn told_order(&mut self, order: LatestOrder, now: u64) {
         self.latest = Some((order.version, now));
         if self.state.is_none() {
-            self.clock_ahead = Some((order.time.cast_signed() - now.cast_signed(), TOLD_AHEAD_MS));
+            self.clock_ahead = Some((order.time.cast_signed() - now.cast_signed(), PASSED_ON_MS));
         }
     }
 
@@ -207,9 +206,9 @@ impl AdmissionController {
     /// The time to go by: this worker's own clock, corrected by what the state key says when the two are far apart.
     /// Otherwise a session would end early for everyone in a colo whose clock is behind.
     pub fn time(&self, now: u64) -> u64 {
-        self.clock_ahead.map_or(now, |(ahead, spread)| {
+        self.clock_ahead.map_or(now, |(ahead, more)| {
             let known = now.saturating_add_signed(ahead);
-            now.clamp(known, known + spread)
+            now.clamp(known, known + more)
         })
     }
 

@@ -27,7 +27,7 @@ const SOONEST_SECONDS: f64 = 2.0;
 const EARLY_PART: f64 = 0.5;
 /// Whoever's turn has come enters with the next check-in: after this part of a refresh interval, by what the simulator shows.
 const CHECK_IN_PART: f64 = 0.4;
-/// The same where the limit per minute is what is waited for, and not users who leave: a second's part of it may be used up just then.
+/// The same where the limit per minute is what is waited for, and not users who leave.
 const CHECK_IN_PART_BY_LIMIT: f64 = 0.55;
 /// Far from the front a visitor stays away for this part of the time until the middle of the bucket's turn: the queue may
 /// turn out to be faster than that, and the visitor is back long before. In the turn itself many more of the bucket ask
@@ -51,11 +51,13 @@ pub fn estimated_wait_seconds(room: &Room, key: &StateKey, bucket: u32, time: u6
     }
     let ahead = key.present_ahead(Some(bucket));
     let own = whole_bucket(key, bucket)?;
-    let ahead = ahead + own / 2;
-    let (by_limit, by_leaving) = seconds_by_each(room, key, ahead, time)?;
+    if is_shut(room, Some(key)) {
+        return None;
+    }
+    let (by_limit, by_leaving) = seconds_by_each(room, key, ahead + own / 2, time)?;
     let part = if by_limit >= by_leaving { CHECK_IN_PART_BY_LIMIT } else { CHECK_IN_PART };
     let until_check_in = f64::from(room.refresh_interval_seconds) * part;
-    wait_seconds(room, key, ahead, time).map(|seconds| (seconds + until_check_in).ceil() as u64)
+    Some((melted(key, by_limit.max(by_leaving)) + until_check_in).ceil() as u64)
 }
 
 /// Seconds within which a quarter, half and three quarters of those who wait now will be let in, where the order is
@@ -117,10 +119,13 @@ fn opens_to_a_crowd(room: &Room, key: &StateKey) -> bool {
 /// [`wait_seconds`], as if a room that is shut were opened at once.
 fn seconds_when_open(room: &Room, key: &StateKey, ahead: i64, time: u64) -> Option<f64> {
     let (by_limit, by_leaving) = seconds_by_each(room, key, ahead, time)?;
-    let seconds = by_limit.max(by_leaving);
-    // Some of those ahead give up: the queue shrinks while it moves.
+    Some(melted(key, by_limit.max(by_leaving)))
+}
+
+/// A wait in seconds where some of those ahead give up: the queue shrinks while it moves.
+fn melted(key: &StateKey, seconds: f64) -> f64 {
     let melting = f64::from(key.giving_up) / 1e6;
-    Some(if melting > 0.0 { (seconds * melting).ln_1p() / melting } else { seconds })
+    if melting > 0.0 { (seconds * melting).ln_1p() / melting } else { seconds }
 }
 
 /// Seconds until `new_users_per_minute` lets `ahead` users and one more enter, and until so many have left that there are slots for

@@ -119,10 +119,10 @@ pub struct StateKey {
     /// How long the first step of `expiring` is, in milliseconds; 0: a Global of before this was told has counted whole ones.
     #[serde(default)]
     pub first_step_ms: u64,
-    /// How much later it may be than `taken_at` and `age` say, in milliseconds: the data center's question took so long whose
-    /// answer this is.
+    /// How long the data center's question took that this answers, there and back, in milliseconds. So much later than `taken_at` and
+    /// `age` say it may be by Global's clock. 0: not told.
     #[serde(default)]
-    pub spread_ms: u64,
+    pub round_trip_ms: u64,
 }
 
 /// Sessions that were ended before their time: all colos refuse their tickets.

@@ -74,9 +74,6 @@ struct Worker {
     counts: SlotCounts,
 }
 
-/// A message of Global is on its way for so long at the most, in milliseconds, where nothing tells.
-const LONGEST_WAY_MS: u64 = 2_000;
-
 /// What a data center keeps in storage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SavedDataCenter {
@@ -645,15 +642,16 @@ impl DataCenter {
     /// Takes in a state key that Global has sent by itself. It may have waited there for long, unlike an answer, which has a timeout:
     /// by what the one before said of Global's clock, it is older than it says.
     pub fn told(&mut self, mut key: StateKey, now: u64) {
-        let time = self.state.as_ref().map_or(0, |state| state.global_time(now));
-        key.age = key.age.max(time.saturating_sub(key.taken_at));
-        key.spread_ms = self.state.as_ref().map_or(LONGEST_WAY_MS, |state| state.key.spread_ms);
+        if let Some(before) = &self.state {
+            key.age = key.age.max(before.global_time(now).saturating_sub(key.taken_at));
+            key.round_trip_ms = before.key.round_trip_ms;
+        }
         self.learn(key, now);
     }
 
-    /// Takes in the state key that answers what was asked at a time: it was made since.
+    /// Takes in the state key that answers what was asked at `asked_at`, in milliseconds since the epoch: it was made since.
     pub fn answered(&mut self, key: StateKey, asked_at: u64, now: u64) {
-        self.learn(StateKey { spread_ms: now.saturating_sub(asked_at), ..key }, now);
+        self.learn(StateKey { round_trip_ms: now.saturating_sub(asked_at), ..key }, now);
     }
 
     /// Takes in a state key.

@@ -661,7 +661,7 @@ impl Global {
                 .map_or(0, |colo| (colo.received_at + told_ms(room)).saturating_sub(now)),
             ended: EndedNews::default(),
             first_step_ms: merged.first_step_ms(room, counted_at),
-            spread_ms: 0,
+            round_trip_ms: 0,
             // The pool sees no tickets.
             moved: if colo.is_some() { self.moves.told(now) } else { Vec::new() },
         }

@@ -246,12 +246,8 @@ impl Counter {
     /// Writes what was given before the answers from `begin` on, which may have to wait for it.
     fn write(&mut self, context: &Context<'_>, begin: usize, effects: &mut Vec<Effect>) {
         let now = context.now;
-        // Where limits adapt, one permit too many must not be missed at the least of them.
-        let total = context.room.total_active_users;
-        let least =
-            context.room.adaptive.map_or(total, |range| range.least_active_users.max(EXACT_UP_TO + 1));
         if self.may_write
-            && let Some(due) = self.permits.record(least.min(total), now)
+            && let Some(due) = self.permits.record(context.room, now)
         {
             let (at, record) = match due {
                 DueRecord::First(record) => (begin, record),

@@ -472,6 +472,11 @@ fn a_worker_goes_by_the_pools_time_until_its_first_state_key_says_globals() {
     assert_eq!(worker.time(NOW), NOW);
     worker.told_order(LatestOrder { version: 0, time: NOW + 5_000 }, NOW);
     assert_eq!(worker.time(NOW), NOW + 5_000);
+    // What the Counter tells may be a second old.
+    for (told, expected) in [(NOW - 1_000, NOW), (NOW - 1_500, NOW - 500)] {
+        worker.told_order(LatestOrder { version: 0, time: told }, NOW);
+        assert_eq!(worker.time(NOW), expected);
+    }
     let now = NOW + 1_000;
     worker.learn(Clocked { key: StateKey { taken_at: now, ..StateKey::default() }, received_at: now });
     worker.told_order(LatestOrder { version: 0, time: now + 5_000 }, now);

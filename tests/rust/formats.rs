@@ -248,7 +248,9 @@ fn what_a_quiet_counter_keeps_and_gives_back() {
     };
     counter.answered(Some(&answer), NOW + 40);
     counter.ask(2, NumberAsk { id: 2, ..ask }, NOW + 50);
-    let Some(DueRecord::Last(record)) = counter.record(1_000, NOW + 50) else { panic!("it keeps its stock") };
+    let Some(DueRecord::Last(record)) = counter.record(&room(1_000, 50, 1), NOW + 50) else {
+        panic!("it keeps its stock")
+    };
     pinned::<SavedPermits>(
         &record,
         "01070101020090ffbbbef230e0d4030180feac0d0201d8aab8bef230d8aab8bef230d00fe2aab8bef230e0d40302000101e2aab8bef230",

@@ -192,7 +192,7 @@ fn a_permit_that_its_visitor_did_not_get_is_given_again_in_its_own_minute_only()
 struct Leases {
     room: Room,
     /// As Counters see the room: in a small one they record every permit before it leaves them.
-    users: u32,
+    room_of_counters: Room,
     now: u64,
     state: StateKey,
     pool: Pool,
@@ -220,7 +220,10 @@ impl Leases {
         let state = Global::restore(&room, None, Vec::new(), now).state(&room, None, minute_of(now), now);
         let mut pool = Pool::restore(None, now);
         Self {
-            users: if total_active_users.is_multiple_of(2) { 100 } else { 10_000 },
+            room_of_counters: Room {
+                total_active_users: if total_active_users.is_multiple_of(2) { 100 } else { 10_000 },
+                ..leases_room()
+            },
             saved: pool.save(true),
             pool,
             counters: (1..=3).map(LeaseCounter::new).collect(),
@@ -271,7 +274,7 @@ impl Leases {
         if let Some(unconfirmed) = stored.1.take() {
             stored.0 = Some(unconfirmed);
         }
-        match counter.record(self.users, self.now) {
+        match counter.record(&self.room_of_counters, self.now) {
             Some(DueRecord::First(record)) => stored.0 = Some(record),
             Some(DueRecord::Last(record)) => stored.1 = Some(record),
             None => {}
@@ -339,7 +342,7 @@ impl Leases {
         let ask = self.ask();
         let Some((since, mut ghost)) = self.ghosts.pop() else { return };
         ghost.ask(ask.id, ask, now);
-        let record = ghost.record(self.users, now);
+        let record = ghost.record(&self.room_of_counters, now);
         if !matches!(record, Some(DueRecord::First(_))) {
             self.enter(ghost.answers());
         }

@@ -7,7 +7,7 @@ use anteroom::admission::{
 };
 use anteroom::counts::Global;
 use anteroom::protocol::wire::{decode, encode};
-use anteroom::room::{RateWindow, Room, SlotStrategy};
+use anteroom::room::{AdaptiveRange, RateWindow, Room, SlotStrategy};
 
 /// Late in a minute.
 const NOW: u64 = 28_000_000 * 60_000 + 50_000;
@@ -112,6 +112,10 @@ fn a_stock_that_was_called_back_counts_from_when_it_was_used_and_what_was_on_its
     assert_eq!([later(&pool, 60_800), later(&pool, 61_100)], [6, 10]);
 }
 
+fn for_users(total_active_users: u32) -> Room {
+    crate::articles::room(total_active_users, 10, 1)
+}
+
 /// A Counter of a room with a sliding window that has a stock.
 fn counter_with_stock() -> LeaseCounter {
     let mut counter = LeaseCounter::new(1);
@@ -172,7 +176,8 @@ fn where_the_window_slides_a_quiet_counter_counts_nothing_as_used_that_was_not()
         for id in 2..=10 {
             counter.ask(id, visitor(id), NOW + id);
         }
-        let Some(DueRecord::First(record) | DueRecord::Last(record)) = counter.record(1_000, NOW + 5_000)
+        let Some(DueRecord::First(record) | DueRecord::Last(record)) =
+            counter.record(&for_users(1_000), NOW + 5_000)
         else {
             panic!("it keeps its stock")
         };
@@ -188,7 +193,7 @@ fn who_comes_again_need_not_wait_for_a_record_in_a_large_room_and_what_may_be_us
     counter.follow(RateWindow::Minute, Serves::Colo);
     let mut comes = |id: u64, now: u64, users: u32| {
         counter.ask(id, visitor(id), now);
-        counter.record(users, now)
+        counter.record(&for_users(users), now)
     };
     assert!(
         matches!(comes(2, NOW + 3_000, 10_000), Some(DueRecord::Last(_))),
@@ -209,23 +214,30 @@ fn who_comes_again_need_not_wait_for_a_record_in_a_large_room_and_what_may_be_us
 
 #[test]
 fn where_visitors_come_often_the_next_one_need_not_wait_for_a_record_in_a_medium_room() {
-    for (window, apart_ms, users, must_wait) in [
-        (RateWindow::Minute, 2_000, 2_000, false),
-        (RateWindow::Minute, 6_000, 2_000, true),
-        (RateWindow::Minute, 2_000, 1_000, true),
-        (RateWindow::Sliding, 2_000, 2_000, true),
+    let least = |least_active_users| {
+        let range = AdaptiveRange { least_active_users, least_new_users: 1, slow_ms: None };
+        Room { adaptive: Some(range), ..for_users(4_000) }
+    };
+    for (window, apart_ms, room, must_wait) in [
+        (RateWindow::Minute, 2_000, for_users(2_000), false),
+        (RateWindow::Minute, 6_000, for_users(2_000), true),
+        (RateWindow::Minute, 2_000, for_users(1_000), true),
+        (RateWindow::Sliding, 2_000, for_users(2_000), true),
+        (RateWindow::Minute, 2_000, least(2_000), false),
+        (RateWindow::Minute, 2_000, least(500), true),
     ] {
         let mut counter = counter_with_stock();
         counter.follow(window, Serves::Colo);
         let mut comes = |id: u64| {
             let now = NOW + (id - 1) * apart_ms;
             counter.ask(id, visitor(id), now);
-            counter.record(users, now)
+            counter.record(&room, now)
         };
         // Nobody's record could give the second visitor's permit again.
         assert!(matches!(comes(2), Some(DueRecord::Last(_))));
         let waits = matches!(comes(3), Some(DueRecord::First(_)));
-        assert_eq!(waits, must_wait, "{window:?}, {apart_ms} ms apart, a room of {users}");
+        let limits = (room.total_active_users, room.adaptive);
+        assert_eq!(waits, must_wait, "{window:?}, {apart_ms} ms apart, a room of {limits:?}");
     }
 }
 
@@ -233,7 +245,9 @@ fn where_visitors_come_often_the_next_one_need_not_wait_for_a_record_in_a_medium
 fn a_quiet_counter_that_starts_anew_still_says_when_it_used_its_stock() {
     let mut counter = counter_with_stock();
     counter.ask(2, visitor(2), NOW + 30_000);
-    let Some(DueRecord::First(record) | DueRecord::Last(record)) = counter.record(1_000, NOW + 30_000) else {
+    let Some(DueRecord::First(record) | DueRecord::Last(record)) =
+        counter.record(&for_users(1_000), NOW + 30_000)
+    else {
         panic!("it keeps its stock")
     };
     let mut counter = LeaseCounter::restore(decode(&encode(&record).unwrap()).ok(), 2, NOW + 50_000);

@@ -12,7 +12,7 @@ use super::{
     EXACT_UP_TO, FEW, Group, LatestOrder, LeaseAnswer, LeaseAsk, Level, RATE_MS, REACHES_MS,
     REACHES_WORKER_MS, Returned, RoundTrip, TOLD_MINUTES, minute_of_entry,
 };
-use crate::room::RateWindow;
+use crate::room::{RateWindow, Room};
 use crate::wire::VERSION;
 
 /// How many visitors are remembered per generation.
@@ -55,22 +55,24 @@ const FORGETS_MS: u64 = 10_000;
 const EXACT_BELOW: u64 = 3;
 /// The same in a calm room, where counting too much does no harm.
 const EXACT_BELOW_IF_CALM: u64 = 1;
-/// Elsewhere one permit more is recorded as used once so many visitors have come since the object's start: the next one may come before
-/// its memory is lost. So it is in a calm room of at least `MANY_USERS`, where one too many in each colo is not missed, ...
+/// With fewer, too, one permit more is recorded as used once so many visitors have come since the object's start, if one too many in
+/// each colo is not missed: the next visitor may come before the memory is lost.
 const COMES_AGAIN: u32 = 3;
-/// See [`COMES_AGAIN`].
+/// It is not missed in a calm room of at least so many users.
 const MANY_USERS: u32 = 5_000;
-/// ... and in any of at least so many, if visitors have come `OFTEN_MS` apart or less: then one too many is rare.
+/// And in any room of at least so many it is rare if visitors have come no more than [`OFTEN_MS`] apart.
 const MEDIUM_USERS: u32 = 2_000;
 /// See [`MEDIUM_USERS`], in milliseconds.
 const OFTEN_MS: u64 = 2_500;
+/// So many visitors are enough where the room is calm and they come as often.
+const COMES_AGAIN_OFTEN: u32 = 2;
 /// A stock whose lease ends sooner is not recorded, in milliseconds.
 const WORTH_MS: u64 = 10_000;
 
 /// A pool whose answers take less than this is near enough to be asked itself, in milliseconds.
 const NEAR_MS: u64 = 60;
 /// How long after its call left the pool's word on operators' orders is passed on, in milliseconds.
-const PASSED_ON_MS: u64 = 1_000;
+pub const PASSED_ON_MS: u64 = 1_000;
 /// How long a region's Counter that did not answer is not asked again, in milliseconds.
 const REGION_AGAIN_MS: u64 = 30_000;
 
@@ -277,11 +279,11 @@ impl LeaseCounter {
         counter
     }
 
-    /// The record that is due, if one is, in a room with a limit of so many active users.
-    pub fn record(&mut self, total_active_users: u32, now: u64) -> Option<DueRecord> {
+    /// The record that is due in the room, if one is.
+    pub fn record(&mut self, room: &Room, now: u64) -> Option<DueRecord> {
         let is_slow = self.uses.in_ms(SLOW_MS, now) < 1;
         let keeps = is_slow && self.stock > 0;
-        let exact = self.is_recorded_before_use(total_active_users, now);
+        let exact = self.is_recorded_before_use(room, now);
         let minute = self.minute(now + self.reaches_ms());
         if self.ahead.1 != minute && !self.holders.slides() {
             // They count in that minute, and may not be used in another one.
@@ -334,18 +336,18 @@ impl LeaseCounter {
 
     /// Whether nothing may be used before it is recorded. Otherwise answers need not wait, and what may be used until the next
     /// record counts as used if the object ends.
-    fn is_recorded_before_use(&self, total_active_users: u32, now: u64) -> bool {
+    fn is_recorded_before_use(&self, room: &Room, now: u64) -> bool {
         let used = self.used_in(FORGETS_MS, now);
         let is_calm = self.calm && !self.holders.slides();
         let (users, first_at) = self.came;
         let is_often = !self.holders.slides()
             && now.saturating_sub(first_at) <= OFTEN_MS * u64::from(users.saturating_sub(1));
-        // Two are enough where both are so.
-        let comes_again = users + u32::from(is_calm && is_often) >= COMES_AGAIN
-            && (is_calm && total_active_users >= MANY_USERS
-                || is_often && total_active_users >= MEDIUM_USERS);
+        let enough = if is_calm && is_often { COMES_AGAIN_OFTEN } else { COMES_AGAIN };
+        // Limits that adapt may fall: it must not be missed then either.
+        let least = room.adaptive.map_or(room.total_active_users, |range| range.least_active_users);
+        let is_no_loss = is_calm && least >= MANY_USERS || is_often && least >= MEDIUM_USERS;
         let below = if is_calm { EXACT_BELOW_IF_CALM } else { EXACT_BELOW };
-        total_active_users <= EXACT_UP_TO || used < below && !comes_again
+        room.total_active_users <= EXACT_UP_TO || used < below && !(is_no_loss && users >= enough)
     }
 
     /// The minute by the pool's clock, as far as it is known: it decides which minute a permit counts for.

@@ -17,7 +17,7 @@ mod rate;
 mod round_trip;
 mod window;
 
-pub use counter::{DueRecord, LeaseCounter, SavedPermits, Serves};
+pub use counter::{DueRecord, LeaseCounter, PASSED_ON_MS, SavedPermits, Serves};
 use pool::FEW;
 pub use pool::{Pool, RECALL_WAITS_MS, SavedPool};
 pub use round_trip::RoundTrip;
