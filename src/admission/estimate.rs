@@ -27,8 +27,8 @@ const SOONEST_SECONDS: f64 = 2.0;
 const EARLY_PART: f64 = 0.5;
 /// Whoever's turn has come enters with the next check-in: after this part of a refresh interval, by what the simulator shows.
 const CHECK_IN_PART: f64 = 0.4;
-/// The same where the limit per minute is what is waited for, and not users who leave.
-const CHECK_IN_PART_BY_LIMIT: f64 = 0.55;
+/// Who is told to check in after this part of a refresh interval at least comes as usual.
+const USUAL_PART: f64 = 0.85;
 /// Far from the front a visitor stays away for this part of the time until the middle of the bucket's turn: the queue may
 /// turn out to be faster than that, and the visitor is back long before. In the turn itself many more of the bucket ask
 /// than there are slots.
@@ -40,24 +40,40 @@ pub fn estimated_minutes(ahead: i64, entering_per_minute: f64) -> Option<f64> {
     (entering_per_minute > 0.0).then(|| ahead.max(0) as f64 / entering_per_minute)
 }
 
-/// Seconds that a visitor of a bucket will wait from `time` (Global's clock) on. The article's estimate, with five
-/// corrections: half of the visitor's own bucket is ahead too; slots that are free already need no user to leave; the
-/// rate is that at which users leave, not the burst that filled the room; some of those ahead give up; and nobody enters
-/// between two check-ins. `None` when it cannot be known, or not yet: of the first visitors of a queue, with nobody ahead of
-/// them, nobody can tell how many will come with them.
-pub fn estimated_wait_seconds(room: &Room, key: &StateKey, bucket: u32, time: u64) -> Option<u64> {
+/// Seconds that a visitor of a bucket will wait from `time` (Global's clock) on, who is to check in after `next_check_in` seconds. The
+/// article's estimate, with six corrections: half of those of the visitor's own bucket who come until then are ahead too; newcomers
+/// who will not come back are not; slots that are free already need no user to leave; the rate is that at which users leave, not the
+/// burst that filled the room; some of those ahead give up; and nobody enters between two check-ins. `None` when it cannot be known, or
+/// not yet: of the first visitors of a queue, with nobody ahead of them, nobody can tell how many will come with them.
+pub fn estimated_wait_seconds(
+    room: &Room,
+    key: &StateKey,
+    bucket: u32,
+    next_check_in: u32,
+    time: u64,
+) -> Option<u64> {
     if room.queueing_method == QueueingMethod::Random {
         return random_wait_seconds(room, key, time).map(|[_, median, _]| median);
     }
-    let ahead = key.present_ahead(Some(bucket));
-    let own = whole_bucket(key, bucket)?;
-    if is_shut(room, Some(key)) {
-        return None;
+    let ahead = key.returning_ahead(bucket);
+    let with_those_within = |coming_ms| {
+        let own = own_bucket(key, bucket, coming_ms)?;
+        let turn = wait_seconds(room, key, ahead + own / 2, time)?;
+        Some(seconds_to_check_in(room, turn, next_check_in))
+    };
+    let at_most = with_those_within(MINUTE_MS)?;
+    with_those_within((at_most * 1_000.0) as u64).map(|seconds| seconds.ceil() as u64)
+}
+
+/// In how many seconds a visitor checks in whose turn has come by then. With the next check-in, if it is that of a whole refresh interval.
+/// One that comes sooner may be in vain: then there is another one before the interval is over.
+fn seconds_to_check_in(room: &Room, turn: f64, next_check_in: u32) -> f64 {
+    let (refresh, next) = (f64::from(room.refresh_interval_seconds), f64::from(next_check_in));
+    if turn <= next && next >= refresh * USUAL_PART {
+        next
+    } else {
+        (turn + refresh * CHECK_IN_PART).max(refresh)
     }
-    let (by_limit, by_leaving) = seconds_by_each(room, key, ahead + own / 2, time)?;
-    let part = if by_limit >= by_leaving { CHECK_IN_PART_BY_LIMIT } else { CHECK_IN_PART };
-    let until_check_in = f64::from(room.refresh_interval_seconds) * part;
-    Some((melted(key, by_limit.max(by_leaving)) + until_check_in).ceil() as u64)
 }
 
 /// Seconds within which a quarter, half and three quarters of those who wait now will be let in, where the order is
@@ -75,19 +91,19 @@ pub fn wait_percentiles(waiting: i64, entering_per_second: f64) -> [f64; 3] {
     [0.25_f64, 0.5, 0.75].map(|part| -mean * (1.0 - part).ln())
 }
 
-/// How many users wait in a bucket, and will when its minute is over: within a bucket the order is by chance, so those
-/// who come later count too. `None` where too little is known.
-fn whole_bucket(key: &StateKey, bucket: u32) -> Option<i64> {
-    let own = key.present_in(bucket);
+/// How many users wait in a bucket, and will in `coming_ms` milliseconds, or when its minute is over: within a bucket the order is by
+/// chance, so those who come later count too. `None` where too little is known.
+fn own_bucket(key: &StateKey, bucket: u32, coming_ms: u64) -> Option<i64> {
+    let own = key.returning_in(bucket);
     let known_ms = key.taken_at.saturating_sub(start_of(bucket) + REPORTED_MS);
-    let to_come = MINUTE_MS.saturating_sub(known_ms) as i64;
+    let to_come = MINUTE_MS.saturating_sub(known_ms).min(coming_ms) as i64;
     if to_come == 0 {
         return Some(own);
     }
     // Before anybody older waits, whoever was let in came in this minute too; who is to come will wait.
     let is_first = key.present_ahead(Some(bucket)) == 0;
     let let_in = if is_first { key.admitted_in(bucket) } else { 0 };
-    let (like_last, last) = match bucket.checked_sub(1).map_or(0, |last| key.waiting_in(last)) {
+    let (like_last, last) = match bucket.checked_sub(1).map_or(0, |last| key.returning_in(last)) {
         // Behind a queue that nobody joined a minute ago, those ahead are known and few come now.
         0 if own == 0 || known_ms < LEAST_OF_MINUTE_MS => return (!is_first).then_some(own),
         0 => (0, 0),

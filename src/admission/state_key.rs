@@ -123,6 +123,10 @@ pub struct StateKey {
     /// `age` say it may be by Global's clock. 0: not told.
     #[serde(default)]
     pub round_trip_ms: u64,
+    /// Of `present`, by bucket, where there are any: newcomers who will probably not come back, since as many before them did not.
+    /// A wait is estimated without them; the order is kept for them all the same.
+    #[serde(default)]
+    pub strangers: Vec<(u32, u32)>,
 }
 
 /// Sessions that were ended before their time: all colos refuse their tickets.
@@ -311,6 +315,20 @@ impl StateKey {
     /// Waiting users of one bucket who are still there.
     pub fn present_in(&self, bucket: u32) -> i64 {
         self.present_ahead(bucket.checked_add(1)) - self.present_ahead(Some(bucket))
+    }
+
+    /// The same without those who will probably not come back.
+    pub fn returning_in(&self, bucket: u32) -> i64 {
+        self.present_in(bucket) - self.strangers(|of| of == bucket)
+    }
+
+    /// Users of older buckets without those who will probably not come back.
+    pub fn returning_ahead(&self, bucket: u32) -> i64 {
+        self.present_ahead(Some(bucket)) - self.strangers(|of| of < bucket)
+    }
+
+    fn strangers(&self, of: impl Fn(u32) -> bool) -> i64 {
+        self.strangers.iter().filter(|(bucket, _)| of(*bucket)).map(|(_, users)| i64::from(*users)).sum()
     }
 
     /// Waiting users of one bucket.

@@ -310,7 +310,9 @@ impl Global {
         } else {
             "not_queueing"
         };
-        let longest = (waiting > 0).then(|| estimated_wait_seconds(room, &state, minute, now)).flatten();
+        let refresh = room.refresh_interval_seconds;
+        let longest =
+            (waiting > 0).then(|| estimated_wait_seconds(room, &state, minute, refresh, now)).flatten();
         let events = self.steering().event_views(deployed, now);
         let next = steered.next_event(now);
         let new_users = |minute: u32| self.new_users(minute);
@@ -386,7 +388,7 @@ fn buckets(whole: &Room, room: &Room, state: &StateKey, now: u64) -> Vec<BucketV
             drawn: whole.lottery(*bucket).is_some(),
             users: *users,
             present: present(index, *users),
-            wait_seconds: estimated_wait_seconds(room, state, *bucket, now),
+            wait_seconds: estimated_wait_seconds(room, state, *bucket, room.refresh_interval_seconds, now),
         })
         .collect()
 }

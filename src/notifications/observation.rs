@@ -73,8 +73,9 @@ impl<'a> Observation<'a> {
             slots: if closed { 0 } else { free.min(left).max(0) },
             waiting: key.waiting_users(),
             present,
-            wait_seconds: youngest
-                .map_or(Some(0), |(bucket, _)| estimated_wait_seconds(room, key, *bucket, now)),
+            wait_seconds: youngest.map_or(Some(0), |(bucket, _)| {
+                estimated_wait_seconds(room, key, *bucket, room.refresh_interval_seconds, now)
+            }),
             origin,
             fallbacks: if lets_in { 0 } else { key.unnumbered.max(0) as u64 },
             steering: 0,

@@ -167,7 +167,7 @@ fn who_joins_a_queue_is_told_how_long_it_is_from_the_first_second_of_the_minute(
     };
     for second in 0..60 {
         let key = key(&[(bucket - 3, 99)], second);
-        let wait = |bucket| estimated_wait_seconds(&room, &key, bucket, key.taken_at);
+        let wait = |bucket| estimated_wait_seconds(&room, &key, bucket, 20, key.taken_at);
         let turn = 600;
         assert_eq!(
             wait(bucket),
@@ -180,7 +180,7 @@ fn who_joins_a_queue_is_told_how_long_it_is_from_the_first_second_of_the_minute(
     for (second, known) in [(3, false), (9, false), (11, true)] {
         let key = key(&[(bucket, 5)], second);
         assert_eq!(
-            estimated_wait_seconds(&room, &key, bucket, key.taken_at).is_some(),
+            estimated_wait_seconds(&room, &key, bucket, 20, key.taken_at).is_some(),
             known,
             "second {second}"
         );
@@ -188,26 +188,67 @@ fn who_joins_a_queue_is_told_how_long_it_is_from_the_first_second_of_the_minute(
 }
 
 #[test]
-fn who_waits_for_the_limit_per_minute_is_told_of_a_later_check_in_than_who_waits_for_users_to_leave() {
-    let bucket = minute_of(NOW);
-    let key = StateKey {
-        taken_at: start_of(bucket),
-        minute: bucket,
-        leaving: 100,
-        waiting: vec![(bucket - 3, 99)],
+fn whose_turn_comes_before_the_next_check_in_enters_then() {
+    let (room, bucket) = (room(200, 200, 5), minute_of(NOW));
+    let told = |ahead, next_check_in| {
+        let key = StateKey {
+            taken_at: start_of(bucket),
+            minute: bucket,
+            active: 200,
+            leaving: 1_200,
+            waiting: vec![(bucket - 3, ahead)],
+            ..StateKey::default()
+        };
+        estimated_wait_seconds(&room, &key, bucket, next_check_in, key.taken_at)
+    };
+    // Two users leave in a second, and the visitor needs a slot too.
+    assert_eq!((told(39, 19), told(39, 21)), (Some(28), Some(21)), "after twenty seconds");
+    assert_eq!(told(9, 5), Some(20), "a check-in before the usual one may come too soon");
+}
+
+#[test]
+fn newcomers_who_will_not_come_back_are_not_waited_for() {
+    let (room, bucket) = (room(200, 200, 5), minute_of(NOW));
+    let key = |strangers: &[(u32, u32)]| StateKey {
+        taken_at: start_of(bucket + 1) + 10_000,
+        minute: bucket + 1,
+        active: 200,
+        leaving: 600,
+        waiting: vec![(bucket - 1, 19), (bucket, 100)],
+        present: vec![19, 100],
+        strangers: strangers.to_vec(),
         ..StateKey::default()
     };
-    // Ten may enter in this minute, and in each of the nine after it; or ten leave in each.
-    for (limit, active, check_in) in [(10, 0, 11), (200, 200, 8)] {
-        let key = StateKey { active, ..key.clone() };
-        let told = estimated_wait_seconds(&room(200, limit, 5), &key, bucket, key.taken_at);
-        assert_eq!(told, Some(600 + check_in), "{limit} new users a minute, {active} active ones");
-    }
+    let told = |key: StateKey, of| estimated_wait_seconds(&room, &key, of, 20, key.taken_at);
+    // One user leaves in a second.
+    assert_eq!(told(key(&[]), bucket), Some(19 + 50 + 1 + 8));
+    assert_eq!(told(key(&[(bucket, 60)]), bucket), Some(19 + 20 + 1 + 8));
+    assert_eq!(told(key(&[(bucket, 60)]), bucket - 1), told(key(&[]), bucket - 1));
+}
+
+#[test]
+fn only_those_who_come_before_a_visitors_turn_can_go_first() {
+    let (room, bucket) = (room(200, 2_000, 5), minute_of(NOW));
+    // Ten a second have come since the minute began, as far as it is known, and ten leave.
+    let told = |ahead| {
+        let key = StateKey {
+            taken_at: start_of(bucket) + 12_500,
+            minute: bucket,
+            active: 200,
+            leaving: 6_000,
+            waiting: vec![(bucket - 3, ahead), (bucket, 100)],
+            ..StateKey::default()
+        };
+        estimated_wait_seconds(&room, &key, bucket, 20, key.taken_at)
+    };
+    assert_eq!(told(300), Some(30 + 30 + 1 + 8), "half of the whole minute's");
+    // By all of those it would be at most 1 + 30 + 8 seconds. In so many only 391 of the other 500 come.
+    assert_eq!(told(10), Some(1 + 24 + 1 + 8));
 }
 
 #[test]
 fn the_estimate_is_unknown_while_everybody_is_queued() {
     let mut room = room(200, 200, 5);
     room.queue_all = true;
-    assert_eq!(estimated_wait_seconds(&room, &Default::default(), BUCKETS[0], NOW), None);
+    assert_eq!(estimated_wait_seconds(&room, &Default::default(), BUCKETS[0], 20, NOW), None);
 }

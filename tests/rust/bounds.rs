@@ -826,6 +826,30 @@ fn whoever_comes_back_is_not_taken_for_one_who_looked_once_when_their_minute_is_
     );
 }
 
+#[test]
+fn as_many_newcomers_are_strangers_as_were_missed_of_those_before_them() {
+    let (room, bucket) = (room(100, 100, 1), minute_of(NOW));
+    let (mut counts, mut dedups) = (Counts::new(&room), Remembered::new(600_000, 1_000));
+    // Two come each second, one of whom comes back every 20 seconds.
+    for id in 0..200 {
+        let came = start_of(bucket) + 500 * id;
+        let mut from = None;
+        for at in (came..start_of(bucket) + 100_000).step_by(if id % 2 == 0 { 20_000 } else { 200_000 }) {
+            let check_in = CheckIn::Wait { id, bucket: minute_of(came), from, at: at.into() };
+            counts.apply(&check_in, &mut dedups);
+            from = Some(at.into());
+        }
+    }
+    let now = start_of(bucket) + 100_000;
+    let waiting = counts.waiting_at(&room, now);
+    let present = counts.present_at(&room, &waiting, now);
+    let strangers = counts.strangers_at(&room, &waiting, &present, now);
+    assert_eq!(strangers.iter().map(|(of, _)| *of).collect::<Vec<_>>(), [bucket + 1], "the last newcomers");
+    let returning = present[1] - strangers[0].1;
+    assert!((35..=45).contains(&returning), "{returning} of the 40 who come back");
+    assert_eq!(counts.strangers_at(&room, &waiting[..0], &[], now), []);
+}
+
 proptest! {
     /// A visitor waits, closes the page, comes back, enters, goes on and is told to leave; requests are repeated in
     /// parallel with old cookies. Whatever the order in which a colo hears of it, and however often: the same is counted.

@@ -738,7 +738,7 @@ impl Visit {
         let estimate = match key {
             Some(key) if random_order => random_wait_seconds(room, key, global_time).map(Estimate::spread),
             // Nobody enters before the next check-in.
-            Some(key) => estimated_wait_seconds(room, key, bucket, global_time)
+            Some(key) => estimated_wait_seconds(room, key, bucket, refresh_seconds, global_time)
                 .map(|seconds| Estimate::Known { seconds: seconds.max(refresh_seconds.into()) }),
             None => None,
         };
