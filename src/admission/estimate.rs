@@ -27,7 +27,7 @@ const SOONEST_SECONDS: f64 = 2.0;
 const EARLY_PART: f64 = 0.5;
 /// Whoever's turn has come enters with the next check-in: after this part of a refresh interval, by what the simulator shows.
 const CHECK_IN_PART: f64 = 0.4;
-/// Who is told to check in after this part of a refresh interval at least comes as usual.
+/// A check-in is told a tenth of a refresh interval sooner or later, in whole seconds: one after this part of it is as usual.
 const USUAL_PART: f64 = 0.85;
 /// Far from the front a visitor stays away for this part of the time until the middle of the bucket's turn: the queue may
 /// turn out to be faster than that, and the visitor is back long before. In the turn itself many more of the bucket ask
@@ -59,15 +59,15 @@ pub fn estimated_wait_seconds(
     let with_those_within = |coming_ms| {
         let own = own_bucket(key, bucket, coming_ms)?;
         let turn = wait_seconds(room, key, ahead + own / 2, time)?;
-        Some(seconds_to_check_in(room, turn, next_check_in))
+        Some(seconds_to_entry(room, turn, next_check_in))
     };
     let at_most = with_those_within(MINUTE_MS)?;
     with_those_within((at_most * 1_000.0) as u64).map(|seconds| seconds.ceil() as u64)
 }
 
-/// In how many seconds a visitor checks in whose turn has come by then. With the next check-in, if it is that of a whole refresh interval.
-/// One that comes sooner may be in vain: then there is another one before the interval is over.
-fn seconds_to_check_in(room: &Room, turn: f64, next_check_in: u32) -> f64 {
+/// In how many seconds a visitor enters whose turn is foreseen in `turn` seconds: at a check-in, so not before the next one. That is it
+/// if it comes as usual and not before the turn. One that was told sooner may be in vain, and then another follows.
+fn seconds_to_entry(room: &Room, turn: f64, next_check_in: u32) -> f64 {
     let (refresh, next) = (f64::from(room.refresh_interval_seconds), f64::from(next_check_in));
     if turn <= next && next >= refresh * USUAL_PART {
         next
@@ -132,21 +132,9 @@ fn opens_to_a_crowd(room: &Room, key: &StateKey) -> bool {
     !room.prequeue && key.active > 0 && for_all.is_some_and(|seconds| seconds > refresh)
 }
 
-/// [`wait_seconds`], as if a room that is shut were opened at once.
+/// [`wait_seconds`], as if a room that is shut were opened at once: until `new_users_per_minute` lets `ahead` users and one more enter,
+/// and so many have left that there are slots for them.
 fn seconds_when_open(room: &Room, key: &StateKey, ahead: i64, time: u64) -> Option<f64> {
-    let (by_limit, by_leaving) = seconds_by_each(room, key, ahead, time)?;
-    Some(melted(key, by_limit.max(by_leaving)))
-}
-
-/// A wait in seconds where some of those ahead give up: the queue shrinks while it moves.
-fn melted(key: &StateKey, seconds: f64) -> f64 {
-    let melting = f64::from(key.giving_up) / 1e6;
-    if melting > 0.0 { (seconds * melting).ln_1p() / melting } else { seconds }
-}
-
-/// Seconds until `new_users_per_minute` lets `ahead` users and one more enter, and until so many have left that there are slots for
-/// them, if nobody gives up. `None` when nobody new enters.
-fn seconds_by_each(room: &Room, key: &StateKey, ahead: i64, time: u64) -> Option<(f64, f64)> {
     if key.most_new(room) == 0 {
         return None;
     }
@@ -164,7 +152,10 @@ fn seconds_by_each(room: &Room, key: &StateKey, ahead: i64, time: u64) -> Option
     // The visitor needs a slot too.
     let to_leave = ahead + 1 - free.max(0);
     let by_leaving = if to_leave > 0 { estimated_minutes(to_leave, leaving.min(limit))? * 60.0 } else { 0.0 };
-    Some((seconds_by_limit(room, key, ahead + 1, time), by_leaving))
+    let seconds = seconds_by_limit(room, key, ahead + 1, time).max(by_leaving);
+    // Some of those ahead give up: the queue shrinks while it moves.
+    let melting = f64::from(key.giving_up) / 1e6;
+    Some(if melting > 0.0 { (seconds * melting).ln_1p() / melting } else { seconds })
 }
 
 /// Seconds until `users` more may have entered by `new_users_per_minute`: what is left of this minute first.

@@ -317,12 +317,12 @@ impl StateKey {
         self.present_ahead(bucket.checked_add(1)) - self.present_ahead(Some(bucket))
     }
 
-    /// The same without those who will probably not come back.
+    /// Waiting users of one bucket who are still there, without newcomers who will probably not come back.
     pub fn returning_in(&self, bucket: u32) -> i64 {
         self.present_in(bucket) - self.strangers(|of| of == bucket)
     }
 
-    /// Users of older buckets without those who will probably not come back.
+    /// Users of older buckets who are still there, without newcomers who will probably not come back.
     pub fn returning_ahead(&self, bucket: u32) -> i64 {
         self.present_ahead(Some(bucket)) - self.strangers(|of| of < bucket)
     }

@@ -97,8 +97,7 @@ pub fn progress(ahead_now: u64, ahead_at_first: u64, before: u8) -> u8 {
     before.max(u8::try_from(percent).unwrap_or(u8::MAX)).min(99)
 }
 
-/// The wait is told as a range. It begins at this percentage of the estimate: most enter within it
-/// (docs/decisions.md).
+/// The wait is told as a range. It begins at this percentage of the estimate: most enter within it (docs/decisions.md).
 const SOONEST_PERCENT: u64 = 70;
 /// Where the range ends, see [`SOONEST_PERCENT`]. It is wider on this side: nobody minds being early.
 const LATEST_PERCENT: u64 = 140;

@@ -604,9 +604,7 @@ impl Global {
         let (expiring_refresh, expiring_minute) = (foreseen(room.refresh_ms()), foreseen(60_000));
         let waiting = merged.waiting_at(room, now);
         let entering = self.entering(now);
-        let known_until = now - self.unheard_ms(room, now);
-        let present = merged.present_at(room, &waiting, known_until);
-        let strangers = merged.strangers_at(room, &waiting, &present, known_until);
+        let (present, strangers) = merged.present_at(room, &waiting, now - self.unheard_ms(room, now));
         let nobody_waits = present.iter().all(|users| *users == 0);
         let used = Use { active, entering: f64::from(entering) / 10.0, waiting: !nobody_waits };
         let limits = self.limits(room, used, now);

@@ -309,45 +309,33 @@ impl Counts {
     /// Of those waiting users, bucket by bucket: how many will probably check in again. Whoever has not done so for more
     /// than a refresh has left. Where many of a bucket have, as many of its newcomers will never come back either: they
     /// looked once, or refuse cookies and are somebody new each time. Some time after its minute a bucket has no newcomers.
-    pub fn present_at(&self, room: &Room, waiting: &[(u32, u32)], time: u64) -> Vec<u32> {
+    /// And of those, by bucket, where there are any, how many newcomers will not come back by what all buckets miss: a wait is
+    /// estimated by that, and nobody's slot is given away for it (docs/decisions.md).
+    pub fn present_at(&self, room: &Room, waiting: &[(u32, u32)], time: u64) -> (Vec<u32>, Vec<(u32, u32)>) {
+        let within_ms = room.present_ms() as i64;
         let since = time.saturating_sub(room.present_ms());
-        waiting
-            .iter()
-            .map(|(bucket, users)| {
-                let present = self.seen_since(*bucket, *users, since);
-                let left = i64::from(*users) - present;
-                let will_leave = left / 2 + (left * left / present.max(1)).min(left / 2);
-                let newcomers_ms = start_of(bucket + 1).saturating_sub(since).min(room.present_ms()) as i64;
-                (present - will_leave * newcomers_ms / room.present_ms() as i64).max(0) as u32
-            })
-            .collect()
-    }
-
-    /// Of those who are `present` ([`Counts::present_at`]): how many newcomers will not come back either, by bucket, where any will.
-    /// As many of the last newcomers as are missed of all who came before them, whatever their bucket.
-    pub fn strangers_at(
-        &self,
-        room: &Room,
-        waiting: &[(u32, u32)],
-        present: &[u32],
-        time: u64,
-    ) -> Vec<(u32, u32)> {
-        let since = time.saturating_sub(room.present_ms());
-        let seen = |(bucket, users): (u32, u32)| self.seen_since(bucket, users, since);
-        let missed: i64 = waiting.iter().map(|of| i64::from(of.1) - seen(*of)).sum();
-        let strangers = waiting.iter().zip(present).map(|(of, present)| {
-            let (from, until) = (start_of(of.0).max(since), start_of(of.0 + 1).min(time));
-            let newcomers_ms = until.saturating_sub(from) as i64;
-            let known = (seen(*of) - missed * newcomers_ms / room.present_ms() as i64).max(0) as u32;
-            (of.0, present.saturating_sub(known))
+        let seen = waiting.iter().map(|(bucket, users)| {
+            let seen = self.waiting.get(bucket).map_or(0, |slots| slots.since(since / WAITING_SLOT_MS));
+            seen.clamp(0, i64::from(*users))
         });
-        strangers.filter(|(_, users)| *users > 0).collect()
-    }
-
-    /// How many of a bucket's waiting users have checked in since a time.
-    fn seen_since(&self, bucket: u32, users: u32, since: u64) -> i64 {
-        let seen = self.waiting.get(&bucket).map_or(0, |slots| slots.since(since / WAITING_SLOT_MS));
-        seen.clamp(0, i64::from(users))
+        let seen: Vec<i64> = seen.collect();
+        let all: i64 = waiting.iter().map(|(_, users)| i64::from(*users)).sum();
+        let missed = all - seen.iter().sum::<i64>();
+        let mut present = Vec::with_capacity(waiting.len());
+        let mut strangers = Vec::new();
+        for ((bucket, users), seen) in waiting.iter().zip(seen) {
+            let left = i64::from(*users) - seen;
+            let will_leave = left / 2 + (left * left / seen.max(1)).min(left / 2);
+            let newcomers_ms = start_of(bucket + 1).saturating_sub(since).min(room.present_ms()) as i64;
+            let here = (seen - will_leave * newcomers_ms / within_ms).max(0);
+            let (from, until) = (start_of(*bucket).max(since), start_of(bucket + 1).min(time));
+            let returning = (seen - missed * until.saturating_sub(from) as i64 / within_ms).max(0);
+            present.push(here as u32);
+            if here > returning {
+                strangers.push((*bucket, (here - returning) as u32));
+            }
+        }
+        (present, strangers)
     }
 
     /// Users who wait and have checked in since a time.

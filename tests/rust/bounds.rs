@@ -785,7 +785,7 @@ fn whoever_was_told_to_stay_away_for_longer_is_counted_for_longer() {
     let bucket = minute_of(NOW);
     counts.apply(&CheckIn::Wait { id: 1, bucket, from: None, at: told(60) }, &mut dedups);
     let waiting = |counts: &Counts, at| counts.waiting_at(&room, NOW + at).len();
-    let present = |counts: &Counts, at| counts.present_at(&room, &[(bucket, 1)], NOW + at)[0];
+    let present = |counts: &Counts, at| counts.present_at(&room, &[(bucket, 1)], NOW + at).0[0];
     assert_eq!(
         (waiting(&counts, 62_000), present(&counts, 62_000)),
         (1, 1),
@@ -821,7 +821,7 @@ fn whoever_comes_back_is_not_taken_for_one_who_looked_once_when_their_minute_is_
     let now = start_of(bucket) + 90_000;
     let waiting = counts.waiting_at(&room, now);
     assert_eq!(
-        (waiting.as_slice(), counts.present_at(&room, &waiting, now)),
+        (waiting.as_slice(), counts.present_at(&room, &waiting, now).0),
         (&[(bucket, 60)][..], vec![30])
     );
 }
@@ -842,12 +842,11 @@ fn as_many_newcomers_are_strangers_as_were_missed_of_those_before_them() {
     }
     let now = start_of(bucket) + 100_000;
     let waiting = counts.waiting_at(&room, now);
-    let present = counts.present_at(&room, &waiting, now);
-    let strangers = counts.strangers_at(&room, &waiting, &present, now);
+    let (present, strangers) = counts.present_at(&room, &waiting, now);
     assert_eq!(strangers.iter().map(|(of, _)| *of).collect::<Vec<_>>(), [bucket + 1], "the last newcomers");
     let returning = present[1] - strangers[0].1;
     assert!((35..=45).contains(&returning), "{returning} of the 40 who come back");
-    assert_eq!(counts.strangers_at(&room, &waiting[..0], &[], now), []);
+    assert_eq!(counts.present_at(&room, &[], now), (Vec::new(), Vec::new()));
 }
 
 proptest! {

@@ -220,7 +220,7 @@ fn a_phone_that_slept_for_minutes_keeps_its_place_and_nobody_waits_for_it_meanwh
     let slept = |seconds: u64| {
         let now = NOW + seconds * 1_000;
         let keeps = standing(Some(ticket), now, &room.terms()) == Standing::Waiting(ticket);
-        (keeps, counts.present_at(&room, &[(bucket, 1)], now)[0], counts.waiting_at(&room, now).len())
+        (keeps, counts.present_at(&room, &[(bucket, 1)], now).0[0], counts.waiting_at(&room, now).len())
     };
     assert_eq!(slept(20), (true, 1, 1));
     assert_eq!(slept(40), (true, 0, 1), "no slot is kept free for it");

@@ -737,9 +737,8 @@ impl Visit {
         let people_ahead = key.filter(|_| !is_secret).map(|key| likely_ahead(key, bucket).max(0) as u64);
         let estimate = match key {
             Some(key) if random_order => random_wait_seconds(room, key, global_time).map(Estimate::spread),
-            // Nobody enters before the next check-in.
             Some(key) => estimated_wait_seconds(room, key, bucket, refresh_seconds, global_time)
-                .map(|seconds| Estimate::Known { seconds: seconds.max(refresh_seconds.into()) }),
+                .map(|seconds| Estimate::Known { seconds }),
             None => None,
         };
         let held = key.is_some_and(|key| key.held);
