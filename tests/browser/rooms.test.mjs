@@ -158,20 +158,22 @@ describe("rooms in the dashboard", { concurrency: 2 }, () => {
       ["Message to those who wait", "not set", "Seats are left."],
     ]);
     await page.getByRole("button", { name: "Save the room" }).click();
-    await page.getByText(`${room.name} is changed. It is in force within 3 seconds.`).waitFor();
+    const done = page.getByText(`${room.name} is changed. It is in force within 3 seconds.`);
+    await done.waitFor();
     const now = await api("GET", `/${room.id}`);
     assert.deepEqual(
       [now.total_active_users, now.new_users_per_minute, now.anteroom.message],
       [400, 70, "Seats are left."],
     );
-    // Taken away again, it is as usual.
+    // Taken away again, it is as usual; what is said to be in force is what was saved last.
     await page.getByLabel("Message to those who wait").evaluate((input) => {
       input.closest("details").open = true;
     });
     await page.getByLabel("Message to those who wait").fill("");
+    assert.equal(await done.count(), 0);
     await check(page);
     await page.getByRole("button", { name: "Save the room" }).click();
-    await page.getByText(`${room.name} is changed.`).waitFor();
+    await done.waitFor();
     assert.equal((await api("GET", `/${room.id}`)).anteroom?.message, undefined);
   });
 

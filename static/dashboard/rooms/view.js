@@ -159,10 +159,13 @@ export function openRooms({ main, role, at, changed }) {
       saved: ({ name }) => again(`${name} is changed. It is in force within 3 seconds.`),
     });
     const live = writePlace({ room: isOwn ? room.id : room.name, range: { name: "1h" } });
+    const outcome = said();
+    // Of what is filled in from now on nothing is in force yet.
+    entry.element.addEventListener("input", () => write(outcome, ""));
     show(
       back(),
       h("h1", {}, room.name),
-      said(),
+      outcome,
       locked(room.deployed_as),
       h(
         "p",
