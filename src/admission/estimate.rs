@@ -25,6 +25,14 @@ const SOONEST_SECONDS: f64 = 2.0;
 /// Everybody of a bucket is asked to come within this part of the time that its turn will take: who comes before a slot is
 /// free comes again, but whoever comes late is passed by younger ones. By the simulator, the fewest are with a half or less.
 const EARLY_PART: f64 = 0.5;
+/// Within a bucket the order is by chance, so each moment of its turn is as likely. By this part of the turn the wait is told where the
+/// turn is short, and by the other one where it takes [`LONG_TURN`] refresh intervals. Errors are relative to the wait: of waits that
+/// are spread evenly from 0, most are near two thirds of the longest.
+const PART_OF_SHORT_TURN: f64 = 0.35;
+/// See [`PART_OF_SHORT_TURN`].
+const PART_OF_LONG_TURN: f64 = 0.6;
+/// See [`PART_OF_SHORT_TURN`].
+const LONG_TURN: f64 = 3.0;
 /// Whoever's turn has come enters with the next check-in: after this part of a refresh interval, by what the simulator shows.
 const CHECK_IN_PART: f64 = 0.4;
 /// A check-in is told a tenth of a refresh interval sooner or later, in whole seconds: one after this part of it is as usual.
@@ -41,7 +49,7 @@ pub fn estimated_minutes(ahead: i64, entering_per_minute: f64) -> Option<f64> {
 }
 
 /// Seconds that a visitor of a bucket will wait from `time` (Global's clock) on, who is to check in after `next_check_in` seconds. The
-/// article's estimate, with six corrections: half of those of the visitor's own bucket who come until then are ahead too; newcomers
+/// article's estimate, with six corrections: those of the visitor's own bucket who come until then may be ahead too; newcomers
 /// who will not come back are not; slots that are free already need no user to leave; the rate is that at which users leave, not the
 /// burst that filled the room; some of those ahead give up; and nobody enters between two check-ins. `None` when it cannot be known, or
 /// not yet: of the first visitors of a queue, with nobody ahead of them, nobody can tell how many will come with them.
@@ -56,10 +64,13 @@ pub fn estimated_wait_seconds(
         return random_wait_seconds(room, key, time).map(|[_, median, _]| median);
     }
     let ahead = key.returning_ahead(bucket);
+    let begin = wait_seconds(room, key, ahead, time)?;
     let with_those_within = |coming_ms| {
         let own = own_bucket(key, bucket, coming_ms)?;
-        let turn = wait_seconds(room, key, ahead + own / 2, time)?;
-        Some(seconds_to_entry(room, turn, next_check_in))
+        let takes = wait_seconds(room, key, ahead + own, time)? - begin;
+        let long = (takes / (LONG_TURN * f64::from(room.refresh_interval_seconds))).min(1.0);
+        let part = PART_OF_SHORT_TURN + (PART_OF_LONG_TURN - PART_OF_SHORT_TURN) * long;
+        Some(seconds_to_entry(room, begin + takes * part, next_check_in))
     };
     let at_most = with_those_within(MINUTE_MS)?;
     with_those_within((at_most * 1_000.0) as u64).map(|seconds| seconds.ceil() as u64)

@@ -221,9 +221,27 @@ fn newcomers_who_will_not_come_back_are_not_waited_for() {
     };
     let told = |key: StateKey, of| estimated_wait_seconds(&room, &key, of, 20, key.taken_at);
     // One user leaves in a second.
-    assert_eq!(told(key(&[]), bucket), Some(19 + 50 + 1 + 8));
-    assert_eq!(told(key(&[(bucket, 60)]), bucket), Some(19 + 20 + 1 + 8));
-    assert_eq!(told(key(&[(bucket, 60)]), bucket - 1), told(key(&[]), bucket - 1));
+    assert_eq!(told(key(&[]), bucket), Some(20 + 60 + 8));
+    assert_eq!(told(key(&[(bucket, 40)]), bucket), Some(20 + 36 + 8));
+    assert_eq!(told(key(&[(bucket, 40)]), bucket - 1), told(key(&[]), bucket - 1));
+}
+
+#[test]
+fn a_long_turn_is_told_by_three_fifths_of_it_and_a_short_one_by_less() {
+    let (room, bucket) = (room(200, 200, 5), minute_of(NOW));
+    let told = |own| {
+        let key = StateKey {
+            taken_at: start_of(bucket + 1) + 10_000,
+            minute: bucket + 1,
+            active: 200,
+            leaving: 600,
+            waiting: vec![(bucket - 1, 19), (bucket, own)],
+            ..StateKey::default()
+        };
+        estimated_wait_seconds(&room, &key, bucket, 20, key.taken_at)
+    };
+    // One user leaves in a second: the turn begins after 20, and then a check-in takes 8 more.
+    assert_eq!([1, 20, 60, 100].map(told), [28 + 1, 28 + 9, 28 + 36, 28 + 60].map(Some));
 }
 
 #[test]
@@ -241,9 +259,9 @@ fn only_those_who_come_before_a_visitors_turn_can_go_first() {
         };
         estimated_wait_seconds(&room, &key, bucket, 20, key.taken_at)
     };
-    assert_eq!(told(300), Some(30 + 30 + 1 + 8), "half of the whole minute's");
-    // By all of those it would be at most 1 + 30 + 8 seconds. In so many only 391 of the other 500 come.
-    assert_eq!(told(10), Some(1 + 24 + 1 + 8));
+    assert_eq!(told(300), Some(30 + 36 + 1 + 8), "three fifths of the whole minute's");
+    // By all of those it would be at most 1 + 36 + 8 seconds. In so many only 451 of the other 500 come.
+    assert_eq!(told(10), Some(1 + 32 + 1 + 8));
 }
 
 #[test]
