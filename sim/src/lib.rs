@@ -6,6 +6,7 @@
 //! - [`literal`]: the 2023 article's counters without our repairs, to compare with.
 //! - [`measure`]: what it was like for the visitors and for the origin.
 //! - [`bounds`]: how soon a new visitor could be in, whatever the algorithm.
+//! - [`estimates`]: how wrong the waits were that they saw, and how wrong any would have been.
 //! - [`campaign`]: worlds drawn at random, what is promised in each of them, and the smallest that breaks a promise.
 //! - [`table`]: figures of many runs, the worst seed of each, and whether they reach the goals.
 //! - [`report`]: the same as JSON, and as a page with charts.
@@ -23,6 +24,7 @@ pub mod bounds;
 pub mod campaign;
 pub mod clockwork;
 pub mod configured;
+pub mod estimates;
 pub mod guarded;
 pub mod guarded_report;
 pub mod history;

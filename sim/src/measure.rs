@@ -13,6 +13,7 @@ use anteroom::room::{Limits, QueueingMethod, RateWindow, Room};
 use serde::Serialize;
 
 use crate::bounds::{Bounds, Slow};
+use crate::estimates::Estimates;
 use crate::history::{History, Row};
 use crate::pages::Passed;
 use crate::price::{Billed, Usage};
@@ -103,6 +104,8 @@ pub struct Measured {
     /// Median of |estimate − wait| / wait, of those who waited more than 20 s and entered, in buckets of which nobody waits at
     /// the end: of others the lucky ones only have entered.
     pub estimate_error: Option<f64>,
+    /// The least that it can be: see [`estimates`](crate::estimates).
+    pub estimate_least_error: Option<f64>,
     /// Share of all queued visitors, entered or not, whose shown wait once rose by more than a refresh.
     pub estimate_rose: f64,
     /// Delay that the room added to new visitors who were not queued, in milliseconds.
@@ -228,13 +231,6 @@ impl Histogram {
         self.0[index] += 1;
     }
 
-    fn append(&mut self, other: &Self) {
-        self.0.resize(self.0.len().max(other.0.len()), 0);
-        for (count, more) in self.0.iter_mut().zip(&other.0) {
-            *count += more;
-        }
-    }
-
     fn quantile(&self, part: f64) -> Option<u64> {
         let all: u64 = self.0.iter().sum();
         let wanted = (all as f64 * part).ceil().max(1.0) as u64;
@@ -353,9 +349,7 @@ pub struct Measure {
     placed: u64,
     /// Until when nobody hears who waits.
     unheard_until: u64,
-    errors: Histogram,
-    /// Those of buckets in which somebody waits still.
-    open_errors: BTreeMap<u32, Histogram>,
+    estimates: Estimates,
     rose: u64,
     latencies: Histogram,
     calm_latencies: Histogram,
@@ -463,8 +457,7 @@ impl Measure {
             passed_over: 0,
             placed: 0,
             unheard_until: 0,
-            errors: Histogram::default(),
-            open_errors: BTreeMap::new(),
+            estimates: Estimates::default(),
             rose: 0,
             latencies: Histogram::default(),
             calm_latencies: Histogram::default(),
@@ -587,9 +580,7 @@ impl Measure {
             *users -= 1;
             if *users == 0 {
                 self.waiting_by.remove(&bucket);
-                if let Some(errors) = self.open_errors.remove(&bucket) {
-                    self.errors.append(&errors);
-                }
+                self.estimates.closed(bucket);
             }
         }
     }
@@ -759,8 +750,7 @@ impl Measure {
             let waited = now - queued_at;
             self.waits.add(waited / 1_000);
             if let Some(shown) = shown.filter(|_| waited > WAITED_MS) {
-                let error = (shown * 1_000).abs_diff(waited) * 1_000 / waited;
-                self.open_errors.entry(waited_in).or_default().add(error);
+                self.estimates.entered(waited_in, queued_at, waited, shown * 1_000);
             }
             self.waits_no_more(waited_in);
         }
@@ -1077,7 +1067,8 @@ impl Measure {
             passed_over: share(self.passed_over, self.placed),
             passed_any: share(self.passed_any, self.admitted),
             first_queued_at: self.first_queued_at,
-            estimate_error: self.errors.quantile(0.5).map(|error| error as f64 / 1_000.0),
+            estimate_error: self.estimates.error(),
+            estimate_least_error: self.estimates.least_error(),
             estimate_rose: share(self.rose, self.queued),
             latency_p50: quantile(&self.latencies, 0.5),
             latency_p95: quantile(&self.latencies, 0.95),
