@@ -67,7 +67,8 @@ pub fn estimated_wait_seconds(
     let begin = wait_seconds(room, key, ahead, time)?;
     let with_those_within = |coming_ms| {
         let own = own_bucket(key, bucket, coming_ms)?;
-        let takes = wait_seconds(room, key, ahead + own, time)? - begin;
+        // The visitor is one of them.
+        let takes = wait_seconds(room, key, ahead + (own - 1).max(0), time)? - begin;
         let long = (takes / (LONG_TURN * f64::from(room.refresh_interval_seconds))).min(1.0);
         let part = PART_OF_SHORT_TURN + (PART_OF_LONG_TURN - PART_OF_SHORT_TURN) * long;
         Some(seconds_to_entry(room, begin + takes * part, next_check_in))
