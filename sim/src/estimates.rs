@@ -8,7 +8,9 @@
 
 use std::collections::BTreeMap;
 
-/// Waits that differ by less count as equal in the bound.
+use crate::measure::Histogram;
+
+/// Waits whose ratio is less count as equal in the bound.
 const STEP: f64 = 1.01;
 /// The bound is not looked for beyond this many steps: an error of a half.
 const STEPS: usize = 110;
@@ -19,8 +21,8 @@ type Second = BTreeMap<usize, u64>;
 /// Waits of a bucket.
 #[derive(Debug, Default)]
 struct Bucket {
-    /// Errors in thousandths.
-    errors: BTreeMap<u64, u64>,
+    /// In thousandths of the wait.
+    errors: Histogram,
     by_second: BTreeMap<u64, Second>,
 }
 
@@ -29,16 +31,15 @@ struct Bucket {
 pub struct Estimates {
     /// Of buckets in which somebody waits still: the lucky ones only have entered.
     open: BTreeMap<u32, Bucket>,
-    /// Errors in thousandths, and how many waits had each.
-    errors: BTreeMap<u64, u64>,
-    waits: u64,
-    /// For how many of them a number could be right if waits within so many steps of each other can have the same.
+    /// In thousandths of the wait.
+    errors: Histogram,
+    /// For how many of these waits a number could be right if waits within so many steps of each other can have the same.
     most_right: [u64; STEPS + 1],
 }
 
 impl Default for Estimates {
     fn default() -> Self {
-        Self { open: BTreeMap::new(), errors: BTreeMap::new(), waits: 0, most_right: [0; STEPS + 1] }
+        Self { open: BTreeMap::new(), errors: Histogram::default(), most_right: [0; STEPS + 1] }
     }
 }
 
@@ -47,7 +48,7 @@ impl Estimates {
     /// The wait must not be 0.
     pub fn entered(&mut self, bucket: u32, came_at: u64, waited: u64, told: u64) {
         let bucket = self.open.entry(bucket).or_default();
-        *bucket.errors.entry(told.abs_diff(waited) * 1_000 / waited).or_default() += 1;
+        bucket.errors.add(told.abs_diff(waited) * 1_000 / waited);
         let step = ((waited as f64).ln() / STEP.ln()) as usize;
         *bucket.by_second.entry(came_at / 1_000).or_default().entry(step).or_default() += 1;
     }
@@ -55,10 +56,7 @@ impl Estimates {
     /// Nobody of a bucket waits any more.
     pub fn closed(&mut self, bucket: u32) {
         let Some(bucket) = self.open.remove(&bucket) else { return };
-        for (error, waits) in bucket.errors {
-            *self.errors.entry(error).or_default() += waits;
-            self.waits += waits;
-        }
+        self.errors.append(&bucket.errors);
         for second in bucket.by_second.values() {
             let mut most = 0;
             let within = most_within(second);
@@ -71,20 +69,16 @@ impl Estimates {
 
     /// The median error, as a part of the wait. `None`: nobody has waited.
     pub fn error(&self) -> Option<f64> {
-        let mut seen = 0;
-        let median = self.errors.iter().find(|(_, waits)| {
-            seen += **waits;
-            seen * 2 >= self.waits
-        });
-        median.map(|(error, _)| *error as f64 / 1_000.0)
+        self.errors.quantile(0.5).map(|error| error as f64 / 1_000.0)
     }
 
     /// The least that it can be, at most a half. `None`: nobody has waited.
     pub fn least_error(&self) -> Option<f64> {
-        let enough = self.most_right.iter().position(|right| right * 2 >= self.waits).unwrap_or(STEPS);
+        let waits = self.errors.all();
+        let enough = self.most_right.iter().position(|right| right * 2 >= waits).unwrap_or(STEPS);
         // Waits within so many steps of each other may lie in one step more, and one less was not enough.
         let ratio = STEP.powi(enough.saturating_sub(2) as i32);
-        (self.waits > 0).then(|| (ratio - 1.0) / (ratio + 1.0))
+        (waits > 0).then(|| (ratio - 1.0) / (ratio + 1.0))
     }
 }
 

@@ -220,10 +220,10 @@ pub enum Weighed {
 
 /// Counts in steps of a millisecond or second.
 #[derive(Debug, Default)]
-struct Histogram(Vec<u64>);
+pub(crate) struct Histogram(Vec<u64>);
 
 impl Histogram {
-    fn add(&mut self, value: u64) {
+    pub(crate) fn add(&mut self, value: u64) {
         let index = (value as usize).min(100_000);
         if self.0.len() <= index {
             self.0.resize(index + 1, 0);
@@ -231,9 +231,19 @@ impl Histogram {
         self.0[index] += 1;
     }
 
-    fn quantile(&self, part: f64) -> Option<u64> {
-        let all: u64 = self.0.iter().sum();
-        let wanted = (all as f64 * part).ceil().max(1.0) as u64;
+    pub(crate) fn append(&mut self, other: &Self) {
+        self.0.resize(self.0.len().max(other.0.len()), 0);
+        for (count, more) in self.0.iter_mut().zip(&other.0) {
+            *count += more;
+        }
+    }
+
+    pub(crate) fn all(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    pub(crate) fn quantile(&self, part: f64) -> Option<u64> {
+        let wanted = (self.all() as f64 * part).ceil().max(1.0) as u64;
         let mut seen = 0;
         self.0.iter().enumerate().find_map(|(value, count)| {
             seen += count;

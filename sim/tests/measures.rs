@@ -8,7 +8,7 @@ use anteroom_sim::measure::{Measure, Measured};
 use anteroom_sim::planet::{Planet, START};
 use anteroom_sim::price::{Billed, Usage};
 use anteroom_sim::scenario::Scenario;
-use anteroom_sim::table::goals;
+use anteroom_sim::table::{Case, Row, Run, goals, judge};
 
 /// A room of so many users, of whom so many may come in a minute.
 fn measure(users: u32) -> Measure {
@@ -223,4 +223,29 @@ fn every_call_for_a_permit_counts_also_those_that_hold_one() {
 fn the_document_has_every_goal_with_its_exemptions() {
     let document = include_str!("../../docs/accuracy.md");
     assert!(document.contains(&goals()), "docs/accuracy.md should have:\n{}", goals());
+}
+
+#[test]
+fn where_no_estimate_could_be_right_it_is_judged_by_what_it_is_beyond_the_least() {
+    let flash = "name = \"flash\"\nminutes = 1\narrivals = [{ per_minute = 600 }]\n\
+                 [room]\ntotal_active_users = 20\nnew_users_per_minute = 20\n[planet]\ncolos = 2\n";
+    let (scenario, mut measured) = (Scenario::parse(flash).unwrap(), run(flash));
+    let mut verdicts = |error, least| {
+        (measured.estimate_error, measured.estimate_least_error) = (Some(error), Some(least));
+        let runs = [Run {
+            scenario: "flash".to_owned(),
+            strategy: "leases",
+            colos: 2,
+            seed: 1,
+            total_active_users: 20,
+            new_users_per_minute: 20,
+            measured: measured.clone(),
+        }];
+        let verdicts = judge(&[Row { runs: &runs, case: Case::of(&scenario, 20, 20) }]);
+        let estimates = verdicts.iter().filter(|verdict| verdict.goal.starts_with("wait estimate"));
+        estimates.map(|verdict| verdict.reached).collect::<Vec<_>>()
+    };
+    assert_eq!(verdicts(0.36, 0.34), [Some(false), None], "it could be right");
+    assert_eq!(verdicts(0.39, 0.36), [None, Some(true)]);
+    assert_eq!(verdicts(0.42, 0.36), [None, Some(false)]);
 }

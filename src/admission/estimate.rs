@@ -31,7 +31,7 @@ const EARLY_PART: f64 = 0.5;
 const PART_OF_SHORT_TURN: f64 = 0.35;
 /// See [`PART_OF_SHORT_TURN`].
 const PART_OF_LONG_TURN: f64 = 0.6;
-/// See [`PART_OF_SHORT_TURN`].
+/// See [`PART_OF_SHORT_TURN`], in refresh intervals.
 const LONG_TURN: f64 = 3.0;
 /// Whoever's turn has come enters with the next check-in: after this part of a refresh interval, by what the simulator shows.
 const CHECK_IN_PART: f64 = 0.4;
