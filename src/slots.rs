@@ -111,6 +111,17 @@ impl SlotCounts {
         self.counts.retain(|other, _| *other >= slot);
     }
 
+    /// Counts groups of slots, if all of a group are before a slot, in the last one of the group; `last_of` says which one that is.
+    pub fn group_before(&mut self, slot: u64, last_of: impl Fn(u64) -> u64) {
+        let before = self.counts.iter().take_while(|(other, _)| **other < slot);
+        let moves = before.map(|(other, count)| (*other, last_of(*other), *count));
+        let moves: Vec<_> = moves.filter(|(from, to, _)| from != to && *to < slot).collect();
+        for (from, to, count) in moves {
+            self.add(from, -count);
+            self.add(to, count);
+        }
+    }
+
     /// Whether nothing is counted.
     pub fn is_empty(&self) -> bool {
         self.counts.is_empty()

@@ -501,6 +501,7 @@ impl DataCenter {
     pub fn save(&mut self, room: &Room, now: u64) -> SavedDataCenter {
         self.counts.adapt(room);
         self.counts.forget(room, now);
+        self.counts.group_expired(room, now);
         self.tallies.forget(room, self.failures == 0, now);
         self.sequence = (self.sequence + 1).max(now);
         let (ended, untold) = self.ended.to_store();

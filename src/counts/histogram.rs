@@ -15,6 +15,9 @@ use crate::time::{minute_of, start_of};
 pub const MAX_BUCKETS: usize = 512;
 /// How long expired slots are kept: the end of the last minute is still asked for in this one.
 const KEPT_EXPIRED_MS: u64 = 70_000;
+/// Of what expired longer ago than this, in milliseconds, only the end of a minute is asked for. Until then Global compares colos
+/// slot by slot: who was in one that is cut off may have been seen in another one.
+const COMPARED_EXPIRED_MS: u64 = 40_000;
 /// Time after which what happened in a colo is known everywhere, in milliseconds, if it is reported at all.
 const TOLD_AFTER_MS: u64 = 15_000;
 /// Minutes of admissions and history that are kept, besides those of a session.
@@ -377,6 +380,18 @@ impl Counts {
             slots.forget_before(waiting_from);
         }
         self.waiting.retain(|_, slots| !slots.is_empty());
+    }
+
+    /// Counts expired slots by the second of their end, so that a report is shorter: how many were active at the end of a minute stays
+    /// the same.
+    pub fn group_expired(&mut self, room: &Room, now: u64) {
+        let width = self.slot_ms.max(1);
+        let before = self.first_alive(room, now.saturating_sub(COMPARED_EXPIRED_MS));
+        self.active.group_before(before, |slot| {
+            // Slots that end in (n, n + 1] seconds.
+            let seconds = (slot.saturating_add(1).saturating_mul(width) - 1) / 1_000 + 1;
+            (seconds.saturating_mul(1_000) / width).saturating_sub(1).max(slot)
+        });
     }
 
     /// Whether nothing is counted that could still matter.

@@ -12,6 +12,7 @@ use anteroom::machines::worker::{Task, Worker, WorkerContext, WorkerEffect, Work
 use anteroom::origin::OriginMonitor;
 use anteroom::protocol::Request;
 use anteroom::protocol::messages::{ColoReport, VERSION, WorkerAnswer, WorkerReport};
+use anteroom::protocol::wire::encode;
 use anteroom::room::{Room, SlotStrategy};
 use anteroom::steering::Overrides;
 use anteroom::ticket::{Standing, Ticket, standing};
@@ -702,6 +703,43 @@ fn a_hundred_requests_at_once_with_one_ticket_are_one_user() {
     }
 }
 
+proptest! {
+    /// Sessions of a minute, and of seven, whose slots end at no whole second.
+    #[test]
+    fn expired_slots_are_grouped_and_no_minute_ends_with_other_users(
+        last_seen in prop::collection::vec(0..90_000_u64, 1..500),
+        minutes in prop::sample::select(vec![1, 7]),
+        asked in 0..60_000_u64,
+    ) {
+        let room = room(1_000, 1_000, minutes);
+        let mut counts = Counts::new(&room);
+        let mut dedups = Remembered::new(60_000, 1_000);
+        for (id, at) in (0..).zip(last_seen) {
+            counts.apply(&enter(id, NOW + at), &mut dedups);
+        }
+        // The end of the last session is 30 to 90 seconds ago.
+        let now = NOW + 90_000 + room.session_ms() + 30_000 + asked;
+        let mut grouped = counts.clone();
+        grouped.group_expired(&room, now);
+        let minute_end = start_of(minute_of(now));
+        prop_assert_eq!(grouped.active_at(&room, minute_end), counts.active_at(&room, minute_end));
+        let compared = now - 40_000;
+        prop_assert_eq!(grouped.active_at(&room, compared), counts.active_at(&room, compared));
+    }
+}
+
+#[test]
+fn a_minute_of_expired_slots_takes_few_bytes_of_a_report() {
+    let room = room(1_000, 1_000, 1);
+    let width = room.slot_ms();
+    let mut data_center = DataCenter::restore(&room, "AMS", 7, None, NOW);
+    let seen = (0..60_000 / width).map(|slot| enter(slot, NOW + slot * width)).collect();
+    data_center.receive(&room, &report(1, 7, 1, seen), NOW + 60_000);
+    let mut bytes = |now| encode(&data_center.save(&room, now).counts).unwrap().len();
+    let (unexpired, expired) = (bytes(NOW + 60_000), bytes(NOW + 120_000 + 40_000));
+    assert!(expired * 10 < unexpired, "{unexpired} bytes, {expired} when it has expired");
+}
+
 /// What is counted of one visitor after some check-ins: waiting and active users for two minutes, second by second.
 fn counted(check_ins: &[CheckIn]) -> Vec<(i64, i64)> {
     let room = room(100, 100, 1);
@@ -1098,7 +1136,6 @@ fn a_counter_asks_its_callers_to_come_slower_in_the_first_moments_of_a_crowd_and
 
     use anteroom::machines::{Context, Counter, Effect, Input, ObjectMachine, Stored};
     use anteroom::protocol::messages::Take;
-    use anteroom::protocol::{Answer, Request};
     use anteroom::room::SlotStrategy;
     use anteroom::steering::Overrides;
 
