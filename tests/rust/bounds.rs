@@ -4,15 +4,18 @@ use std::rc::Rc;
 
 use anteroom::admission::{
     AdmissionController, Batcher, Clocked, DrawKey, Fallback, Group, LatestOrder, LeaseAsk, LeaseCounter,
-    Level, NumberAsk, Pool, Progress, Remembered, StateKey, minute_of, start_of,
+    Level, NumberAsk, Outcome as Granted, Pool, Progress, Remembered, StateKey, minute_of, start_of,
 };
+use anteroom::answer::Estimate;
 use anteroom::counts::{CheckIn, Counts, DataCenter, Global, MAX_COLOS, Outbox, Seen};
 use anteroom::machines::Call;
-use anteroom::machines::worker::{Task, Worker, WorkerContext, WorkerEffect, WorkerInput};
+use anteroom::machines::worker::{
+    Outcome, Task, Visit, Visitor, Worker, WorkerContext, WorkerEffect, WorkerInput,
+};
 use anteroom::origin::OriginMonitor;
-use anteroom::protocol::Request;
-use anteroom::protocol::messages::{ColoReport, VERSION, WorkerAnswer, WorkerReport};
+use anteroom::protocol::messages::{ColoReport, StateAnswer, Taken, VERSION, WorkerAnswer, WorkerReport};
 use anteroom::protocol::wire::encode;
+use anteroom::protocol::{Answer, Request};
 use anteroom::room::{Room, SlotStrategy};
 use anteroom::steering::Overrides;
 use anteroom::ticket::{Standing, Ticket, standing};
@@ -100,6 +103,58 @@ fn an_old_cookie_however_often_it_comes_is_one_step_and_one_reserved_slot() {
     let made = calls(&effects);
     assert_eq!(made.iter().filter(|call| **call == "reserve").count(), 1, "{made:?}");
     assert_eq!(made.iter().filter(|call| **call == "report").count(), 1, "{made:?}");
+}
+
+/// What the first visitor of a worker is told of the wait in a full room where others wait, when the data center's state is so old.
+fn told_by_a_state_of(age: u64) -> Estimate {
+    let room = Rc::new(room(100, 100, 1));
+    let (key, mut origin) = (DrawKey::new(None, "key"), OriginMonitor::new(&room));
+    let mut worker = Worker::new(1, Rc::clone(&room), "AMS".to_owned(), 500);
+    let mut visit = Visit::new(Visitor { id: 9, ..Visitor::default() }, Rc::clone(&room));
+    let minute = minute_of(NOW);
+    let mut inputs = vec![WorkerInput::Begin];
+    while let Some(input) = inputs.pop() {
+        let mut effects = Vec::new();
+        let mut context = WorkerContext { draw_key: &key, origin: &mut origin, now: NOW };
+        visit.handle(&mut worker, &mut context, input, &mut effects);
+        for effect in effects {
+            match effect {
+                WorkerEffect::ReadCache => inputs.push(WorkerInput::Cached(None)),
+                WorkerEffect::Call(call) => {
+                    let answer = if matches!(call.request, Request::DataCenterState(_)) {
+                        let state = StateKey {
+                            taken_at: NOW - age,
+                            age,
+                            minute,
+                            active: 100,
+                            level: Level::Queueing,
+                            waiting: vec![(minute - 3, 20)],
+                            leaving: 600,
+                            ..StateKey::default()
+                        };
+                        Answer::DataCenterState(Box::new(StateAnswer { v: VERSION, state: Some(state) }))
+                    } else {
+                        let outcomes = vec![Granted::Refused { minute, limit: 100, wait_ms: 1_000 }];
+                        Answer::CounterTake(Box::new(Taken { v: VERSION, outcomes, ..Taken::default() }))
+                    };
+                    inputs.push(WorkerInput::Answered { call: call.number, answer: Some(answer) });
+                }
+                WorkerEffect::Done(outcome) => match *outcome {
+                    Outcome::Waiting(told) => return told.estimate,
+                    other => panic!("{other:?}"),
+                },
+                _ => {}
+            }
+        }
+    }
+    panic!("nothing came of it");
+}
+
+#[test]
+fn nobody_is_told_a_wait_behind_people_who_do_not_count_any_more() {
+    let refresh = room(100, 100, 1).refresh_ms();
+    assert!(matches!(told_by_a_state_of(2 * refresh), Estimate::Known { .. }));
+    assert_eq!(told_by_a_state_of(3 * refresh), Estimate::Unknown);
 }
 
 /// What the pool is told of an empty room.
@@ -1136,6 +1191,7 @@ fn a_counter_asks_its_callers_to_come_slower_in_the_first_moments_of_a_crowd_and
 
     use anteroom::machines::{Context, Counter, Effect, Input, ObjectMachine, Stored};
     use anteroom::protocol::messages::Take;
+    use anteroom::protocol::{Answer, Request};
     use anteroom::room::SlotStrategy;
     use anteroom::steering::Overrides;
 

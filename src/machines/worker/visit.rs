@@ -714,7 +714,8 @@ impl Visit {
         let bucket = self.bucket(context, &ticket);
         let state = worker.controller.state_to_tell(now);
         let global_time = state.map_or(time, |state| state.global_time(now));
-        let key = state.map(|state| &state.key);
+        // Who waited long ago has entered, or does not count any more.
+        let key = state.filter(|state| state.age(now) <= room.waiting_ms()).map(|state| &state.key);
         let random_order = room.queueing_method == QueueingMethod::Random;
         let random = self.visitor.random;
         let usual_seconds = if random_order {
@@ -741,7 +742,7 @@ impl Visit {
                 .map(|seconds| Estimate::Known { seconds }),
             None => None,
         };
-        let held = key.is_some_and(|key| key.held);
+        let held = state.is_some_and(|state| state.key.held);
         // Whoever brings the ticket back is counted, whatever the address.
         let counts =
             is_counted(room, self.visitor.verification, &ticket) && (judged.known || !ticket.uncounted);
