@@ -7,6 +7,8 @@ use crate::room::{QueueingMethod, Room};
 const LEAST_OF_MINUTE_MS: u64 = 8_000;
 /// A bucket counts as the one before it was, until this much time of it is known, in milliseconds.
 const LIKE_THE_LAST_MS: u64 = 10_000;
+/// If nobody has begun to wait for so many times as long as it took from one newcomer to the next, nobody is expected any more.
+const PAUSES: i64 = 5;
 /// A state holds what happened until this long before it was made, in milliseconds.
 const REPORTED_MS: u64 = 2_500;
 /// Until somebody has left, users are taken to stay for this many sessions on average.
@@ -121,7 +123,13 @@ fn own_bucket(key: &StateKey, bucket: u32, coming_ms: u64) -> Option<i64> {
         0 => (0, 0),
         last => (LIKE_THE_LAST_MS as i64, last * LIKE_THE_LAST_MS as i64 / MINUTE_MS as i64),
     };
-    Some(own + (own + let_in + last) * to_come / (known_ms as i64 + like_last))
+    let came = own + let_in + last;
+    let known_ms = known_ms as i64 + like_last;
+    // People who came together, and not a stream.
+    if key.quiet_ms as i64 * came > PAUSES * known_ms {
+        return Some(own);
+    }
+    Some(own + came * to_come / known_ms)
 }
 
 /// Seconds from `time` (Global's clock) on until `ahead` users have entered and there is a slot for one more. `None` when

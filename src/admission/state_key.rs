@@ -127,6 +127,10 @@ pub struct StateKey {
     /// A wait is estimated without them; the order is kept for them all the same.
     #[serde(default)]
     pub strangers: Vec<(u32, u32)>,
+    /// For how long nobody has begun to wait, as far as reports tell, in milliseconds at `taken_at`. 0: somebody just has, or it is not
+    /// known.
+    #[serde(default)]
+    pub quiet_ms: u64,
 }
 
 /// Sessions that were ended before their time: all colos refuse their tickets.

@@ -9,7 +9,7 @@ use super::status::ColoView;
 use super::{Counts, MoveOutcome, MovePlace, Moves, TOLD_MS};
 use crate::admission::Given;
 use crate::admission::{EndedNews, Level, Shares, StateKey};
-use crate::history::{Recorder, Sample, Tallies};
+use crate::history::{Count, Recorder, Sample, Tallies};
 use crate::notifications;
 use crate::origin::OriginHealth;
 use crate::origin::OriginStatus;
@@ -149,6 +149,8 @@ pub struct Global {
     anywhere: Option<Given>,
     /// Of a minute: users who tried to enter, added up over the colos once and kept so with each report.
     tried: Option<(u32, i64)>,
+    /// The minute in which somebody began to wait last, how many have in it, and when the last one was reported.
+    joined: Option<(u32, i64, u64)>,
     pub(super) flow: Flow,
     /// Colos whose stored reports are to be deleted.
     forgotten: Vec<String>,
@@ -193,6 +195,7 @@ impl Global {
             told: LiteMap::new(),
             anywhere: None,
             tried: None,
+            joined: None,
             flow: Flow::default(),
             forgotten: Vec::new(),
             meta_stored: true,
@@ -491,7 +494,17 @@ impl Global {
         }
         self.merged.forget(room, now);
         self.recorder.tallies.forget(room, false, now);
+        self.note_joins(now);
         true
+    }
+
+    /// Notes when the last visitor who has begun to wait was reported.
+    fn note_joins(&mut self, now: u64) {
+        let minute = minute_of(now);
+        let joins = self.recorder.tallies.of(minute, Count::Joins);
+        if joins > 0 && self.joined.is_none_or(|(of, known, _)| (of, known) != (minute, joins)) {
+            self.joined = Some((minute, joins, now));
+        }
     }
 
     fn forget_a_silent_colo(&mut self, room: &Room, now: u64) -> bool {
@@ -663,6 +676,7 @@ impl Global {
             first_step_ms: merged.first_step_ms(room, counted_at),
             round_trip_ms: 0,
             strangers,
+            quiet_ms: self.joined.map_or(0, |(.., at)| now.saturating_sub(at)),
             // The pool sees no tickets.
             moved: if colo.is_some() { self.moves.told(now) } else { Vec::new() },
         }

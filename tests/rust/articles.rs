@@ -227,6 +227,29 @@ fn newcomers_who_will_not_come_back_are_not_waited_for() {
 }
 
 #[test]
+fn people_who_came_together_are_not_taken_for_a_stream() {
+    let (room, bucket) = (room(6, 60, 1), minute_of(NOW));
+    let told = |quiet_ms| {
+        let key = StateKey {
+            taken_at: start_of(bucket) + 20_000,
+            minute: bucket,
+            active: 6,
+            admitted: 6,
+            leaving: 120,
+            waiting: vec![(bucket, 6)],
+            quiet_ms,
+            ..StateKey::default()
+        };
+        estimated_wait_seconds(&room, &key, bucket, 20, key.taken_at)
+    };
+    // A user leaves in five seconds. Twelve have come in 17.5 seconds: by the minute's end 29 more of them would, and three fifths
+    // of the 34 others enter first.
+    assert_eq!((told(0), told(7_000)), (Some(5 + 102 + 8), Some(5 + 102 + 8)));
+    // One has come in a second and a half, and nobody since for more than five times as long: the six who wait are all.
+    assert_eq!(told(8_000), Some(20), "the next check-in is soon enough");
+}
+
+#[test]
 fn a_long_turn_is_told_by_three_fifths_of_it_and_a_short_one_by_less() {
     let (room, bucket) = (room(200, 200, 5), minute_of(NOW));
     let told = |own| {
