@@ -58,7 +58,7 @@ describe("objects that fail in the middle of a minute", { concurrency: true }, (
     assert.ok((await world.visitor({ path }).get()).fromOrigin);
     await world.fault("Counter", "hung_up/AMS", "late", 300);
     // One of those who ask together asks for all. It is one of the many, who leave before the answer is there.
-    const left = Array.from({ length: 12 }, () => world.leave(150, { path }));
+    const left = Array.from({ length: 12 }, () => world.leave(sleep(150), { path }));
     const stays = await world.visitor({ path }).get();
     await Promise.all(left);
     await world.fault("Counter", "hung_up/AMS");

@@ -165,8 +165,13 @@ describe("an origin in trouble", { concurrency: true }, () => {
     });
     world.origin.behave("/left", { hang: true });
     for (let round = 0; round < 3; round += 1) {
-      const leaving = Array.from({ length: 4 }, () => visitor.leaves(2_200));
-      await Promise.all(leaving);
+      const before = world.origin.below("/left").length;
+      const waits = eventually(
+        "the origin has a request",
+        () => world.origin.below("/left").length > before,
+      ).then(() => sleep(2_200));
+      await Promise.all(Array.from({ length: 4 }, () => visitor.leaves(waits)));
+      await eventually("the origin hears that they have left", () => world.origin.most("/left") === 0);
     }
     world.origin.behave("/left", { delay: 50 });
     world.origin.release("/left");

@@ -588,15 +588,15 @@ class World {
     return clock.during(opened);
   }
 
-  /** Sends a request, and closes the connection after so many milliseconds. */
-  async leave(ms, options) {
+  /** Sends a request, and closes the connection once `moment` has come. @param {Promise<unknown>} moment */
+  async leave(moment, options) {
     const request = await this.#request({ ...options, agent: false });
     const left = new Promise((resolve) => {
       request.on("error", () => {});
       request.on("close", resolve);
       request.end();
       // Reset, as the platform's front does: half-closed connections may still wait for their answer.
-      sleep(ms).then(() => request.socket?.resetAndDestroy());
+      moment.then(() => request.socket?.resetAndDestroy());
     });
     return clock.during(left);
   }
@@ -792,9 +792,9 @@ class Visitor {
     return this.#keep(path, await this.world.open(this.#with({ ...options, path })));
   }
 
-  /** Opens a page and leaves before it comes. */
-  async leaves(ms, path = this.where.path) {
-    await this.world.leave(ms, this.#with({ path }));
+  /** Opens a page and leaves before it comes. @param {Promise<unknown>} moment when */
+  async leaves(moment, path = this.where.path) {
+    await this.world.leave(moment, this.#with({ path }));
   }
 
   /** Opens a WebSocket. */
