@@ -1,5 +1,4 @@
 //! What the 2023 article tells of the ways to hand out slots comes out of the simulator.
-#![allow(missing_docs, clippy::pedantic)]
 
 use anteroom::room::SlotStrategy;
 use anteroom_sim::measure::Measured;

@@ -1,5 +1,4 @@
 //! Attackers beside the visitors of shipped scenarios: limits hold, and whoever asks more often wins nothing.
-#![allow(missing_docs, clippy::pedantic)]
 
 use anteroom_sim::measure::Measured;
 use anteroom_sim::planet::Planet;

@@ -1,5 +1,4 @@
 //! Worlds drawn at random: the room keeps its promises in them, and a campaign finds a room that does not.
-#![allow(missing_docs, clippy::pedantic)]
 
 use anteroom_sim::campaign::{Breach, Promise, Tally, broken, draw, run, shrink};
 use anteroom_sim::scenario::Scenario;

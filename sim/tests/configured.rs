@@ -1,5 +1,4 @@
 //! What is promised of rooms that are made at run time, on the way from the object that keeps them to 300 data centers.
-#![allow(missing_docs, clippy::pedantic)]
 
 use anteroom::machines::configuration::FRESH_MS;
 use anteroom_sim::configured::{Figures, Setup, run};

@@ -1,5 +1,4 @@
 //! Events and random order in the simulator: limits, order, and that nobody's chance depends on what it must not.
-#![allow(missing_docs, clippy::pedantic)]
 
 use anteroom_sim::measure::{Chance, Measured};
 use anteroom_sim::planet::Planet;

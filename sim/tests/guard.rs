@@ -1,5 +1,4 @@
 //! What `origin_guard` promises under floods, and the origin that the floods come to.
-#![allow(missing_docs, clippy::pedantic)]
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,5 @@
 //! The promises of `leases`, on small planets drawn at random: limits, order, nobody waits in vain, also when messages
 //! get lost and objects break down.
-#![allow(missing_docs, clippy::pedantic)]
 
 use anteroom::room::SlotStrategy;
 use anteroom_sim::measure::Measured;

@@ -1,5 +1,4 @@
 //! What the measures count, and what the platform charges for it.
-#![allow(missing_docs, clippy::pedantic, clippy::float_cmp)]
 
 use anteroom::admission::StateKey;
 use anteroom::protocol::Object;

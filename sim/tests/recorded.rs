@@ -1,5 +1,4 @@
 //! What Global records of each minute is what visitors did in it, whatever gets lost, comes twice or restarts.
-#![allow(missing_docs, clippy::pedantic)]
 
 use anteroom::history::{CLASSES, Count, ENDED, Record, Totals, WAITS, quantile_ms};
 use anteroom::room::SlotStrategy;
