@@ -113,7 +113,8 @@ const STEPS = [
   {
     parts: ["edge", "package"],
     title: "build of the simulator and the check",
-    work: () => cargo(["build", "--package", "anteroom-sim", "--package", "anteroom-check"]),
+    // Of all packages, as the Rust tests are built: for two of them alone cargo would build all they need once more.
+    work: () => cargo(["build", "--workspace", "--bins"]),
   },
   { parts: ["package"], title: "build of the npm package", work: assemble },
   {
