@@ -125,8 +125,9 @@ fn own_bucket(key: &StateKey, bucket: u32, coming_ms: u64) -> Option<i64> {
     };
     let came = own + let_in + last;
     let known_ms = known_ms as i64 + like_last;
-    // People who came together, and not a stream.
-    if key.quiet_ms as i64 * came > PAUSES * known_ms {
+    // Whoever has come since the last report is not known yet.
+    let quiet_ms = key.quiet_ms.saturating_sub(REPORTED_MS) as i64;
+    if quiet_ms * came > PAUSES * known_ms {
         return Some(own);
     }
     Some(own + came * to_come / known_ms)

@@ -244,9 +244,10 @@ fn people_who_came_together_are_not_taken_for_a_stream() {
     };
     // A user leaves in five seconds. Twelve have come in 17.5 seconds: by the minute's end 29 more of them would, and three fifths
     // of the 34 others enter first.
-    assert_eq!((told(0), told(7_000)), (Some(5 + 102 + 8), Some(5 + 102 + 8)));
-    // One has come in a second and a half, and nobody since for more than five times as long: the six who wait are all.
-    assert_eq!(told(8_000), Some(20), "the next check-in is soon enough");
+    assert_eq!((told(0), told(9_500)), (Some(5 + 102 + 8), Some(5 + 102 + 8)));
+    // One has come in a second and a half, and nobody since for more than five times as long, besides the 2.5 seconds of which reports
+    // are on their way: the six who wait are all.
+    assert_eq!(told(10_000), Some(20), "the next check-in is soon enough");
 }
 
 #[test]
@@ -271,7 +272,7 @@ fn a_long_turn_is_told_by_three_fifths_of_it_and_a_short_one_by_less() {
 #[test]
 fn only_those_who_come_before_a_visitors_turn_can_go_first() {
     let (room, bucket) = (room(200, 2_000, 5), minute_of(NOW));
-    // Ten a second have come since the minute began, as far as it is known, and ten leave.
+    // Ten a second have come since the minute began, as far as it is known, and ten leave. The last report came two seconds ago.
     let told = |ahead| {
         let key = StateKey {
             taken_at: start_of(bucket) + 12_500,
@@ -279,6 +280,7 @@ fn only_those_who_come_before_a_visitors_turn_can_go_first() {
             active: 200,
             leaving: 6_000,
             waiting: vec![(bucket - 3, ahead), (bucket, 100)],
+            quiet_ms: 2_000,
             ..StateKey::default()
         };
         estimated_wait_seconds(&room, &key, bucket, 20, key.taken_at)
