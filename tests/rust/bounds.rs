@@ -9,9 +9,7 @@ use anteroom::admission::{
 use anteroom::answer::Estimate;
 use anteroom::counts::{CheckIn, Counts, DataCenter, Global, MAX_COLOS, Outbox, Seen};
 use anteroom::machines::Call;
-use anteroom::machines::worker::{
-    Outcome, Task, Visit, Visitor, Worker, WorkerContext, WorkerEffect, WorkerInput,
-};
+use anteroom::machines::worker::{Outcome, Task, Visitor, Worker, WorkerContext, WorkerEffect, WorkerInput};
 use anteroom::origin::OriginMonitor;
 use anteroom::protocol::messages::{ColoReport, StateAnswer, Taken, VERSION, WorkerAnswer, WorkerReport};
 use anteroom::protocol::wire::encode;
@@ -23,6 +21,7 @@ use anteroom::time::Steady;
 use proptest::prelude::*;
 
 use crate::articles::{self, room};
+use crate::moves;
 
 const NOW: u64 = 28_000_000 * 60_000 + 30_000;
 
@@ -108,46 +107,29 @@ fn an_old_cookie_however_often_it_comes_is_one_step_and_one_reserved_slot() {
 /// What the first visitor of a worker is told of the wait in a full room where others wait, when the data center's state is so old.
 fn told_by_a_state_of(age: u64) -> Estimate {
     let room = Rc::new(room(100, 100, 1));
-    let (key, mut origin) = (DrawKey::new(None, "key"), OriginMonitor::new(&room));
     let mut worker = Worker::new(1, Rc::clone(&room), "AMS".to_owned(), 500);
-    let mut visit = Visit::new(Visitor { id: 9, ..Visitor::default() }, Rc::clone(&room));
     let minute = minute_of(NOW);
-    let mut inputs = vec![WorkerInput::Begin];
-    while let Some(input) = inputs.pop() {
-        let mut effects = Vec::new();
-        let mut context = WorkerContext { draw_key: &key, origin: &mut origin, now: NOW };
-        visit.handle(&mut worker, &mut context, input, &mut effects);
-        for effect in effects {
-            match effect {
-                WorkerEffect::ReadCache => inputs.push(WorkerInput::Cached(None)),
-                WorkerEffect::Call(call) => {
-                    let answer = if matches!(call.request, Request::DataCenterState(_)) {
-                        let state = StateKey {
-                            taken_at: NOW - age,
-                            age,
-                            minute,
-                            active: 100,
-                            level: Level::Queueing,
-                            waiting: vec![(minute - 3, 20)],
-                            leaving: 600,
-                            ..StateKey::default()
-                        };
-                        Answer::DataCenterState(Box::new(StateAnswer { v: VERSION, state: Some(state) }))
-                    } else {
-                        let outcomes = vec![Granted::Refused { minute, limit: 100, wait_ms: 1_000 }];
-                        Answer::CounterTake(Box::new(Taken { v: VERSION, outcomes, ..Taken::default() }))
-                    };
-                    inputs.push(WorkerInput::Answered { call: call.number, answer: Some(answer) });
-                }
-                WorkerEffect::Done(outcome) => match *outcome {
-                    Outcome::Waiting(told) => return told.estimate,
-                    other => panic!("{other:?}"),
-                },
-                _ => {}
-            }
+    let answer = |asked: &Request| {
+        if !matches!(asked, Request::DataCenterState(_)) {
+            let outcomes = vec![Granted::Refused { minute, limit: 100, wait_ms: 1_000 }];
+            return Some(Answer::CounterTake(Box::new(Taken { v: VERSION, outcomes, ..Taken::default() })));
         }
+        let state = StateKey {
+            taken_at: NOW - age,
+            age,
+            minute,
+            active: 100,
+            level: Level::Queueing,
+            waiting: vec![(minute - 3, 20)],
+            leaving: 600,
+            ..StateKey::default()
+        };
+        Some(Answer::DataCenterState(Box::new(StateAnswer { v: VERSION, state: Some(state) })))
+    };
+    match moves::outcome(&mut worker, &room, Visitor { id: 9, ..Visitor::default() }, NOW, answer) {
+        Outcome::Waiting(told) => told.estimate,
+        other => panic!("{other:?}"),
     }
-    panic!("nothing came of it");
 }
 
 #[test]

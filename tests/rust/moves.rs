@@ -8,7 +8,7 @@ use anteroom::counts::{MoveOutcome, MovePlace, Moves};
 use anteroom::machines::worker::{Outcome, Visit, Visitor, Worker, WorkerContext, WorkerEffect, WorkerInput};
 use anteroom::origin::OriginMonitor;
 use anteroom::protocol::messages::StateAnswer;
-use anteroom::protocol::{Answer, records};
+use anteroom::protocol::{Answer, Request, records};
 use anteroom::room::Room;
 use anteroom::ticket::{KeyRing, LINK_MS, Link, Scope, Standing, Ticket, standing};
 use proptest::prelude::*;
@@ -140,14 +140,19 @@ fn whoever_comes_when_too_many_places_have_moved_keeps_the_place() {
     assert_eq!(moves.told(later), [(1_000, 1)]);
 }
 
-/// What comes of the visit of somebody with tickets to a full room, whose data center tells of a moved place.
-fn visit(worker: &mut Worker, room: &Rc<Room>, tickets: &[Ticket], moved: Vec<(u64, u8)>) -> Outcome {
+/// What comes of a visit at a time, if objects give these answers; `None`: none comes.
+pub fn outcome(
+    worker: &mut Worker,
+    room: &Rc<Room>,
+    visitor: Visitor,
+    now: u64,
+    answer: impl Fn(&Request) -> Option<Answer>,
+) -> Outcome {
     let (key, mut origin) = (DrawKey::new(None, "a key"), OriginMonitor::new(room));
-    let visitor = Visitor { tickets: tickets.to_vec(), id: 9, ..Visitor::default() };
     let mut visit = Visit::new(visitor, Rc::clone(room));
     let mut inputs = vec![WorkerInput::Begin];
     while let Some(input) = inputs.pop() {
-        let (mut effects, now) = (Vec::new(), NOW + 1_000);
+        let mut effects = Vec::new();
         let mut context = WorkerContext { draw_key: &key, origin: &mut origin, now };
         visit.handle(worker, &mut context, input, &mut effects);
         for effect in effects {
@@ -155,21 +160,31 @@ fn visit(worker: &mut Worker, room: &Rc<Room>, tickets: &[Ticket], moved: Vec<(u
                 WorkerEffect::Done(outcome) => return *outcome,
                 WorkerEffect::ReadCache => inputs.push(WorkerInput::Cached(None)),
                 WorkerEffect::Call(call) => {
-                    let key = StateKey {
-                        taken_at: now,
-                        minute: minute_of(now),
-                        active: 1,
-                        moved: moved.clone(),
-                        ..StateKey::default()
-                    };
-                    let answer = Answer::DataCenterState(Box::new(StateAnswer { v: 1, state: Some(key) }));
-                    inputs.push(WorkerInput::Answered { call: call.number, answer: Some(answer) });
+                    if let Some(answer) = answer(&call.request) {
+                        inputs.push(WorkerInput::Answered { call: call.number, answer: Some(answer) });
+                    }
                 }
                 _ => {}
             }
         }
     }
     panic!("nothing came of it");
+}
+
+/// What comes of the visit of somebody with tickets to a full room, whose data center tells of a moved place.
+fn visit(worker: &mut Worker, room: &Rc<Room>, tickets: &[Ticket], moved: Vec<(u64, u8)>) -> Outcome {
+    let visitor = Visitor { tickets: tickets.to_vec(), id: 9, ..Visitor::default() };
+    let now = NOW + 1_000;
+    outcome(worker, room, visitor, now, |_| {
+        let key = StateKey {
+            taken_at: now,
+            minute: minute_of(now),
+            active: 1,
+            moved: moved.clone(),
+            ..StateKey::default()
+        };
+        Some(Answer::DataCenterState(Box::new(StateAnswer { v: 1, state: Some(key) })))
+    })
 }
 
 #[test]
