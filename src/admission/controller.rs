@@ -15,6 +15,8 @@ use crate::ticket::Standing;
 const CLOCK_AHEAD_MS: u64 = 500;
 /// By how much a clock may drift from one state key to the next, in milliseconds.
 const DRIFT_MS: i64 = 10;
+/// How much later a session is renewed by a worker to which nobody has told the time yet, in milliseconds.
+const UNTOLD_MS: u64 = 250;
 
 /// A state key younger than this is not looked for anywhere else, in milliseconds.
 const FRESH_MS: u64 = 2_000;
@@ -66,7 +68,7 @@ pub enum Step {
 pub struct AdmissionController {
     state: Option<Clocked>,
     /// By how much Global's clock is ahead of this worker's, in milliseconds, at least: by the state key that came fastest, or by
-    /// what a Counter has said before the first one came; and by how many milliseconds more it may be.
+    /// what a Counter has said before the first one came; and how long it took to ask: by so many milliseconds more it may be.
     clock_ahead: Option<(i64, u64)>,
     /// Up to which version operators had changed the room, as a Counter has said, and when it said so.
     latest: Option<(u32, u64)>,
@@ -105,7 +107,7 @@ impl AdmissionController {
             let ahead = state.global_time(received_at).cast_signed() - received_at.cast_signed();
             // What a Counter has said before the first key was by another machine's clock.
             let before = self.state.as_ref().and(self.clock_ahead);
-            let told = (ahead, state.key.round_trip_ms.max(CLOCK_AHEAD_MS));
+            let told = (ahead, state.key.round_trip_ms);
             self.clock_ahead = before.map(|(before, more)| (before - DRIFT_MS, more)).max(Some(told));
             self.level = state.key.level;
             self.state = Some(state);
@@ -208,8 +210,17 @@ impl AdmissionController {
     pub fn time(&self, now: u64) -> u64 {
         self.clock_ahead.map_or(now, |(ahead, more)| {
             let known = now.saturating_add_signed(ahead);
-            now.clamp(known, known + more)
+            now.clamp(known, known + more.max(CLOCK_AHEAD_MS))
         })
+    }
+
+    /// The time to which a session is renewed: a little later than [`AdmissionController::time`] where this worker's clock may be
+    /// behind. Else the slot would be given again before the session has ended.
+    pub fn renewal_time(&self, now: u64) -> u64 {
+        let time = self.time(now);
+        let latest = self.clock_ahead.map(|(ahead, more)| now.saturating_add_signed(ahead) + more);
+        // A slot is kept for as long again.
+        time + latest.map_or(UNTOLD_MS, |latest| latest.saturating_sub(time + UNTOLD_MS).min(UNTOLD_MS))
     }
 
     /// How near the room is to its limits, as far as this worker knows.

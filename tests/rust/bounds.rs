@@ -504,6 +504,45 @@ fn an_answer_that_took_long_sets_no_workers_clock_back_and_one_that_came_fast_se
     }
 }
 
+/// What a state key has said that came to a worker, as (by how much the worker's clock was ahead of it, how long it took to ask), in
+/// milliseconds; and by how much later a session is renewed then than by the worker's clock.
+const RENEWED_LATER_MS: [(Option<(i64, u64)>, u64); 5] = [
+    (None, 250),
+    (Some((90, 180)), 0),
+    (Some((100, 400)), 50),
+    (Some((235, 769)), 250),
+    (Some((-300, 400)), 450),
+];
+
+#[test]
+fn a_session_is_renewed_a_little_later_where_a_workers_clock_may_be_behind() {
+    for (told, later) in RENEWED_LATER_MS {
+        let mut worker = AdmissionController::default();
+        if let Some((ahead, round_trip_ms)) = told {
+            let key =
+                StateKey { taken_at: NOW.strict_add_signed(-ahead), round_trip_ms, ..StateKey::default() };
+            worker.learn(Clocked { key, received_at: NOW });
+        }
+        assert_eq!(worker.renewal_time(NOW), NOW + later, "{told:?}");
+    }
+}
+
+#[test]
+fn a_session_never_goes_back_to_the_time_of_a_clock_that_is_behind() {
+    let room = Rc::new(room(100, 100, 5));
+    let mut worker = Worker::new(1, Rc::clone(&room), "AMS".to_owned(), 500);
+    // Its last request was in a colo whose clock is two seconds ahead.
+    let mut ticket = Ticket::new(1, NOW).admitted(NOW + 2_000);
+    for request in 0..100 {
+        let renewed = worker.pass(&room, ticket, NOW + request * 50, &mut Vec::new());
+        let latest = renewed.unwrap_or(ticket);
+        assert!(latest.last_check_in >= ticket.last_check_in, "{renewed:?} after {ticket:?}");
+        ticket = latest;
+    }
+    assert!(ticket.last_check_in > NOW + 4_000, "it goes on all the same");
+    assert!(worker.outbox().len() < 5, "what leads nowhere is not reported");
+}
+
 #[test]
 fn a_worker_goes_by_the_pools_time_until_its_first_state_key_says_globals() {
     let mut worker = AdmissionController::default();

@@ -230,7 +230,7 @@ impl Worker {
         now: u64,
         effects: &mut Vec<WorkerEffect>,
     ) -> Option<Ticket> {
-        let at = self.time(now);
+        let at = self.controller.renewal_time(now);
         if !room.moves_on(&ticket, at) {
             return None;
         }
@@ -238,8 +238,9 @@ impl Worker {
         // Whoever comes with an old cookie, or with two requests at once, was counted before.
         let from = self.moved.get(id).unwrap_or(0).max(ticket.last_check_in);
         let latest = ticket.checked_in(from);
-        if !room.moves_on(&latest, at) {
-            return Some(latest);
+        // Nor does a session go back to what it is by a clock that is behind.
+        if at <= from || !room.moves_on(&latest, at) {
+            return (from > ticket.last_check_in).then_some(latest);
         }
         self.moved.put(id, at, at);
         self.note(room, CheckIn::Move { id, from, at, entered }, false, now, effects);
