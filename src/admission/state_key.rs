@@ -3,6 +3,7 @@
 //! It holds what a decision needs (limits of the minute, protection per bucket, the next seconds' expiries) and
 //! nothing else, so that it stays small however many users the room has.
 
+use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Level, MinuteShares, share_of_slots, start_of};
@@ -131,6 +132,9 @@ pub struct StateKey {
     /// known.
     #[serde(default)]
     pub quiet_ms: u64,
+    /// Global has lost its memory, and has not heard since from each colo that reports: some who wait may not be in `waiting`.
+    #[serde(default)]
+    pub forgotten: bool,
 }
 
 /// Sessions that were ended before their time: all colos refuse their tickets.
@@ -172,6 +176,21 @@ impl Clocked {
 }
 
 impl StateKey {
+    /// Adds those who wait by another state key, and not by this one.
+    pub fn add_waiting(&mut self, other: &Self) {
+        let users = |key: &Self| -> LiteMap<u32, (u32, u32)> {
+            let waiting = key.waiting.iter().zip(key.present.iter());
+            waiting.map(|((bucket, waiting), present)| (*bucket, (*waiting, *present))).collect()
+        };
+        let mut all = users(self);
+        for (bucket, (waiting, present)) in users(other) {
+            let known = all.entry(bucket).or_insert((0, 0));
+            *known = (known.0.max(waiting), known.1.max(present));
+        }
+        self.waiting = all.iter().map(|(bucket, (waiting, _))| (*bucket, *waiting)).collect();
+        self.present = all.values().map(|(_, present)| *present).collect();
+    }
+
     /// The limits in force: never more than the room's, which an event may have changed since this state was made.
     pub fn limits(&self, room: &Room) -> Limits {
         let most = room.limits();

@@ -108,6 +108,12 @@ impl Colo {
         self.report.next_in > 0 && now >= self.received_at + self.report.next_in + CUT_OFF_MS
     }
 
+    /// Whether Global has lost its memory within [`BACK_MS`] before `now`, and knows of it what is stored only.
+    fn is_remembered_only(&self, now: u64) -> bool {
+        let is_back = |(back_at, _)| self.received_at < back_at && now < back_at + BACK_MS;
+        !self.report.counts.is_empty() && self.back.is_some_and(is_back)
+    }
+
     /// Whether what it said last may have been lost with Global's memory within [`BACK_MS`] before `now` (milliseconds since the
     /// epoch), and it has not reported since.
     fn is_forgotten(&self, now: u64) -> bool {
@@ -677,6 +683,7 @@ impl Global {
             round_trip_ms: 0,
             strangers,
             quiet_ms: self.joined.map_or(0, |(.., at)| now.saturating_sub(at)),
+            forgotten: colo.is_none() && self.colos.values().any(|colo| colo.is_remembered_only(now)),
             // The pool sees no tickets.
             moved: if colo.is_some() { self.moves.told(now) } else { Vec::new() },
         }

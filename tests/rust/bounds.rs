@@ -193,6 +193,48 @@ fn what_is_beyond_a_slot_for_each_who_waits_may_lie_in_stocks() {
 }
 
 #[test]
+fn who_has_begun_to_wait_is_not_passed_by_newcomers_when_global_loses_its_memory() {
+    let room = Room { slot_strategy: SlotStrategy::Leases, ..room(100, 100, 5) };
+    let minute = minute_of(NOW);
+    let report = |sequence: u64, waiting: u64| {
+        let mut counts = Counts::new(&room);
+        let mut seen = Remembered::new(60_000, 1_000);
+        for id in 0..85 {
+            counts.apply(&enter(id, NOW - 100_000), &mut seen);
+        }
+        for id in 100..100 + waiting {
+            let at = Seen::from(sequence - 1_000);
+            counts.apply(&CheckIn::Wait { id, bucket: minute - 1, from: None, at }, &mut seen);
+        }
+        ColoReport { sequence, next_in: 40_000, ..articles::report("AMS", counts) }
+    };
+    // What is in storage is ten seconds old: 20 more have begun to wait since.
+    let stored = report(NOW - 10_000, 2);
+    let mut global = Global::restore(&room, None, vec![stored.clone()], NOW - 10_000);
+    global.receive(&room, report(NOW, 22), NOW);
+    let mut pool = Pool::restore(None, NOW);
+    pool.renew(global.state(&room, None, minute, NOW), NOW);
+    let mut sequence = 0;
+    let mut given = |global: &mut Global, now: u64| {
+        pool.renew(global.state(&room, None, minute, now), now);
+        sequence += 1;
+        let groups = vec![Group { bucket: minute, waits: false, visitors: 10 }];
+        let ask = LeaseAsk { epoch: 1, sequence, groups, ..LeaseAsk::default() };
+        pool.lease(&room, "CDG", &ask, now).unwrap().given[0].0
+    };
+    assert_eq!(given(&mut global, NOW), 0, "15 slots are free, and 22 wait");
+
+    global = Global::restore(&room, None, vec![stored], NOW + 500);
+    assert_eq!(
+        given(&mut global, NOW + 600),
+        0,
+        "those of whom Global has not heard since are there all the same"
+    );
+    global.receive(&room, report(NOW + 1_000, 2), NOW + 1_000);
+    assert_eq!(given(&mut global, NOW + 1_000), 10, "all but two have gone");
+}
+
+#[test]
 fn admissions_are_spread_over_a_minute_only_where_it_has_slots_for_all_of_them() {
     let room = Room { slot_strategy: SlotStrategy::Leases, ..room(10_000, 3_000, 2) };
     let minute = minute_of(NOW);

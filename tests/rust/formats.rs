@@ -473,7 +473,7 @@ fn the_state_key() {
     let state: StateKey = global.state(&room, Some("AMS"), 28_000_000, NOW);
     pinned(
         &StateAnswer { v: 1, state: Some(state) },
-        "010101b0aab8bef23080feac0d00045301000000020002640d0180feac0d010280feac0d010002415181feac0d0202416702415100c0843d010202848fb8bef2300000820d01010000000000000000000080dddb0106000000",
+        "010101b0aab8bef23080feac0d00045301000000020002640d0180feac0d010280feac0d010002415181feac0d0202416702415100c0843d010202848fb8bef2300000820d01010000000000000000000080dddb010600000000",
     );
     pinned(
         &StateRequest { v: 1, minute: 28_000_000, given: None, colo: String::new(), leases: 300 },

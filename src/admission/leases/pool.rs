@@ -374,12 +374,17 @@ impl Pool {
         self.changes_at = time;
     }
 
-    /// Takes in a newer state.
-    pub fn renew(&mut self, key: StateKey, now: u64) {
-        let older = self.state.as_ref().is_some_and(|state| state.key.taken_at > key.taken_at);
-        if !older {
-            self.state = Some(Clocked { key, received_at: now });
+    /// Takes in a newer state. Of those who wait it knows more than a Global that has lost its memory: who has just begun to
+    /// wait would be passed by newcomers.
+    pub fn renew(&mut self, mut key: StateKey, now: u64) {
+        if self.state.as_ref().is_some_and(|state| state.key.taken_at > key.taken_at) {
+            return;
         }
+        let before = self.state.take().filter(|state| key.forgotten && state.age(now) < UNUSABLE_MS);
+        if let Some(Clocked { key: before, .. }) = before {
+            key.add_waiting(&before);
+        }
+        self.state = Some(Clocked { key, received_at: now });
     }
 
     /// Ends leases, forgets old minutes, and adds everything up anew.
