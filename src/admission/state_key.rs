@@ -27,6 +27,7 @@ const PROTECTED_IF_FOLLOWING: (i64, i64) = (2, 4);
 
 /// A room's state at one moment, as the Global object answers it and as it is cached for workers.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct StateKey {
     /// Format version.
     pub v: u8,
