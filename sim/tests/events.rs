@@ -108,7 +108,7 @@ fn same(one: Chance, other: Chance, what: &str) {
 
 #[test]
 fn in_a_random_order_neither_waiting_long_nor_pressing_reload_changes_the_chance() {
-    let [young, old, young_reloading, old_reloading] = chances("reloading");
+    let [young, old, young_reloading, old_reloading] = chances("reloading", 2);
     same(young, old, "after less than two minutes and after more");
     same(young, young_reloading, "as told and all the time");
     same(old, old_reloading, "as told and all the time, after two minutes");
@@ -116,20 +116,21 @@ fn in_a_random_order_neither_waiting_long_nor_pressing_reload_changes_the_chance
 
 #[test]
 fn in_a_random_order_an_old_cookie_is_one_chance_a_round() {
-    let [young, old, young_replaying, old_replaying] = chances("replaying");
+    // In sixty worlds it is 1.2 times as often; in so many as here chance moves that by less than 5 %.
+    let [young, old, young_replaying, old_replaying] = chances("replaying", 16);
     // Each asks the Counter once in a round; who asks all the time asks at a good moment a little more often.
     assert!(rate(young_replaying).0 < 1.4 * rate(young).0, "{young_replaying:?} {young:?}");
     assert!(rate(old_replaying).0 < 1.4 * rate(old).0, "{old_replaying:?} {old:?}");
 }
 
-/// The chances of those who do as they are told, in the first two minutes and later, and of those with a habit.
-fn chances(habit: &str) -> [Chance; 4] {
+/// The chances of those who do as they are told, in the first two minutes and later, and of those with a habit, in so many worlds.
+fn chances(habit: &str, worlds: u64) -> [Chance; 4] {
     let world = crowd(&format!("[visitors]\n{habit} = 0.5\npatience_seconds = 120\n"))
         .replace("session_duration = 2\n", "session_duration = 2\nqueueing_method = \"random\"\n")
         // As many come as go: the chance of a second is then the same all the time.
         .replace("until = 8\nper_minute = 500\n[[arrivals]]\nfrom = 8\nper_minute = 150", "per_minute = 250");
     let mut chances = [Chance::default(); 4];
-    for seed in 1..=2 {
+    for seed in 1..=worlds {
         let measured = run(&world, seed);
         assert_eq!((measured.active_overshoot, measured.minute_overshoot), (0.0, 0.0));
         assert!(measured.idle <= 0.02, "{} stood idle", measured.idle);
