@@ -11,6 +11,10 @@ pub const WAITING_SLOT_MS: u64 = 5_000;
 /// The longest time that a report may take to reach the pool, in milliseconds: with the next push, and the state after it.
 const LAST_MOMENT_MS: u64 = 4_000;
 
+/// How long a session counts after its end where a pool judges, in milliseconds: a renewal of its last moment may be on its way to
+/// the pool, and a clock may be behind.
+pub const POOL_EXPIRY_LAG_MS: u64 = 250;
+
 /// When a visitor who waits checked in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Seen {

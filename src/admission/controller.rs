@@ -6,6 +6,7 @@ use super::{
     Ask, Clocked, Decision, Draw, DrawKey, Fallback, Hint, LatestOrder, Level, NumberAsk, Outcome, decide,
     draw, minute_of, round_of,
 };
+use crate::check_in::POOL_EXPIRY_LAG_MS;
 use crate::room::{OnError, QueueingMethod, Room};
 use crate::steering::Overrides;
 use crate::ticket::Standing;
@@ -214,13 +215,15 @@ impl AdmissionController {
         })
     }
 
-    /// The time to which a session is renewed: a little later than [`AdmissionController::time`] where this worker's clock may be
-    /// behind. Else the slot would be given again before the session has ended.
+    /// The time by which a session is renewed, in milliseconds since the epoch, at `now` by this worker's clock: up to a quarter of a
+    /// second later than [`AdmissionController::time`] where that may be behind. Else the slot would be given again before the session
+    /// has ended.
     pub fn renewal_time(&self, now: u64) -> u64 {
         let time = self.time(now);
         let latest = self.clock_ahead.map(|(ahead, more)| now.saturating_add_signed(ahead) + more);
-        // A slot is kept for as long again.
-        time + latest.map_or(UNTOLD_MS, |latest| latest.saturating_sub(time + UNTOLD_MS).min(UNTOLD_MS))
+        // By as much as a session counts after its end in any case, a clock may be behind.
+        time + latest
+            .map_or(UNTOLD_MS, |latest| latest.saturating_sub(time + POOL_EXPIRY_LAG_MS).min(UNTOLD_MS))
     }
 
     /// How near the room is to its limits, as far as this worker knows.

@@ -177,7 +177,8 @@ impl Clocked {
 }
 
 impl StateKey {
-    /// Adds those who wait by another state key, and not by this one.
+    /// Adds those who wait by another state key, and not by this one: of each bucket the larger count is taken. Both must say who is
+    /// `present`.
     pub fn add_waiting(&mut self, other: &Self) {
         let users = |key: &Self| -> LiteMap<u32, (u32, u32)> {
             let waiting = key.waiting.iter().zip(key.present.iter());

@@ -9,6 +9,7 @@ use super::status::ColoView;
 use super::{Counts, MoveOutcome, MovePlace, Moves, TOLD_MS};
 use crate::admission::Given;
 use crate::admission::{EndedNews, Level, Shares, StateKey};
+use crate::check_in::POOL_EXPIRY_LAG_MS;
 use crate::history::{Count, Recorder, Sample, Tallies};
 use crate::notifications;
 use crate::origin::OriginHealth;
@@ -32,8 +33,6 @@ const SHARES_USED_MS: u64 = 7_000;
 const HISTORY_SETTLED_MS: u64 = 5_000;
 /// How long a session counts after its end, in milliseconds: a request of its last seconds may still be on its way here.
 const EXPIRY_LAG_MS: u64 = 1_000;
-/// The same where slots are reserved at the pool directly.
-const POOL_EXPIRY_LAG_MS: u64 = 250;
 /// A colo whose announced report is late by this time is cut off, in milliseconds.
 const CUT_OFF_MS: u64 = 1_500;
 /// A colo that comes back after it was cut off for this time, in milliseconds, is taken to have reported everything when
@@ -108,16 +107,20 @@ impl Colo {
         self.report.next_in > 0 && now >= self.received_at + self.report.next_in + CUT_OFF_MS
     }
 
-    /// Whether Global has lost its memory within [`BACK_MS`] before `now`, and knows of it what is stored only.
-    fn is_remembered_only(&self, now: u64) -> bool {
-        let is_back = |(back_at, _)| self.received_at < back_at && now < back_at + BACK_MS;
-        !self.report.counts.is_empty() && self.back.is_some_and(is_back)
+    /// `back`, if that was within [`BACK_MS`] before `now`.
+    fn back_lately(&self, now: u64) -> Option<(u64, u64)> {
+        self.back.filter(|(back_at, _)| now < back_at + BACK_MS)
+    }
+
+    /// Whether Global has just lost its memory, and knows of this colo's users only what was in storage.
+    fn is_stored_only(&self, now: u64) -> bool {
+        !self.report.counts.is_empty() && self.back_lately(now).is_some_and(|(at, _)| self.received_at < at)
     }
 
     /// Whether what it said last may have been lost with Global's memory within [`BACK_MS`] before `now` (milliseconds since the
     /// epoch), and it has not reported since.
     fn is_forgotten(&self, now: u64) -> bool {
-        self.is_cut_off(now) && self.back.is_some_and(|(back_at, _)| now < back_at + BACK_MS)
+        self.is_cut_off(now) && self.back_lately(now).is_some()
     }
 
     /// Whether it pushes by itself.
@@ -140,7 +143,7 @@ impl Colo {
         if self.is_cut_off(now) {
             return (now < self.received_at + 2 * room.session_ms()).then_some(self.received_at);
         }
-        self.back.filter(|(back_at, _)| now < back_at + BACK_MS).map(|(_, before)| before)
+        self.back_lately(now).map(|(_, before)| before)
     }
 }
 
@@ -683,7 +686,7 @@ impl Global {
             round_trip_ms: 0,
             strangers,
             quiet_ms: self.joined.map_or(0, |(.., at)| now.saturating_sub(at)),
-            forgotten: colo.is_none() && self.colos.values().any(|colo| colo.is_remembered_only(now)),
+            forgotten: colo.is_none() && self.colos.values().any(|colo| colo.is_stored_only(now)),
             // The pool sees no tickets.
             moved: if colo.is_some() { self.moves.told(now) } else { Vec::new() },
         }

@@ -374,8 +374,8 @@ impl Pool {
         self.changes_at = time;
     }
 
-    /// Takes in a newer state. Of those who wait it knows more than a Global that has lost its memory: who has just begun to
-    /// wait would be passed by newcomers.
+    /// Takes in a newer state, at `now` in milliseconds since the epoch. While Global has forgotten who has just begun to wait, those of
+    /// the state before count too: newcomers would pass them.
     pub fn renew(&mut self, mut key: StateKey, now: u64) {
         if self.state.as_ref().is_some_and(|state| state.key.taken_at > key.taken_at) {
             return;
