@@ -26,6 +26,8 @@ function startClient(address) {
   const args = [program, `${address}${V4}`, ADMIN_TOKEN, ZONE];
   const env = { ...environment(), PYTHONPATH: PYTHON_PACKAGES };
   const python = spawn("python3", args, { env, stdio: ["pipe", "pipe", "inherit"] });
+  // It may end on its own, before anybody closes it.
+  const ended = once(python, "exit");
   const lines = createInterface({ input: python.stdout })[Symbol.asyncIterator]();
   const call = async (method, ids, given) => {
     python.stdin.write(`${JSON.stringify([method, ids, given])}\n`);
@@ -37,7 +39,6 @@ function startClient(address) {
     /** While it works, time all but stands still. */
     call: (method, ids = [], given = {}) => clock.unhurried(call(method, ids, given)),
     async close() {
-      const ended = once(python, "exit");
       python.stdin.end();
       await ended;
     },
