@@ -101,6 +101,23 @@ describe("the status page", { concurrency: 2 }, () => {
     visitor.expectQuiet(room.url);
   });
 
+  test("has nothing to scroll sideways for before a busy phone that was turned has drawn its charts anew", async (t) => {
+    const room = await newRoom(t);
+    await observe(room);
+    const { page } = await newVisitor(t);
+    await page.addInitScript(() => {
+      const { addEventListener } = window;
+      window.addEventListener = (type, ...more) => type !== "resize" && addEventListener(type, ...more);
+    });
+    await page.goto(`${room.url}${PAGE}?range=1h`);
+    const chart = page.locator("#availability-chart canvas");
+    await chart.waitFor();
+    await page.setViewportSize({ width: 320, height: 640 });
+    assert.ok((await chart.evaluate(({ clientWidth }) => clientWidth)) > 320, "it is as it was");
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.equal(width, 320);
+  });
+
   test("says the same without JavaScript, and before the first check", async (t) => {
     const room = await newRoom(t);
     const visitor = await newVisitor(t, { javaScriptEnabled: false });
