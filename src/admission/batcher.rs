@@ -14,6 +14,11 @@ pub const LONGEST_PACE_MS: u64 = 500;
 /// How much sooner than that calls may come after a pause while nobody waits, in milliseconds: six at once. Visitors do not come
 /// evenly, and fewer than fifty a second need not wait for each other.
 const BURST_MS: u64 = 5 * PACE_MS;
+/// The most calls that have no answer yet. Of a crowd's first moment an object hears from all its callers at once: each hears of
+/// its pace before it goes on.
+const MOST_AT_ONCE: usize = 3;
+/// A call without an answer for this long does not count there, in milliseconds: its leader may have gone.
+const ANSWER_MS: u64 = 250;
 /// The most asks of one call.
 const BATCH: usize = 500;
 /// TTL of answers that nobody fetches, in milliseconds: their visitors have gone.
@@ -133,7 +138,10 @@ impl<A: Clone, R: Clone> Batcher<A, R> {
     /// When the next call may come, in milliseconds since the epoch.
     fn may_call_at(&self, evenly: bool) -> u64 {
         // An object with a longer pace has enough to do.
-        if evenly || self.pace_ms > PACE_MS { self.due } else { self.due.saturating_sub(BURST_MS) }
+        let burst_ms = if evenly || self.pace_ms > PACE_MS { 0 } else { BURST_MS };
+        let due = self.due.saturating_sub(burst_ms);
+        let counts = self.calls.values().rev().nth(MOST_AT_ONCE - 1);
+        counts.map_or(due, |(since, _)| due.max(since + ANSWER_MS))
     }
 
     fn replace_vanished(&mut self, now: u64) {

@@ -33,8 +33,10 @@ const CONFIRM_MS: u64 = 3_000;
 /// The most check-ins that a worker keeps until they are in storage; about 1 MB. Beyond it the oldest are dropped: by
 /// then the data center has not answered for minutes, and what is lost heals within a session duration.
 const CAPACITY: usize = 20_000;
-/// The most check-ins of one report.
-const REPORT_CAPACITY: usize = 5_000;
+/// The most check-ins of one report: those of 64 workers at once are less than a second's work for a data center.
+const REPORT_CAPACITY: usize = 1_200;
+/// After a report of so many the next one waits for the answer, or it would say the same once more.
+const LARGE_REPORT: usize = 500;
 
 /// What one worker has to report for one room.
 #[derive(Debug)]
@@ -49,6 +51,8 @@ pub struct Outbox {
     reported_at: u64,
     /// When the next report must leave, for what has been noted.
     due: Option<u64>,
+    /// Until when the answer to a large report may come.
+    answer_by: u64,
     announced: Option<u64>,
     /// Since when the request is here that sees to it.
     announcer: u64,
@@ -73,6 +77,7 @@ impl Outbox {
             urgent: 0,
             reported_at: 0,
             due: None,
+            answer_by: 0,
             announced: None,
             announcer: 0,
             dropped: 0,
@@ -163,7 +168,7 @@ impl Outbox {
         let due = if self.last() > self.applied || self.trouble || self.bypassed {
             // What was reported before and is not counted yet goes again.
             let again = if self.urgent > self.applied { URGENT_AGAIN_MS } else { REPORT_MS };
-            self.due.unwrap_or(self.reported_at + again).max(now)
+            self.due.unwrap_or(self.reported_at + again).max(self.answer_by).max(now)
         } else if self.is_empty() {
             return None;
         } else {
@@ -200,9 +205,11 @@ impl Outbox {
     pub fn report(&mut self, now: u64) -> WorkerReport {
         self.reported_at = now;
         self.announced = None;
-        self.due = None;
         self.bypassed = false;
         let skip = (self.applied + 1).saturating_sub(self.first) as usize;
+        let left = self.check_ins.len().saturating_sub(skip);
+        self.due = (left > REPORT_CAPACITY).then_some(now);
+        self.answer_by = if left < LARGE_REPORT { 0 } else { now + OVERDUE_MS };
         WorkerReport {
             v: VERSION,
             worker: self.worker,
@@ -220,6 +227,7 @@ impl Outbox {
     /// Takes in the data center's answer: forgets what is in storage there, and after a restart of the data center
     /// goes back to that.
     pub fn answered(&mut self, answer: &WorkerAnswer) {
+        self.answer_by = 0;
         while self.first <= answer.durable && self.check_ins.pop_front().is_some() {
             self.first += 1;
         }
@@ -232,6 +240,13 @@ impl Outbox {
         if self.last() <= self.applied {
             // What was announced for the case that no answer comes is not needed any more.
             self.announced = None;
+        }
+    }
+
+    /// No answer has come: the data center may have too much to do, and what is left of a large report goes with the next one.
+    pub fn failed(&mut self) {
+        if std::mem::take(&mut self.answer_by) > 0 {
+            self.due = None;
         }
     }
 

@@ -672,7 +672,34 @@ fn a_worker_whose_data_center_never_answers_drops_the_oldest_check_ins() {
     assert_eq!(outbox.dropped(), 5_000);
     let report = outbox.report(NOW);
     assert_eq!(report.first, 5_001);
-    assert_eq!(report.check_ins.len(), 5_000, "one report carries a part of them");
+    assert_eq!(report.check_ins.len(), 1_200, "one report carries a part of them");
+}
+
+#[test]
+fn the_next_report_waits_for_the_answer_to_a_large_one() {
+    let room = room(100_000, 100_000, 1);
+    // How many check-ins, and when the next report leaves without an answer, when the report has failed, and with an answer.
+    for (many, waits) in
+        [(499, [1_000, 1_000, 1_000]), (500, [3_000, 1_000, 1_000]), (1_300, [3_000, 1_000, 200])]
+    {
+        let wait = |heard: Option<bool>| {
+            let mut outbox = Outbox::new(1);
+            let mut data_center = DataCenter::restore(&room, "AMS", 7, None, NOW);
+            for id in 0..many {
+                outbox.note(&room, enter(id, NOW), Level::Busy, NOW);
+            }
+            let report = outbox.report(NOW);
+            let now = NOW + 200;
+            match heard {
+                Some(true) => outbox.answered(&data_center.receive(&room, &report, now)),
+                Some(false) => outbox.failed(),
+                None => {}
+            }
+            outbox.note(&room, enter(many, now), Level::Busy, now);
+            outbox.announce(now, now).unwrap() + 200
+        };
+        assert_eq!([None, Some(false), Some(true)].map(wait), waits, "{many} check-ins");
+    }
 }
 
 #[test]
@@ -706,6 +733,25 @@ fn six_calls_may_come_at_once_and_then_fifty_in_a_second_but_where_calls_are_eve
         batcher.pace(pace_ms);
         assert_eq!(calls_in_a_second(&mut batcher, evenly), (calls, 1));
     }
+}
+
+#[test]
+fn three_calls_may_be_under_way_and_the_next_one_leaves_when_one_is_answered_or_seems_to_have_lost_its_leader()
+ {
+    let mut batcher: Batcher<u64, u64> = Batcher::new(600);
+    let mut place = 0;
+    let mut calls = Vec::new();
+    for ask in 0..4 {
+        place = batcher.join(ask).unwrap();
+        if let Progress::Lead(call, _) = batcher.poll(place, false, NOW + ask) {
+            calls.push(call);
+        }
+    }
+    assert_eq!(calls.len(), 3);
+    assert_eq!(batcher.poll(place, false, NOW + 100), Progress::Later);
+    assert_eq!(batcher.poll_at(place, false), NOW + 250, "a vanished leader holds nobody up for long");
+    batcher.finish(calls[1], Some(vec![0]), NOW + 100);
+    assert!(matches!(batcher.poll(place, false, NOW + 100), Progress::Lead(..)));
 }
 
 #[test]

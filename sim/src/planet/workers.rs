@@ -83,8 +83,8 @@ pub(super) struct Worker {
     last: u32,
     /// Those that wait for what others bring.
     awaiting: Vec<u32>,
-    /// Calls that have not ended, by their visit or task, and when they were made.
-    calls: Vec<(u32, u64)>,
+    /// Calls that have not ended, by their visit or task.
+    calls: Vec<u32>,
     /// After so long without a request it is evicted, in milliseconds; and when that will be.
     idle_ms: u64,
     evicted_at: u64,
@@ -298,38 +298,30 @@ impl Planet {
 
     /// Whether a call has not ended.
     pub(super) fn worker_waits(&self, colo: u16, worker: u16, call: u32) -> bool {
-        self.colos[usize::from(colo)].workers[usize::from(worker)].calls.iter().any(|(open, _)| *open == call)
+        self.colos[usize::from(colo)].workers[usize::from(worker)].calls.contains(&call)
     }
 
     /// A call of a worker has ended. Each ends once.
     pub(super) fn worker_hears(&mut self, colo: u16, worker: u16, call: u32, answer: Option<Answer>) {
         let here = self.worker(colo, worker);
-        let Some(open) = here.calls.iter().position(|(open, _)| *open == call) else { return };
-        let (_, made_at) = here.calls.swap_remove(open);
-        // Numbers and permits are for those who waited before they were asked for, a state key is for all.
-        let since = match answer {
-            Some(Answer::DataCenterReport(_) | Answer::AnywhereReserve(_)) => 0,
-            Some(Answer::CounterTake(_) | Answer::AnywhereTake(_)) => made_at,
-            _ => u64::MAX,
-        };
+        let Some(open) = here.calls.iter().position(|open| *open == call) else { return };
+        here.calls.swap_remove(open);
+        let is_for_others = !matches!(answer, Some(Answer::DataCenterReport(_) | Answer::AnywhereReserve(_)));
         let input = WorkerInput::Answered { call: (call % CALLS).into(), answer };
         self.tell_going((colo, worker, call / CALLS), input);
-        if since > 0 {
-            self.poll(colo, worker, since);
+        if is_for_others {
+            self.poll(colo, worker);
         }
     }
 
-    /// Those of a worker who have waited for others since a time look whether it is there.
-    fn poll(&mut self, colo: u16, worker: u16, waited_since: u64) {
+    /// Those of a worker who wait for others look whether it is their turn.
+    fn poll(&mut self, colo: u16, worker: u16) {
         let now = self.now();
         let here = &mut self.colos[usize::from(colo)].workers[usize::from(worker)];
         for id in &here.awaiting {
             let Some(Going { wake_at, awaits_since: Some(since), .. }) = here.going.get_mut(id) else {
                 continue;
             };
-            if *since > waited_since {
-                continue;
-            }
             let looks_at = now + POLL_MS - (now - *since) % POLL_MS;
             if looks_at < *wake_at {
                 *wake_at = looks_at;
@@ -434,8 +426,7 @@ impl Planet {
             Object::Global => GLOBAL,
         };
         let number = id * CALLS + call.number as u32;
-        let now = self.now();
-        self.worker(colo, worker).calls.push((number, now));
+        self.worker(colo, worker).calls.push(number);
         self.call(Caller::Worker { colo, worker, call: number }, to, call.request, call.deadline_ms);
     }
 }

@@ -78,6 +78,8 @@ impl Task {
                         worker.learn(Clocked { key: key.clone(), received_at: now }, now);
                         effects.push(WorkerEffect::WriteCache(Box::new(key)));
                     }
+                } else {
+                    worker.outbox.failed();
                 }
                 self.go_on_reporting(worker, LEAST_WAIT_MS, now, effects);
             }
