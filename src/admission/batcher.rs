@@ -18,7 +18,7 @@ const BURST_MS: u64 = 5 * PACE_MS;
 /// its pace before it goes on.
 const MOST_AT_ONCE: usize = 3;
 /// A call without an answer for this long does not count there, in milliseconds: its leader may have gone.
-const ANSWER_MS: u64 = 250;
+const ANSWER_MS: u64 = 100;
 /// The most asks of one call.
 const BATCH: usize = 500;
 /// TTL of answers that nobody fetches, in milliseconds: their visitors have gone.
