@@ -29,8 +29,10 @@ import {
 const TEST_TIMEOUT_MS = 20 * 60_000;
 /** What shows within seconds that a build works in workerd. */
 const SMOKE = ["edge/passing.test.mjs", "edge/routes.test.mjs"];
-/** They begin first, longest first, so that nothing long is left when all else is done. The first plays three real minutes,
- * the second one. */
+/**
+ * They begin first, longest first, so that nothing long is left when all else is done. The first plays three real minutes, the
+ * second a bit more than one.
+ */
 const LONGEST = [
   "edge/crowd.test.mjs",
   "package/serve.test.mjs",

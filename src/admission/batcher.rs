@@ -11,14 +11,15 @@ use litemap::LiteMap;
 pub const PACE_MS: u64 = 20;
 /// The longest, where the object has too much to do, in milliseconds: visitors wait for it.
 pub const LONGEST_PACE_MS: u64 = 500;
-/// How much sooner than that calls may come after a pause while nobody waits, in milliseconds: six at once. Visitors do not come
+/// How much sooner than that calls may come after a pause while nobody waits, in milliseconds: six of them. Visitors do not come
 /// evenly, and fewer than fifty a second need not wait for each other.
 const BURST_MS: u64 = 5 * PACE_MS;
-/// The most calls that have no answer yet. Of a crowd's first moment an object hears from all its callers at once: each hears of
-/// its pace before it goes on.
-const MOST_AT_ONCE: usize = 3;
-/// A call without an answer for this long does not count there, in milliseconds: its leader may have gone.
-const ANSWER_MS: u64 = 100;
+/// The most calls without an answer. In a crowd's first moment all callers come at once, and each must hear of the object's pace
+/// before it goes on.
+const MOST_UNDER_WAY: usize = 3;
+/// For how long a call without an answer counts as one of these, in milliseconds: its leader may have gone, and nobody else is
+/// held up by that.
+const UNDER_WAY_MS: u64 = 100;
 /// The most asks of one call.
 const BATCH: usize = 500;
 /// TTL of answers that nobody fetches, in milliseconds: their visitors have gone.
@@ -140,8 +141,9 @@ impl<A: Clone, R: Clone> Batcher<A, R> {
         // An object with a longer pace has enough to do.
         let burst_ms = if evenly || self.pace_ms > PACE_MS { 0 } else { BURST_MS };
         let due = self.due.saturating_sub(burst_ms);
-        let counts = self.calls.values().rev().nth(MOST_AT_ONCE - 1);
-        counts.map_or(due, |(since, _)| due.max(since + ANSWER_MS))
+        // The oldest of as many calls as may be under way.
+        let oldest = self.calls.values().rev().nth(MOST_UNDER_WAY - 1);
+        oldest.map_or(due, |(since, _)| due.max(since + UNDER_WAY_MS))
     }
 
     fn replace_vanished(&mut self, now: u64) {

@@ -33,9 +33,10 @@ const CONFIRM_MS: u64 = 3_000;
 /// The most check-ins that a worker keeps until they are in storage; about 1 MB. Beyond it the oldest are dropped: by
 /// then the data center has not answered for minutes, and what is lost heals within a session duration.
 const CAPACITY: usize = 20_000;
-/// The most check-ins of one report: those of 64 workers at once are less than a second's work for a data center.
+/// The most check-ins of one report: with reports of 64 workers at once a data center is busy for less than a second, after which
+/// an object refuses.
 const REPORT_CAPACITY: usize = 1_200;
-/// After a report of so many the next one waits for the answer, or it would say the same once more.
+/// After a report of so many check-ins the next one waits for the answer: until then it would say the same once more.
 const LARGE_REPORT: usize = 500;
 
 /// What one worker has to report for one room.
@@ -51,7 +52,7 @@ pub struct Outbox {
     reported_at: u64,
     /// When the next report must leave, for what has been noted.
     due: Option<u64>,
-    /// Until when the answer to a large report may come.
+    /// Until when the next report waits for the answer to a large one, in milliseconds since the epoch; 0: for none.
     answer_by: u64,
     announced: Option<u64>,
     /// Since when the request is here that sees to it.
@@ -243,7 +244,8 @@ impl Outbox {
         }
     }
 
-    /// No answer has come: the data center may have too much to do, and what is left of a large report goes with the next one.
+    /// No answer has come to a report. After a large one all waits for the retry interval, since the data center may have too much
+    /// to do.
     pub fn failed(&mut self) {
         if std::mem::take(&mut self.answer_by) > 0 {
             self.due = None;

@@ -139,25 +139,27 @@ describe("in line", { concurrency: 3 }, () => {
     await early.checksIn();
     const late = await newVisitor(t);
     await late.page.clock.install();
+    /** The page would check in much later by its own clock. */
+    const lateChecksIn = () => late.page.clock.fastForward(120_000);
     await late.page.goto(room.url);
     await late.page.getByText(/1 person is ahead of you\./).waitFor();
     await early.page.close();
-    // Gone, as far as the room can tell. The page checks in later than that.
+    // Gone, as far as the room can tell.
     await room.pass(40_000);
-    await late.page.clock.fastForward(120_000);
+    await lateChecksIn();
     await late.page.getByText("You are among the next to go in.").waitFor();
     const again = await early.newTab();
     await again.goto(room.url);
     await inLine(again).waitFor();
     await room.pass(5_000);
-    await late.page.clock.fastForward(120_000);
+    await lateChecksIn();
     await late.page.getByText(/1 person is ahead of you\./).waitFor();
 
     await first.page.goto(`${room.url}/checkout`);
     await first.page.getByRole("button", { name: "Order now" }).click();
     await inShop(again).waitFor();
     await room.pass(5_000);
-    await late.page.clock.fastForward(120_000);
+    await lateChecksIn();
     await late.page.getByText("You are among the next to go in.").waitFor();
     await inLine(late.page).waitFor();
     early.expectQuiet(room.url);

@@ -295,7 +295,7 @@ export async function startCrowd(url, count, send = fetch) {
 
 const SIZES = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 800 } };
 /** The width to which content must reflow without scrolling sideways (WCAG 1.4.10). */
-const NARROWEST = { width: 320, height: 640 };
+export const NARROWEST = { width: 320, height: 640 };
 
 /** Runs in the page: how the focused element shows its focus. */
 function focusRing() {
@@ -344,7 +344,8 @@ async function expectVisibleFocus(page) {
   await page.evaluate(() => document.activeElement?.blur?.());
 }
 
-async function expectNoSidewaysScrolling(page, where) {
+/** @param {import("playwright").Page} page @param {string} where which page it is, for the message */
+export async function expectNoSidewaysScrolling(page, where) {
   const [content, window] = await page.evaluate(() => [
     document.documentElement.scrollWidth,
     document.documentElement.clientWidth,
