@@ -204,8 +204,9 @@ fn leasing_tickets() {
             spare: 7,
             steering: 2,
             is_latest: true,
+            in_rush: true,
         },
-        "0103b0aab8bef2300101020304e8073c0064070201",
+        "0103b0aab8bef2300101020304e8073c006407020101",
     );
     pinned(&ReserveSessions { v: 1, sessions: 1, ids: vec![7] }, "01010107");
     let older = decode::<ReserveSessions>(&[1, 1]).unwrap();
@@ -245,6 +246,7 @@ fn what_a_quiet_counter_keeps_and_gives_back() {
         spare: 0,
         steering: 2,
         is_latest: false,
+        in_rush: false,
     };
     counter.answered(Some(&answer), NOW + 40);
     counter.ask(2, NumberAsk { id: 2, ..ask }, NOW + 50);

@@ -739,6 +739,7 @@ fn an_old_cookie_in_many_isolates_has_one_chance_at_each_check_in_as_told() {
                             spare: 0,
                             steering: 0,
                             is_latest: false,
+                            in_rush: false,
                         };
                         let answer = Some(Answer::AnywhereLease(Box::new(answer)));
                         inputs.push(Input::Answered { call: call.number, answer });

@@ -9,7 +9,7 @@ use anteroom::admission::{
 use anteroom::machines::{Context, Counter, Effect, Input, ObjectMachine, Stored};
 use anteroom::protocol::messages::{Take, colo_object};
 use anteroom::protocol::{Answer, Request};
-use anteroom::room::{AdaptiveRange, Location, RateWindow, Room, SlotStrategy};
+use anteroom::room::{AdaptiveRange, Location, OnUnhealthy, RateWindow, Room, SlotStrategy};
 use anteroom::steering::Overrides;
 
 use crate::articles::room;
@@ -175,9 +175,11 @@ fn a_counter_asks_the_region_that_workers_tell_of_in_rooms_where_stocks_are_for_
     let large = || room(200, 200, 5);
     let adaptive = Some(AdaptiveRange::default());
     assert_eq!(called(large(), "AMS", "weur"), ["the region"]);
+    assert_eq!(called(Room { adaptive, ..large() }, "AMS", "weur"), ["the region"]);
     assert_eq!(called(large(), "AMS", ""), ["the pool"], "nobody knows where it is");
     assert_eq!(called(room(100, 100, 5), "AMS", "weur"), ["the pool"], "each slot counts");
-    assert_eq!(called(Room { adaptive, ..large() }, "AMS", "weur"), ["the pool"], "it follows its origin");
+    let held = Room { on_unhealthy: OnUnhealthy::Hold, ..large() };
+    assert_eq!(called(held, "AMS", "weur"), ["the pool"], "an unhealthy origin holds it");
     let sliding = Room { rate_window: RateWindow::Sliding, ..large() };
     assert_eq!(called(sliding, "AMS", "weur"), ["the pool"], "the window slides");
     assert_eq!(called(large(), "weur", ""), ["the pool"], "the region itself");

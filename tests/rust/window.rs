@@ -132,7 +132,12 @@ fn visitor(id: u64) -> NumberAsk {
 fn answered(counter: &mut LeaseCounter, visitor: &NumberAsk, now: u64) {
     counter.ask(0, *visitor, now);
     let call = counter.call(now).unwrap();
-    let answer = LeaseAnswer {
+    counter.answered(Some(&answer(&call, now)), now);
+}
+
+/// The pool gives all what they ask for, and more for the stock.
+fn answer(call: &LeaseAsk, now: u64) -> LeaseAnswer {
+    LeaseAnswer {
         v: 1,
         sequence: call.sequence,
         now,
@@ -146,8 +151,8 @@ fn answered(counter: &mut LeaseCounter, visitor: &NumberAsk, now: u64) {
         spare: 0,
         steering: 0,
         is_latest: false,
-    };
-    counter.answered(Some(&answer), now);
+        in_rush: false,
+    }
 }
 
 #[test]
@@ -239,6 +244,45 @@ fn where_visitors_come_often_the_next_one_need_not_wait_for_a_record_in_a_medium
         let limits = (room.total_active_users, room.adaptive);
         assert_eq!(waits, must_wait, "{window:?}, {apart_ms} ms apart, a room of {limits:?}");
     }
+}
+
+#[test]
+fn in_a_rush_a_colos_second_visitor_need_not_wait_for_a_record() {
+    for (in_rush, users, must_wait) in [(false, 1_000, true), (true, 1_000, false), (true, 100, true)] {
+        let mut counter = LeaseCounter::new(1);
+        counter.ask(1, visitor(1), NOW);
+        let call = counter.call(NOW).unwrap();
+        counter.answered(Some(&LeaseAnswer { in_rush, ..answer(&call, NOW) }), NOW);
+        let Some(DueRecord::Last(record)) = counter.record(&for_users(users), NOW) else {
+            panic!("it keeps its stock")
+        };
+        counter.ask(2, visitor(2), NOW + 500);
+        let waits = matches!(counter.record(&for_users(users), NOW + 500), Some(DueRecord::First(_)));
+        assert_eq!(waits, must_wait, "in a rush: {in_rush}, a room of {users}");
+        // By that record the next instance would not give the second visitor's permit again.
+        let next = LeaseCounter::restore(Some(record), 2, NOW + 20_000).recall(NOW + 20_000);
+        assert_eq!(next.used, [(minute_of(NOW), 1 + u64::from(!must_wait))]);
+    }
+}
+
+#[test]
+fn a_crowd_that_has_just_come_is_a_rush_while_the_room_has_far_more_slots_than_colos() {
+    // One call of each of 30 colos: within so many milliseconds, in a room for so many.
+    let is_rush = |within_ms: u64, users: u32| {
+        let room = Room { slot_strategy: SlotStrategy::Leases, ..crate::articles::room(users, users, 5) };
+        let mut pool = Pool::restore(None, NOW);
+        let mut told = false;
+        for colo in 0..30 {
+            let now = NOW - within_ms + colo * within_ms / 30;
+            let mut global = Global::restore(&room, None, Vec::new(), now);
+            pool.renew(global.state(&room, None, minute_of(now), now), now);
+            told = pool.lease(&room, &format!("C{colo}"), &ask(1, 0, 0, 1), now).unwrap().in_rush;
+        }
+        told
+    };
+    assert!(is_rush(500, 1_000));
+    assert!(!is_rush(10_000, 1_000), "three calls a second");
+    assert!(!is_rush(500, 110), "fewer than three permits are left for each");
 }
 
 #[test]

@@ -88,6 +88,16 @@ pub enum Serves {
     Region,
 }
 
+/// How visitors come to the room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Traffic {
+    /// See [`Level::Calm`].
+    Calm,
+    Usual,
+    /// See [`LeaseAnswer::in_rush`].
+    Rush,
+}
+
 /// A visitor who asks.
 #[derive(Debug, Clone, Copy)]
 struct Asked {
@@ -181,8 +191,8 @@ pub struct LeaseCounter {
     hint: Hint,
     /// As the pool has said in this life of the object.
     level: Option<Level>,
-    /// When the pool answered last, also in an earlier life of the object, the room was calm.
-    calm: bool,
+    /// As the pool has said last, also to an earlier life of the object.
+    traffic: Traffic,
     /// Permits for the time that the pool does not answer, and until when.
     spare: u32,
     spare_until: u64,
@@ -232,7 +242,7 @@ impl LeaseCounter {
             fast_uses: Rate::over(FAST_USES_OVER_MS),
             hint: Hint::default(),
             level: None,
-            calm: false,
+            traffic: Traffic::Usual,
             spare: 0,
             spare_until: 0,
             round_trip: RoundTrip::default(),
@@ -265,7 +275,7 @@ impl LeaseCounter {
             clocks: saved.clocks,
             uses: saved.uses,
             steering: saved.steering,
-            calm: saved.calm,
+            traffic: if saved.calm { Traffic::Calm } else { Traffic::Usual },
             recent: saved.recent,
             recorded: Some(saved.stock),
             ..Self::new(saved.epoch)
@@ -324,7 +334,7 @@ impl LeaseCounter {
                 clocks: self.clocks,
                 uses: self.uses,
                 steering: self.steering,
-                calm: self.calm,
+                calm: self.traffic == Traffic::Calm,
                 recent: self.recent.clone(),
             }
         } else {
@@ -338,7 +348,7 @@ impl LeaseCounter {
     /// record counts as used if the object ends.
     fn is_recorded_before_use(&self, room: &Room, now: u64) -> bool {
         let used = self.used_in(FORGETS_MS, now);
-        let is_calm = self.calm && !self.holders.slides();
+        let is_calm = self.traffic == Traffic::Calm && !self.holders.slides();
         let (users, first_at) = self.came;
         let is_often = !self.holders.slides()
             && now.saturating_sub(first_at) <= OFTEN_MS * u64::from(users.saturating_sub(1));
@@ -346,8 +356,9 @@ impl LeaseCounter {
         // Limits that adapt may fall: it must not be missed then either.
         let least = room.adaptive.map_or(room.total_active_users, |range| range.least_active_users);
         let is_no_loss = is_calm && least >= MANY_USERS || is_often && least >= MEDIUM_USERS;
+        let comes_again = is_no_loss && users >= enough || self.traffic == Traffic::Rush;
         let below = if is_calm { EXACT_BELOW_IF_CALM } else { EXACT_BELOW };
-        room.total_active_users <= EXACT_UP_TO || used < below && !(is_no_loss && users >= enough)
+        room.total_active_users <= EXACT_UP_TO || used < below && !comes_again
     }
 
     /// The minute by the pool's clock, as far as it is known: it decides which minute a permit counts for.
@@ -719,7 +730,11 @@ impl LeaseCounter {
         // the later one: in both it was kept free.
         self.clocks = Some((answer.now + now.saturating_sub(flight.sent_at), now));
         self.level = Some(answer.level);
-        self.calm = answer.level == Level::Calm;
+        self.traffic = match answer.level {
+            _ if answer.in_rush => Traffic::Rush,
+            Level::Calm => Traffic::Calm,
+            _ => Traffic::Usual,
+        };
         self.pace_ms = u64::from(answer.pace_ms);
         self.next_call = now + self.pace_ms;
         self.usable_ms = u64::from(answer.usable_ms);

@@ -114,6 +114,9 @@ pub struct LeaseAnswer {
     /// That version was the latest one a moment ago: the pool has just heard of the room.
     #[serde(default)]
     pub is_latest: bool,
+    /// A crowd has just come, and there is room for many more: the next visitor of each colo will come soon.
+    #[serde(default)]
+    pub in_rush: bool,
 }
 
 /// Up to which version operators had changed a room a moment ago, and what time it is by the pool's clock.

@@ -12,7 +12,7 @@ use super::{
     EXACT_UP_TO, Group, LeaseAnswer, LeaseAsk, Level, RATE_MS, REACHES_MS, REACHES_WORKER_MS, Returned,
     TOLD_MINUTES, minute_of_entry,
 };
-use crate::room::{Location, RateWindow, Room};
+use crate::room::{Location, OnUnhealthy, RateWindow, Room};
 use crate::steering::Overrides;
 use crate::wire::VERSION;
 
@@ -44,6 +44,10 @@ const PACED_FROM: u64 = 230;
 /// would stand idle while each waits for its turn.
 const PACED_WHILE_QUEUEING_FROM: u64 = 110;
 const PACED_PER_COLO_SECONDS: u64 = 2;
+/// With so many calls in a second, and one of every second colo that has called of late, one crowd comes to all of them.
+const RUSH_FROM: u64 = 10;
+/// Where so many permits are left for each of them, one that is not missed may be lost in each.
+const RUSH_LEFT: i64 = 3;
 /// The shortest lease, in milliseconds. What is needed sooner is called back.
 const SHORTEST_MS: u64 = 10_000;
 /// The longest lease of a stock larger than [`FEW`], in milliseconds.
@@ -84,7 +88,7 @@ struct Stocks {
     after_recall_ms: u64,
 }
 /// Where each slot counts ([`EXACT_UP_TO`]), less lies in stocks: a crowd that fills such a room at once is over before what
-/// lies there can be called back twice. The same where limits follow the origin: visitors are not to come to it in bunches.
+/// lies there can be called back twice. The same where an origin is protected that may fail: visitors are not to come to it in bunches.
 const FEW_IN_STOCK: Stocks =
     Stocks { soon_ms: 15_000, shared_eighths: 4, most_eighths: 4, after_recall_ms: 2_000 };
 /// Elsewhere a crowd finds stocks. What is laid there soon after a recall can be called back at once.
@@ -429,7 +433,8 @@ impl Pool {
         }
         self.ended.retain(|of, _| of + KEPT_MINUTES > minute);
         self.exact = room.total_active_users <= EXACT_UP_TO;
-        self.stocks = if self.exact || room.follows_origin() { &FEW_IN_STOCK } else { &MANY_IN_STOCK };
+        let is_held = room.on_unhealthy == OnUnhealthy::Hold;
+        self.stocks = if self.exact || is_held { &FEW_IN_STOCK } else { &MANY_IN_STOCK };
         while self.reserved.front().is_some_and(|at| at + 2 * RESERVED_MS < now) {
             self.reserved.pop_front();
         }
@@ -612,6 +617,7 @@ impl Pool {
             spare: 0,
             steering: self.overrides().version,
             is_latest: false,
+            in_rush: false,
         }
     }
 
@@ -823,7 +829,14 @@ impl Pool {
             spare,
             steering: self.overrides().version,
             is_latest: self.knows_orders(now),
+            in_rush: self.is_in_rush(left - kept, now),
         })
+    }
+
+    /// Whether the next visitor of each colo will come soon, and so many permits are `left` that one in each is no loss.
+    fn is_in_rush(&self, left: i64, now: u64) -> bool {
+        let calls = self.calls.in_ms(1_000, now);
+        calls >= RUSH_FROM.max(self.active_colos / 2) && left >= RUSH_LEFT * self.active_colos as i64
     }
 
     /// Whether it has heard a moment ago what operators have changed.
