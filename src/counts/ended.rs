@@ -85,7 +85,7 @@ impl Ended {
             _ => 0,
         };
         let mut ended = Self {
-            known_since,
+            known_since: 0,
             tickets: Remembered::new(REMEMBERED_MS, REMEMBERED),
             newest: Newest::new(STORED, now),
             untold: untold.into(),
@@ -97,6 +97,7 @@ impl Ended {
         for leave in stored {
             ended.note(&leave, false, now);
         }
+        ended.known_since = known_since;
         ended
     }
 
@@ -133,14 +134,18 @@ impl Ended {
     /// Remembers that a session is ended, by a [`CheckIn::Leave`]. `of_own`: a worker of this colo says so, and Global is to
     /// be told. Returns whether that is new, and the user has yet to be taken off the counts.
     pub fn note(&mut self, leave: &CheckIn, of_own: bool, now: u64) -> bool {
-        let CheckIn::Leave { id, from, .. } = leave else { return false };
+        let CheckIn::Leave { id, from, at, .. } = leave else { return false };
         if self.knows(*id) {
             return false;
         }
         self.tickets.put(*id, *from, now);
-        self.newest.push(*leave);
         if of_own {
             push_within(&mut self.untold, *leave, ON_THE_WAY);
+        }
+        // Global tells a new instance of old ones too. They must not displace newer ones, by which the next instance knows since when
+        // it knows all.
+        if *at >= self.known_since {
+            self.newest.push(*leave);
         }
         *from >= self.known_since
     }

@@ -195,6 +195,36 @@ fn of_more_sessions_than_are_stored_none_is_taken_off_twice_after_a_restart() {
 }
 
 #[test]
+fn nor_after_two_restarts_with_all_told_again_between_them() {
+    let mut world = World::new(&COLOS[..1]);
+    let id = |random| ticket_id(random, "AMS");
+    world.report(0, &(1..=100).map(|random| enter(id(random))).collect::<Vec<_>>(), 0);
+    for number in 0..4_400 {
+        let (id, now) = (id(1_000 + number), 1_000 + 10 * number);
+        let at = NOW + now;
+        let enters = CheckIn::Enter {
+            id,
+            bucket: minute_of(at),
+            from: None,
+            at,
+            minute: minute_of(at),
+            numbered: true,
+        };
+        world.report(0, &[enters, end(id, now, now + 5)], now + 5);
+        if number % 100 == 0 {
+            world.push(0, now + 5);
+        }
+    }
+    for restarted_at in [46_000, 52_000] {
+        world.restart(0, restarted_at);
+        for pushed in 0..25 {
+            world.push(0, restarted_at + 200 * pushed);
+        }
+        assert_eq!(world.active(restarted_at + 5_000), 100, "{restarted_at}");
+    }
+}
+
+#[test]
 fn global_tells_of_many_in_turn_and_of_each_once() {
     let mut everywhere = EndedEverywhere::new(NOW);
     let ended: Vec<CheckIn> = (1..=1_200).map(|id| end(id, 0, 1)).collect();
