@@ -40,8 +40,8 @@ pub use estimate::{
 };
 pub use given::Given;
 pub use leases::{
-    DueRecord, EXACT_UP_TO, Group, LatestOrder, LeaseAnswer, LeaseAsk, LeaseCounter, Level, Pool, REACHES_MS,
-    RECALL_WAITS_MS, Returned, RoundTrip, SavedPermits, SavedPool, Serves,
+    DueRecord, Group, LatestOrder, LeaseAnswer, LeaseAsk, LeaseCounter, Level, Pool, REACHES_MS,
+    RECALL_WAITS_MS, Returned, RoundTrip, SavedPermits, SavedPool, Serves, has_small_stocks,
 };
 pub use ledger::{Ledger, NumberAsk, Outcome, SavedLedger};
 pub use remembered::Remembered;

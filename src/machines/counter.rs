@@ -7,12 +7,12 @@ use super::pace::Pace;
 use super::write_behind::WriteBehind;
 use super::{COLD_START_FACTOR, Call, Context, CurrentRoom, Effect, Input, NO_ROUTE, ObjectMachine, Stored};
 use crate::admission::{
-    self, Addresses, Chances, DueRecord, EXACT_UP_TO, HINT_MS, LeaseCounter, Level, NumberAsk, Outcome,
-    RECALL_WAITS_MS, SavedLedger, Serves,
+    self, Addresses, Chances, DueRecord, HINT_MS, LeaseCounter, Level, NumberAsk, Outcome, RECALL_WAITS_MS,
+    SavedLedger, Serves,
 };
 use crate::protocol::messages::{Given, Lease, Lent, Take, Taken, VERSION, colo_object};
 use crate::protocol::{Answer, Request, records};
-use crate::room::{Location, OnUnhealthy, QueueingMethod, RateWindow, Room};
+use crate::room::{Location, QueueingMethod, RateWindow, Room};
 use crate::steering::Overrides;
 
 /// The storage key of the numbers given.
@@ -189,14 +189,12 @@ impl Counter {
         }
     }
 
-    /// Where each slot counts, a permit in one more place is one more that must be found; in a room that an unhealthy
-    /// origin holds few lie in stocks; and where the window slides a permit must not be on its way for long.
+    /// Where the window slides a permit must not be on its way for long.
     fn serves(&self, context: &Context<'_>, room: &Room) -> Serves {
         if Location::hint_of(context.colo).is_some() {
             Serves::Region
         } else if self.region.is_empty()
-            || room.total_active_users <= EXACT_UP_TO
-            || room.on_unhealthy == OnUnhealthy::Hold
+            || admission::has_small_stocks(room)
             || room.rate_window == RateWindow::Sliding
         {
             Serves::Colo

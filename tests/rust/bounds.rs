@@ -14,7 +14,7 @@ use anteroom::origin::OriginMonitor;
 use anteroom::protocol::messages::{ColoReport, StateAnswer, Taken, VERSION, WorkerAnswer, WorkerReport};
 use anteroom::protocol::wire::encode;
 use anteroom::protocol::{Answer, Request};
-use anteroom::room::{Room, SlotStrategy};
+use anteroom::room::{AdaptiveRange, OnUnhealthy, Room, SlotStrategy};
 use anteroom::steering::Overrides;
 use anteroom::ticket::{Standing, Ticket, standing};
 use anteroom::time::Steady;
@@ -190,6 +190,23 @@ fn what_is_beyond_a_slot_for_each_who_waits_may_lie_in_stocks() {
     assert_eq!(answer(0), (Level::Busy, true, true));
     assert_eq!(answer(990), (Level::Busy, true, true), "ten are left, and a slot for each who waits");
     assert_eq!(answer(1_000), (Level::Queueing, false, true), "whoever found something would pass somebody");
+}
+
+#[test]
+fn a_room_whose_limits_adapt_has_stocks_as_others_and_one_that_an_unhealthy_origin_holds_has_less() {
+    let plain = || room(10_000, 3_000, 2);
+    let laid = |room: Room| {
+        let room = Room { slot_strategy: SlotStrategy::Leases, ..room };
+        let mut pool = Pool::restore(None, NOW);
+        pool.renew(state_of(&plain()), NOW);
+        let used = vec![(minute_of(NOW), 500)];
+        let ask = LeaseAsk { epoch: 1, sequence: 1, want: 2_000, rate: 3_000, used, ..LeaseAsk::default() };
+        pool.lease(&room, "AMS", &ask, NOW).unwrap().most
+    };
+    let adaptive = Some(AdaptiveRange::default());
+    assert_eq!(laid(Room { adaptive, ..plain() }), laid(plain()));
+    let held = laid(Room { on_unhealthy: OnUnhealthy::Hold, ..plain() });
+    assert!(held < laid(plain()), "{held}");
 }
 
 #[test]

@@ -16,7 +16,12 @@ const NOW: u64 = 28_000_000 * 60_000 + 30_000;
 const COLOS: [&str; 6] = ["AMS", "LHR", "SIN", "GRU", "IAD", "SYD"];
 
 fn enter(id: u64) -> CheckIn {
-    CheckIn::Enter { id, bucket: minute_of(NOW), from: None, at: NOW, minute: minute_of(NOW), numbered: true }
+    enter_at(id, 0)
+}
+
+fn enter_at(id: u64, at: u64) -> CheckIn {
+    let minute = minute_of(NOW + at);
+    CheckIn::Enter { id, bucket: minute, from: None, at: NOW + at, minute, numbered: true }
 }
 
 fn end(id: u64, from: u64, at: u64) -> CheckIn {
@@ -195,22 +200,13 @@ fn of_more_sessions_than_are_stored_none_is_taken_off_twice_after_a_restart() {
 }
 
 #[test]
-fn nor_after_two_restarts_with_all_told_again_between_them() {
+fn nor_is_one_taken_off_twice_after_two_restarts_between_which_global_tells_of_all() {
     let mut world = World::new(&COLOS[..1]);
     let id = |random| ticket_id(random, "AMS");
     world.report(0, &(1..=100).map(|random| enter(id(random))).collect::<Vec<_>>(), 0);
     for number in 0..4_400 {
         let (id, now) = (id(1_000 + number), 1_000 + 10 * number);
-        let at = NOW + now;
-        let enters = CheckIn::Enter {
-            id,
-            bucket: minute_of(at),
-            from: None,
-            at,
-            minute: minute_of(at),
-            numbered: true,
-        };
-        world.report(0, &[enters, end(id, now, now + 5)], now + 5);
+        world.report(0, &[enter_at(id, now), end(id, now, now + 5)], now + 5);
         if number % 100 == 0 {
             world.push(0, now + 5);
         }

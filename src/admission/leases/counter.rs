@@ -356,6 +356,7 @@ impl LeaseCounter {
         // Limits that adapt may fall: it must not be missed then either.
         let least = room.adaptive.map_or(room.total_active_users, |range| range.least_active_users);
         let is_no_loss = is_calm && least >= MANY_USERS || is_often && least >= MEDIUM_USERS;
+        // In a rush the pool has seen that enough is left.
         let comes_again = is_no_loss && users >= enough || self.traffic == Traffic::Rush;
         let below = if is_calm { EXACT_BELOW_IF_CALM } else { EXACT_BELOW };
         room.total_active_users <= EXACT_UP_TO || used < below && !comes_again

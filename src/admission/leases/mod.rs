@@ -25,7 +25,7 @@ pub use round_trip::RoundTrip;
 use serde::{Deserialize, Serialize};
 
 use super::minute_of;
-use crate::room::{Limits, Room};
+use crate::room::{Limits, OnUnhealthy, Room};
 
 /// Time from giving a permit until it has reached its visitor, in milliseconds. It counts for the minute of that moment:
 /// at the edge of a minute its visitor could else enter in one whose permits are all given.
@@ -37,7 +37,14 @@ const REACHES_WORKER_MS: u64 = 100;
 const TOLD_MINUTES: u32 = 3;
 
 /// In rooms of up to this size a restart forgets nothing and assumes nothing: answers wait for the record.
-pub const EXACT_UP_TO: u32 = 100;
+const EXACT_UP_TO: u32 = 100;
+
+/// Whether little lies in a room's stocks, and nothing in regions. Where each slot counts ([`EXACT_UP_TO`]), a permit in one more
+/// place is one more that must be found, and a crowd that fills the room at once is over before what lies there can be called
+/// back twice. Where an unhealthy origin holds the room, visitors are not to come to it in bunches.
+pub fn has_small_stocks(room: &Room) -> bool {
+    room.total_active_users <= EXACT_UP_TO || room.on_unhealthy == OnUnhealthy::Hold
+}
 
 /// The time that rates are told for, in milliseconds: ten minutes, for colos with few visitors.
 const RATE_MS: u64 = 600_000;
@@ -114,7 +121,7 @@ pub struct LeaseAnswer {
     /// That version was the latest one a moment ago: the pool has just heard of the room.
     #[serde(default)]
     pub is_latest: bool,
-    /// A crowd has just come, and there is room for many more: the next visitor of each colo will come soon.
+    /// A crowd has just come, and there is room for many more: the next visitor of each colo will probably come soon.
     #[serde(default)]
     pub in_rush: bool,
 }

@@ -10,9 +10,9 @@ use super::rate::Rate;
 use super::window::Window;
 use super::{
     EXACT_UP_TO, Group, LeaseAnswer, LeaseAsk, Level, RATE_MS, REACHES_MS, REACHES_WORKER_MS, Returned,
-    TOLD_MINUTES, minute_of_entry,
+    TOLD_MINUTES, has_small_stocks, minute_of_entry,
 };
-use crate::room::{Location, OnUnhealthy, RateWindow, Room};
+use crate::room::{Location, RateWindow, Room};
 use crate::steering::Overrides;
 use crate::wire::VERSION;
 
@@ -44,9 +44,9 @@ const PACED_FROM: u64 = 230;
 /// would stand idle while each waits for its turn.
 const PACED_WHILE_QUEUEING_FROM: u64 = 110;
 const PACED_PER_COLO_SECONDS: u64 = 2;
-/// With so many calls in a second, and one of every second colo that has called of late, one crowd comes to all of them.
+/// So many calls in a second, and half as many as colos have called of late, are those of one crowd that comes to all of them.
 const RUSH_FROM: u64 = 10;
-/// Where so many permits are left for each of them, one that is not missed may be lost in each.
+/// So many permits must be left for each of these colos: one in each may count as used that was not.
 const RUSH_LEFT: i64 = 3;
 /// The shortest lease, in milliseconds. What is needed sooner is called back.
 const SHORTEST_MS: u64 = 10_000;
@@ -87,8 +87,7 @@ struct Stocks {
     /// How long nothing is laid in stock after a recall, in milliseconds.
     after_recall_ms: u64,
 }
-/// Where each slot counts ([`EXACT_UP_TO`]), less lies in stocks: a crowd that fills such a room at once is over before what
-/// lies there can be called back twice. The same where an origin is protected that may fail: visitors are not to come to it in bunches.
+/// See [`has_small_stocks`].
 const FEW_IN_STOCK: Stocks =
     Stocks { soon_ms: 15_000, shared_eighths: 4, most_eighths: 4, after_recall_ms: 2_000 };
 /// Elsewhere a crowd finds stocks. What is laid there soon after a recall can be called back at once.
@@ -433,8 +432,7 @@ impl Pool {
         }
         self.ended.retain(|of, _| of + KEPT_MINUTES > minute);
         self.exact = room.total_active_users <= EXACT_UP_TO;
-        let is_held = room.on_unhealthy == OnUnhealthy::Hold;
-        self.stocks = if self.exact || is_held { &FEW_IN_STOCK } else { &MANY_IN_STOCK };
+        self.stocks = if has_small_stocks(room) { &FEW_IN_STOCK } else { &MANY_IN_STOCK };
         while self.reserved.front().is_some_and(|at| at + 2 * RESERVED_MS < now) {
             self.reserved.pop_front();
         }
@@ -833,7 +831,7 @@ impl Pool {
         })
     }
 
-    /// Whether the next visitor of each colo will come soon, and so many permits are `left` that one in each is no loss.
+    /// See [`LeaseAnswer::in_rush`]. `left`: permits that may lie in stocks.
     fn is_in_rush(&self, left: i64, now: u64) -> bool {
         let calls = self.calls.in_ms(1_000, now);
         calls >= RUSH_FROM.max(self.active_colos / 2) && left >= RUSH_LEFT * self.active_colos as i64
