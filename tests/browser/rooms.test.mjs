@@ -9,9 +9,8 @@ const TOKENS = {
   steer: "the-token-of-anna-who-steers",
   view: "the-token-of-the-wall",
 };
-/** Chromium says that values were refused, that a room was left before it was live, and that the previews run no script. */
-const EXPECTED =
-  /responded with a status of 40[01]|WebSocket is closed before|Blocked script execution in .* sandboxed/;
+/** Chromium says that values were refused, and that the previews run no script. */
+const EXPECTED = /responded with a status of 40[01]|Blocked script execution in .* sandboxed/;
 
 describe("rooms in the dashboard", { concurrency: 2 }, () => {
   let browser;
@@ -58,11 +57,11 @@ describe("rooms in the dashboard", { concurrency: 2 }, () => {
     const operator = await Visitor.of(browser, { timezoneId: "Europe/Berlin" });
     t.after(() => operator.close());
     const { page } = operator;
-    await page.goto(`${worker.url}/__anteroom/`);
-    await page.getByLabel("Token").fill(TOKENS[role]);
-    await page.keyboard.press("Enter");
-    // Only who is signed in sees that.
-    await page.getByRole("link", { name: "All rooms", exact: true }).waitFor();
+    // The form would lead to a room first, and another test may just be deleting that one.
+    const session = await page.request.post(`${worker.url}/__anteroom/session`, {
+      form: { token: TOKENS[role] },
+    });
+    assert.ok(session.ok(), await session.text());
     await page.goto(`${worker.url}/__anteroom/#view=rooms${place}`);
     return { operator, page };
   }
