@@ -39,7 +39,7 @@ const TOLD_MINUTES: u32 = 3;
 /// In rooms of up to this size a restart forgets nothing and assumes nothing: answers wait for the record.
 const EXACT_UP_TO: u32 = 100;
 
-/// Whether little lies in a room's stocks, and nothing in regions. Where each slot counts ([`EXACT_UP_TO`]), a permit in one more
+/// Whether little lies in a room's stocks, and nothing in regions. Where each slot counts (up to 100 users), a permit in one more
 /// place is one more that must be found, and a crowd that fills the room at once is over before what lies there can be called
 /// back twice. Where an unhealthy origin holds the room, visitors are not to come to it in bunches.
 pub fn has_small_stocks(room: &Room) -> bool {
