@@ -21,8 +21,9 @@ use crate::wire::VERSION;
 
 /// Time between pushes to Global while there is traffic, in milliseconds.
 const PUSH_MS: u64 = 2_000;
-/// So many pushes are a session at least where nobody waits and a pool judges: it knows whom it let in, and goes by reports only
-/// to see who is still there.
+/// The same while people wait and a pool judges.
+const JUDGED_PUSH_MS: u64 = 2_250;
+/// So many pushes are a session at least where nobody waits and a pool judges.
 const UNHURRIED_PUSHES: u64 = 30;
 /// The shortest time between urgent pushes, in milliseconds.
 const URGENT_MS: u64 = 250;
@@ -414,9 +415,10 @@ impl DataCenter {
             Some((URGENT_MS << self.failures.min(8)).min(PUSH_MS))
         } else if self.haste == Haste::Slots && self.level() == Level::Queueing {
             Some((u64::from(self.all_workers()) * LEFT_MS_PER_WORKER).clamp(URGENT_MS, PUSH_MS))
-        } else if self.watched() && (recent || self.has_users(room, now)) || self.hurries(room) && recent {
-            Some(PUSH_MS)
-        } else if self.level() != Level::Calm && (self.dirty || self.news != News::None) {
+        } else if self.watched() && (recent || self.has_users(room, now))
+            || self.hurries(room) && recent
+            || self.level() != Level::Calm && (self.dirty || self.news != News::None)
+        {
             Some(self.push_ms(room))
         } else {
             // While users are active it says slowly that it is there: else nobody could tell silence from a fault, and
@@ -438,14 +440,15 @@ impl DataCenter {
 
     /// Whether all colos must know soon what happens here: somebody waits for it, or no pool judges.
     fn hurries(&self, room: &Room) -> bool {
-        let is_judged = room.slot_strategy.leases_permits() && !room.follows_origin() && !room.ends_at_once;
-        self.level() == Level::Queueing || self.level() == Level::Busy && !is_judged
+        self.level() == Level::Queueing || self.level() == Level::Busy && !is_judged(room)
     }
 
     /// Time between pushes while there is traffic, unless the room is calm, in milliseconds.
     fn push_ms(&self, room: &Room) -> u64 {
-        if self.watched() || self.hurries(room) {
+        if self.watched() || self.hurries(room) && !is_judged(room) {
             PUSH_MS
+        } else if self.hurries(room) {
+            JUDGED_PUSH_MS
         } else {
             (room.session_ms() / UNHURRIED_PUSHES).clamp(PUSH_MS, UNHURRIED_PUSH_MS)
         }
@@ -675,6 +678,11 @@ impl DataCenter {
             self.state = Some(Clocked { key, received_at: now });
         }
     }
+}
+
+/// Whether a pool judges by what it has given: reports tell it only who is still there.
+fn is_judged(room: &Room) -> bool {
+    room.slot_strategy.leases_permits() && !room.follows_origin() && !room.ends_at_once
 }
 
 /// Until when a state key that came at a time is trusted.
