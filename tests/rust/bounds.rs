@@ -4,7 +4,8 @@ use std::rc::Rc;
 
 use anteroom::admission::{
     AdmissionController, Batcher, Clocked, DrawKey, Fallback, Group, LatestOrder, LeaseAsk, LeaseCounter,
-    Level, NumberAsk, Outcome as Granted, Pool, Progress, Remembered, StateKey, minute_of, start_of,
+    Level, NumberAsk, Outcome as Granted, Pool, Progress, Remembered, RoundTrip, StateKey, minute_of,
+    start_of,
 };
 use anteroom::answer::Estimate;
 use anteroom::counts::{CheckIn, Counts, DataCenter, Global, MAX_COLOS, Outbox, Seen};
@@ -617,6 +618,18 @@ fn a_worker_goes_by_the_pools_time_until_its_first_state_key_says_globals() {
     worker.learn(Clocked { key: StateKey { taken_at: now, ..StateKey::default() }, received_at: now });
     worker.told_order(LatestOrder { version: 0, time: now + 5_000 }, now);
     assert_eq!(worker.time(now), now, "two machines' clocks are not compared");
+}
+
+#[test]
+fn an_object_that_did_not_answer_long_ago_is_waited_for_like_others() {
+    let mut calls = RoundTrip::default();
+    calls.failed(NOW);
+    calls.failed(NOW + 20_000);
+    assert!(calls.is_dead(NOW + 49_000));
+    assert_eq!(calls.longest_ms(500, NOW + 49_000), 500, "nobody waits long for it");
+    assert_eq!(calls.longest_ms(500, NOW + 51_000), 1_500, "it may have come back meanwhile");
+    calls.failed(NOW + 51_000);
+    assert!(!calls.is_dead(NOW + 52_000), "one failure does not say that it is gone");
 }
 
 #[test]
