@@ -8,7 +8,7 @@ use super::flow::Flow;
 use super::status::ColoView;
 use super::{Counts, MoveOutcome, MovePlace, Moves, TOLD_MS};
 use crate::admission::Given;
-use crate::admission::{EndedNews, Level, Shares, StateKey};
+use crate::admission::{EndedNews, Level, Share, Shares, StateKey};
 use crate::check_in::POOL_EXPIRY_LAG_MS;
 use crate::history::{Count, Recorder, Sample, Tallies};
 use crate::notifications;
@@ -44,6 +44,8 @@ const CUT_OFF_SESSION_MS: u64 = 30_000;
 const USUALLY_LATE_MS: u64 = 3_500;
 /// How long a report that was announced may be on its way, in milliseconds.
 const ON_THE_WAY_MS: u64 = 500;
+/// All workers have heard of an operator's order after this time, in milliseconds.
+const OBEYED_MS: u64 = 3_000;
 /// The fewest minutes of admissions that are sent to the pool. It waits for a session for what colos have not reported.
 const LEAST_RECENT_MINUTES: u32 = 4;
 /// The most, however long a session is: each minute is some eight bytes of every answer to the pool.
@@ -153,6 +155,8 @@ pub struct Global {
     pub(super) colos: LiteMap<String, Colo>,
     pub(super) merged: Counts,
     shares: LiteMap<u32, Shares>,
+    /// A minute, the most numbers of it that were to be given, and when it became fewer, in milliseconds since the epoch.
+    most_dealt: (u32, i64, Option<u64>),
     /// Per ended minute: numbers that their owners say they gave.
     told: LiteMap<u32, i64>,
     anywhere: Option<Given>,
@@ -201,6 +205,7 @@ impl Global {
             colos: LiteMap::new(),
             merged: Counts::new(room),
             shares: LiteMap::new(),
+            most_dealt: (0, 0, None),
             told: LiteMap::new(),
             anywhere: None,
             tried: None,
@@ -642,7 +647,7 @@ impl Global {
         let merged = &self.merged;
         let pools = room.slot_strategy.leases_permits() && colo.is_none();
         let recent = if pools { self.recent_admissions(room, here) } else { Vec::new() };
-        StateKey {
+        let mut key = StateKey {
             v: VERSION,
             taken_at: now,
             minute: this,
@@ -689,6 +694,48 @@ impl Global {
             forgotten: colo.is_none() && self.colos.values().any(|colo| colo.is_stored_only(now)),
             // The pool sees no tickets.
             moved: if colo.is_some() { self.moves.told(now) } else { Vec::new() },
+        };
+        if room.slot_strategy.owns_shares() {
+            self.hold_back(room, &mut key);
+        }
+        key
+    }
+
+    /// Where a limit has become lower, owners may have given more numbers of the minute than they own of what is left of
+    /// it. So many are kept from the others. A colo that has not told since may have given all that it owned.
+    fn hold_back(&mut self, room: &Room, key: &mut StateKey) {
+        let (minute, now) = (key.minute, key.taken_at);
+        let Some(budget) = key.budget(room, minute, now) else { return };
+        let (_, most, since) =
+            Some(self.most_dealt).filter(|(of, ..)| *of == minute).unwrap_or((minute, budget, None));
+        let most = most.max(budget);
+        let since = since.or((budget < most).then_some(now));
+        self.most_dealt = (minute, most, since);
+        let (Some(since), Some(shares)) = (since, self.shares.get(&minute)) else { return };
+        let view = shares.for_colo(minute, None);
+        let told = |given: Option<Given>| given.filter(|given| given.minute == minute)?.given;
+        let colos = shares.colos().map(|(name, share)| {
+            let colo = self.colos.get(name);
+            let is_awake = |colo: &&Colo| colo.answered_at + SHARES_USED_MS >= start_of(minute);
+            let given = match colo.filter(is_awake) {
+                Some(colo) if colo.received_at < since + OBEYED_MS => view.owned(&share, most),
+                _ => colo.and_then(|colo| told(colo.report.given)).unwrap_or(0) as i64,
+            };
+            (share, given)
+        });
+        let by_anywhere = told(self.anywhere).unwrap_or(0) as i64;
+        let owners: Vec<(Share, i64)> = colos.chain([(view.anywhere.clone(), by_anywhere)]).collect();
+        let mut left = budget;
+        loop {
+            let beyond = owners.iter().map(|(share, given)| (given - view.owned(share, left)).max(0));
+            let fits = (budget - beyond.sum::<i64>()).max(0);
+            if fits >= left {
+                break;
+            }
+            left = fits;
+        }
+        if left < budget {
+            key.carry = key.admitted + key.most_active(room) - key.active - left;
         }
     }
 

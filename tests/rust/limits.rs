@@ -161,6 +161,68 @@ fn what_a_restart_assumes_is_told_with_its_own_minute_and_no_other() {
     assert_eq!((later.previous(), later.assumed_previous()), (Some(0), 0), "nothing was given a minute ago");
 }
 
+fn report_of_ams(sequence: u64, counts: Counts, minute: u32, given: u64) -> ColoReport {
+    ColoReport {
+        v: 1,
+        colo: "AMS".to_owned(),
+        sequence,
+        counts,
+        given: Some(Given { v: 1, minute, given: Some(given), previous: Some(0), assumed: 0 }),
+        workers: 1,
+        next_in: 0,
+        late: 0,
+        origin: None,
+        steering: 0,
+        tallies: Default::default(),
+        overrides: Default::default(),
+        ended: Vec::new(),
+        heard: 0,
+        judged: None,
+    }
+}
+
+#[test]
+fn numbers_that_a_colo_has_given_of_a_larger_limit_are_kept_from_the_others() {
+    let room = room(100, 100, 1);
+    let minute = 28_000_000;
+    let now = u64::from(minute) * 60_000 + 10_000;
+    let mut seen = Remembered::new(60_000, 1_000);
+    let mut counts = Counts::new(&room);
+    let enter = |id, at| {
+        let minute = minute_of(at);
+        CheckIn::Enter { id, bucket: minute, from: None, at, minute, numbered: true }
+    };
+    // Half of a minute's numbers are the colo's: that was its traffic two minutes ago.
+    for id in 0..50 {
+        counts.apply(&enter(id, now - 120_000), &mut seen);
+    }
+    let told = |global: &mut Global, sequence, counts: &Counts, given, at| {
+        global.receive(&room, report_of_ams(sequence, counts.clone(), minute, given), at);
+        global.answered("AMS", at);
+    };
+    let mut global = Global::restore(&room, None, Vec::new(), now - 30_000);
+    told(&mut global, 1, &counts, 0, now - 11_000);
+    global.state(&room, None, minute - 1, now - 11_000);
+    told(&mut global, 2, &counts, 0, now);
+    global.anywhere_gave(Given { v: 1, minute, given: Some(0), previous: Some(0), assumed: 0 });
+    let by_anywhere = |global: &mut Global, room: &Room, at| {
+        let key = global.state(room, None, minute, at);
+        key.shares_of(minute).unwrap().anywhere_slots(key.budget(room, minute, at).unwrap())
+    };
+    assert_eq!(by_anywhere(&mut global, &room, now), 50);
+    for id in 100..120 {
+        counts.apply(&enter(id, now + 500), &mut seen);
+    }
+    let lowered = Room { total_active_users: 24, ..room.clone() };
+    assert_eq!(
+        by_anywhere(&mut global, &lowered, now + 1_000),
+        0,
+        "all that the colo owned may have been given"
+    );
+    told(&mut global, 3, &counts, 20, now + 5_000);
+    assert_eq!(by_anywhere(&mut global, &lowered, now + 5_000), 4, "20 and 4 are 24");
+}
+
 fn leases_room() -> Room {
     Room { slot_strategy: SlotStrategy::Leases, ..room(150, 10_000, 5) }
 }
