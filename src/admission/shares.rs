@@ -190,6 +190,21 @@ impl MinuteShares {
         (budget / round * u64::from(share.length) + share.among_first(budget % round)) as i64
     }
 
+    /// How many of `budget` numbers may be dealt, so that all that is given fits: `given` says for each owner how many it has given
+    /// already. Fewer than `budget` where an owner has given more than its part, as after a limit became lower; never less than 0.
+    pub fn fitting(&self, budget: i64, given: &[(Share, i64)]) -> i64 {
+        let mut dealt = budget;
+        loop {
+            // The fewer are dealt, the more of what was given is beyond that.
+            let beyond = given.iter().map(|(share, given)| (given - self.owned(share, dealt)).max(0));
+            let fits = (budget - beyond.sum::<i64>()).max(0);
+            if fits >= dealt {
+                return dealt;
+            }
+            dealt = fits;
+        }
+    }
+
     /// How many of `budget` numbers this colo has.
     pub fn colo_slots(&self, budget: i64) -> i64 {
         self.owned(&self.colo, budget)

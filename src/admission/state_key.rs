@@ -242,6 +242,12 @@ impl StateKey {
         self.bounded(room, minute, time, false)
     }
 
+    /// Raises `carry` until [`StateKey::budget`] of the state's own minute is `most`, which is less than it was at the moment when the
+    /// state was taken.
+    pub fn lower_budget(&mut self, room: &Room, most: i64) {
+        self.carry = self.admitted + self.most_active(room) - self.active - most;
+    }
+
     fn bounded(&self, room: &Room, minute: u32, time: u64, careful: bool) -> Option<i64> {
         if room.is_closed() {
             return Some(0);

@@ -130,6 +130,11 @@ impl Colo {
         !self.is_cut_off(now) && (self.report.next_in > 0 || now < self.received_at + ACTIVE_MS)
     }
 
+    /// Whether it may have a state key to take its share of a minute by: it was answered in time for that.
+    fn knows_shares_of(&self, minute: u32) -> bool {
+        self.answered_at + SHARES_USED_MS >= start_of(minute)
+    }
+
     /// Until when it has told what its users do. One whose next report has not come, or was forgotten in a restart, has said
     /// nothing since.
     fn heard_until(&self, now: u64) -> u64 {
@@ -716,26 +721,17 @@ impl Global {
         let told = |given: Option<Given>| given.filter(|given| given.minute == minute)?.given;
         let colos = shares.colos().map(|(name, share)| {
             let colo = self.colos.get(name);
-            let is_awake = |colo: &&Colo| colo.answered_at + SHARES_USED_MS >= start_of(minute);
-            let given = match colo.filter(is_awake) {
+            let given = match colo.filter(|colo| colo.knows_shares_of(minute)) {
                 Some(colo) if colo.received_at < since + OBEYED_MS => view.owned(&share, most),
                 _ => colo.and_then(|colo| told(colo.report.given)).unwrap_or(0) as i64,
             };
             (share, given)
         });
         let by_anywhere = told(self.anywhere).unwrap_or(0) as i64;
-        let owners: Vec<(Share, i64)> = colos.chain([(view.anywhere.clone(), by_anywhere)]).collect();
-        let mut left = budget;
-        loop {
-            let beyond = owners.iter().map(|(share, given)| (given - view.owned(share, left)).max(0));
-            let fits = (budget - beyond.sum::<i64>()).max(0);
-            if fits >= left {
-                break;
-            }
-            left = fits;
-        }
-        if left < budget {
-            key.carry = key.admitted + key.most_active(room) - key.active - left;
+        let given: Vec<(Share, i64)> = colos.chain([(view.anywhere.clone(), by_anywhere)]).collect();
+        let fitting = view.fitting(budget, &given);
+        if fitting < budget {
+            key.lower_budget(room, fitting);
         }
     }
 
@@ -870,8 +866,7 @@ impl Global {
             .map(|(name, share)| {
                 let known = self.colos.get(name);
                 let told = known.and_then(|colo| final_count(colo.report.given?, minute));
-                // A colo that was not answered in time for the minute has no state key to take its share by.
-                let asleep = known.is_none_or(|colo| colo.answered_at + SHARES_USED_MS < start_of(previous));
+                let asleep = known.is_none_or(|colo| !colo.knows_shares_of(previous));
                 told_in_all += told.unwrap_or(0);
                 match told {
                     Some(given) => given,

@@ -445,23 +445,8 @@ fn a_worker_without_answers_lets_nobody_in_for_three_seconds_however_old_its_sta
 fn one_colo_more_than_fit_is_turned_away_until_another_has_long_been_silent() {
     let room = room(100, 100, 1);
     let mut global = Global::restore(&room, None, Vec::new(), NOW);
-    let from = |colo: String, sequence: u64| ColoReport {
-        v: VERSION,
-        colo,
-        sequence,
-        counts: Counts::new(&room),
-        given: None,
-        workers: 1,
-        next_in: 0,
-        late: 0,
-        origin: None,
-        steering: 0,
-        tallies: Default::default(),
-        overrides: Default::default(),
-        ended: Vec::new(),
-        heard: 0,
-        judged: None,
-    };
+    let from =
+        |colo: String, sequence: u64| ColoReport { sequence, ..articles::report(&colo, Counts::new(&room)) };
     for index in 0..MAX_COLOS {
         assert!(global.receive(&room, from(format!("C{index}"), 1), NOW));
     }

@@ -16,7 +16,7 @@ use anteroom::room::{Room, SlotStrategy};
 use anteroom::wire::{decode, encode};
 use proptest::prelude::*;
 
-use crate::articles::room;
+use crate::articles::{report, room};
 
 #[test]
 fn shares_that_nobody_has_dealt_are_not_read() {
@@ -50,6 +50,26 @@ proptest! {
             let view = shares.for_colo(0, Some(name));
             prop_assert!(view.colo_slots(budget + 1) >= view.colo_slots(budget));
         }
+    }
+
+    #[test]
+    fn what_owners_have_given_and_may_still_give_is_no_more_than_the_budget(
+        users in prop::collection::vec((0u64..100, 0i64..50), 1..20),
+        by_anywhere in 0i64..50,
+        budget in 0i64..300,
+    ) {
+        let names: Vec<String> = (0..users.len()).map(|index| format!("C{index:03}")).collect();
+        let history = names.iter().map(String::as_str).zip(users.iter().map(|(users, _)| *users));
+        let shares = Shares::from_history(history, 200);
+        let by_colos = names.iter().map(String::as_str).zip(users.iter().map(|(_, given)| *given));
+        let by_colos: BTreeMap<&str, i64> = by_colos.collect();
+        let view = shares.for_colo(0, None);
+        let mut given: Vec<_> = shares.colos().map(|(name, share)| (share, by_colos[name])).collect();
+        given.push((view.anywhere.clone(), by_anywhere));
+        let dealt = view.fitting(budget, &given);
+        let in_all = |dealt| given.iter().map(|(share, given)| view.owned(share, dealt).max(*given)).sum::<i64>();
+        prop_assert!(in_all(dealt) <= budget || dealt == 0, "{} of {budget}", in_all(dealt));
+        prop_assert!(dealt == budget || in_all(dealt + 1) > budget, "one more would fit");
     }
 
     #[test]
@@ -121,12 +141,7 @@ proptest! {
                     &CheckIn::Enter { id, bucket: minute, from: None, at: now, minute, numbered: true }, &mut seen,
                 );
                 let given = Some(Given { v: 1, minute, given: Some(sequence), previous: Some(0), assumed: 0 });
-                reports.push(ColoReport {
-                    v: 1, colo: colo.to_owned(), sequence: sequence + 1, counts: census.clone(), given, workers: 1, next_in: 0, late: 0, origin: None, steering: 0, tallies: Default::default(), overrides: Default::default(),
-                    ended: Vec::new(),
-                    heard: 0,
-                    judged: None,
-                });
+                reports.push(ColoReport { sequence: sequence + 1, given, ..report(colo, census.clone()) });
             }
         }
         let mut straight = Global::restore(&room, None, Vec::new(), now);
@@ -161,26 +176,6 @@ fn what_a_restart_assumes_is_told_with_its_own_minute_and_no_other() {
     assert_eq!((later.previous(), later.assumed_previous()), (Some(0), 0), "nothing was given a minute ago");
 }
 
-fn report_of_ams(sequence: u64, counts: Counts, minute: u32, given: u64) -> ColoReport {
-    ColoReport {
-        v: 1,
-        colo: "AMS".to_owned(),
-        sequence,
-        counts,
-        given: Some(Given { v: 1, minute, given: Some(given), previous: Some(0), assumed: 0 }),
-        workers: 1,
-        next_in: 0,
-        late: 0,
-        origin: None,
-        steering: 0,
-        tallies: Default::default(),
-        overrides: Default::default(),
-        ended: Vec::new(),
-        heard: 0,
-        judged: None,
-    }
-}
-
 #[test]
 fn numbers_that_a_colo_has_given_of_a_larger_limit_are_kept_from_the_others() {
     let room = room(100, 100, 1);
@@ -197,7 +192,8 @@ fn numbers_that_a_colo_has_given_of_a_larger_limit_are_kept_from_the_others() {
         counts.apply(&enter(id, now - 120_000), &mut seen);
     }
     let told = |global: &mut Global, sequence, counts: &Counts, given, at| {
-        global.receive(&room, report_of_ams(sequence, counts.clone(), minute, given), at);
+        let given = Some(Given { v: 1, minute, given: Some(given), previous: Some(0), assumed: 0 });
+        global.receive(&room, ColoReport { sequence, given, ..report("AMS", counts.clone()) }, at);
         global.answered("AMS", at);
     };
     let mut global = Global::restore(&room, None, Vec::new(), now - 30_000);
