@@ -4,7 +4,7 @@
 use anteroom::room::SlotStrategy;
 use anteroom_sim::measure::Measured;
 use anteroom_sim::planet::Planet;
-use anteroom_sim::scenario::Scenario;
+use anteroom_sim::scenario::{Scenario, shipped};
 use fastrand::Rng;
 
 fn run(scenario: &str, seed: u64) -> Measured {
@@ -251,6 +251,18 @@ fn a_permit_that_took_longer_than_its_minute_lets_nobody_in_also_after_a_call_th
         let over = run(world, seed).users_over;
         // A permit of the last moment may be used in the next minute.
         assert!(over[0] == 0 && over[1] <= 1, "seed {seed}: {over:?}");
+    }
+}
+
+#[test]
+fn a_number_of_a_counter_that_took_longer_than_its_minute_lets_nobody_in() {
+    // With these seeds one too many entered in a minute.
+    for seed in [10, 11] {
+        let world = shipped("sd60").unwrap();
+        let planet = Planet::new(&world, Some(SlotStrategy::Counters), Some(30), seed).unwrap();
+        let measured = planet.run(&mut |_| {});
+        assert!(measured.queued > 10_000);
+        assert_eq!(measured.users_over[..2], [0, 0], "seed {seed}");
     }
 }
 

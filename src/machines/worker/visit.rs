@@ -593,14 +593,15 @@ impl Visit {
         let whole = Rc::clone(&self.room);
         let time = worker.time(context.now);
         let room = whole.at(time).0;
+        let is_last = worker.is_last(asked.0);
         let most = match outcome {
             // It may have been replaced just now, or wait for its storage. It remembers whom it has given a permit.
-            None if !worker.round_trip.is_dead(context.now) => ASKS_AGAIN,
+            None if is_last && !worker.round_trip.is_dead(context.now) => ASKS_AGAIN,
             // On its way the minute has ended for which it counts: in this one it would be one too many. Calls may have failed before.
             Some(Judgement::Given { minute, .. }) if minute < minute_of(time) => ASKS_AGAIN + 1,
             _ => 0,
         };
-        if worker.is_last(asked.0) && self.asked_again < most {
+        if self.asked_again < most {
             self.asked_again += 1;
             return self.step(worker, context, Step::Ask(asked.0, asked.1), effects);
         }
