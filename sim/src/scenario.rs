@@ -750,7 +750,7 @@ macro_rules! shipped {
 /// The scenarios that ship with the simulator: first those below the limits, then overload, then faults.
 pub const SHIPPED: &[(&str, &str)] = shipped!(
     "empty" "quiet" "steady85" "steady97" "nupm95" "shift" "small80"
-    "small" "ramp" "over20" "spike3" "spike3_sliding" "lowspike" "flash50" "flash50_sliding" "overshift" "nupmramp" "sd60" "sd300" "big" "million" "ten_million" "six"
+    "small" "ramp" "over20" "spike3" "spike3_sliding" "lowspike" "flash50" "flash50_sliding" "overshift" "nupmramp" "sd60" "sd300" "big" "million" "ten_million" "six" "forty"
     "ticket_sale" "event_sale" "random_rush" "change_method" "shop_week" "abandon30" "bots20" "bots20_places"
     "parallel_roaming" "revoke" "one_session"
     "steer_close" "steer_halve" "suspend_resume" "close_quiet"

@@ -107,6 +107,22 @@ fn a_session_renewed_at_its_very_end_keeps_its_slot() {
     }
 }
 
+/// A session ends every ten seconds there. While who waits came every 20 seconds, 3.7 % of the slots stood idle.
+#[test]
+fn in_a_small_room_somebody_comes_for_each_slot() {
+    let world = "name = \"twelve\"\nminutes = 30\n\
+         [room]\ntotal_active_users = 12\nnew_users_per_minute = 24\nsession_duration = 1\n\
+         [visitors]\nvisit_seconds = 60\ngap_seconds = 10\npatience_seconds = 240\n\
+         [[arrivals]]\nper_minute = 4.2\n\
+         [[arrivals]]\nfrom = 5\nuntil = 5.05\nevery = 10\nper_minute = 480\n";
+    let measured: Vec<Measured> = (1..=6).map(|seed| run(world, seed)).collect();
+    assert!(
+        measured.iter().all(|measured| measured.active_overshoot == 0.0 && measured.waiting_minutes >= 3)
+    );
+    let idle = measured.iter().map(|measured| measured.idle).sum::<f64>() / 6.0;
+    assert!(idle < 0.02, "{idle}");
+}
+
 /// Global stores a report that another one follows soon after 15 seconds only. Of what it has heard since, it knows nothing after a
 /// restart: nor that a session goes on which has seemed to end.
 #[test]

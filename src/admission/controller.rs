@@ -3,8 +3,8 @@
 use super::draw::place;
 use super::leases::PASSED_ON_MS;
 use super::{
-    Ask, Clocked, Decision, Draw, DrawKey, Fallback, Hint, LatestOrder, Level, NumberAsk, Outcome, decide,
-    draw, minute_of, round_of,
+    Ask, Clocked, Decision, Draw, DrawKey, FORESEEN_MS, Fallback, Hint, LatestOrder, Level, NumberAsk,
+    Outcome, decide, draw, minute_of, round_of,
 };
 use crate::check_in::POOL_EXPIRY_LAG_MS;
 use crate::room::{OnError, QueueingMethod, Room};
@@ -97,8 +97,19 @@ impl AdmissionController {
     /// The state key by which somebody is told a wait. One that still says that the room is calm, though people wait, would
     /// tell too short a wait.
     pub fn state_to_tell(&self, now: u64) -> Option<&Clocked> {
+        self.state_to_check_in_by(now).filter(|state| !state.key.uncounted)
+    }
+
+    /// The state key by which somebody is told when to check in. Of one that leaves the own colo's users out what is foreseen is true.
+    pub fn state_to_check_in_by(&self, now: u64) -> Option<&Clocked> {
         let overtaken = |state: &Clocked| state.key.level == Level::Calm && state.age(now) > TELLS_MS;
-        self.state.as_ref().filter(|state| !state.key.uncounted && !overtaken(state))
+        let unforeseen = |state: &Clocked| state.key.uncounted && state.age(now) > FORESEEN_MS;
+        self.state.as_ref().filter(|state| !overtaken(state) && !unforeseen(state))
+    }
+
+    /// Whether the state key is young enough to say what may be asked of the colo's Counter.
+    pub fn says_what_to_ask(&self, now: u64) -> bool {
+        self.state.as_ref().is_some_and(|state| state.says_what_to_ask(now))
     }
 
     /// Keeps the newer of two state keys.

@@ -112,7 +112,7 @@ pub fn decide(room: &Room, standing: &Standing, state: Option<&Clocked>, now: u6
         return own_slots(room, state, waiting_in, now).map_or(Decision::Wait, Decision::WithinOwnSlots);
     }
     let bucket = waiting_in.unwrap_or(minute);
-    let Some((key, time, budget)) = state.filter(|state| state.age(now) <= FRESH_MS).and_then(|state| {
+    let Some((key, time, budget)) = state.filter(|state| state.says_what_to_ask(now)).and_then(|state| {
         let time = state.global_time(now);
         Some((&state.key, time, state.key.budget(room, minute, time)?))
     }) else {
@@ -138,6 +138,13 @@ pub fn decide(room: &Room, standing: &Standing, state: Option<&Clocked>, now: u6
     // Anywhere may know more than this state: what it is asked for is limited by what can be true, not by what is
     // known here.
     Decision::Ask(Ask { bucket, minute, limit: at_most - protected, colo_slots })
+}
+
+impl Clocked {
+    /// Whether it is young enough to say what may be asked of the colo's Counter.
+    pub fn says_what_to_ask(&self, now: u64) -> bool {
+        self.age(now) <= FRESH_MS
+    }
 }
 
 /// Users who go first: all who wait, for somebody new; older buckets, for somebody who waits.
@@ -219,7 +226,7 @@ impl Fallback {
         self.failed_at = now;
         let state = state.filter(|state| state.age(now) <= FALLBACK_USABLE_MS)?;
         let key = &state.key;
-        let told = state.age(now) <= FRESH_MS;
+        let told = state.says_what_to_ask(now);
         let given_to_others_ms = if told && !key.nobody_waits() { GIVEN_TO_OTHERS_MS } else { SLOW_MS };
         if now < self.silent_since + given_to_others_ms {
             // Whatever is free is given away, if not here then elsewhere.

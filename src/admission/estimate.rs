@@ -27,6 +27,12 @@ const SOONEST_SECONDS: f64 = 2.0;
 /// Everybody of a bucket is asked to come within this part of the time that its turn will take: who comes before a slot is
 /// free comes again, but whoever comes late is passed by younger ones. By the simulator, the fewest are with a half or less.
 const EARLY_PART: f64 = 0.5;
+/// Where slots become free one by one, four of a bucket are asked to come for each.
+const PART_PER_SLOT: f64 = 0.25;
+/// Somebody new of whose turn nothing is known checks in there after this part of a refresh interval.
+const UNKNOWN_PART: f64 = 0.25;
+/// The longest that a request waits there for a slot that is foreseen to become free, in milliseconds.
+const MOST_AWAITED_MS: u64 = 1_000;
 /// Within a bucket the order is by chance, so each moment of its turn is as likely. By this part of the turn the wait is told where the
 /// turn is short, and by the other one where it takes [`LONG_TURN`] refresh intervals. Errors are relative to the wait: of waits that
 /// are spread evenly from 0, most are near two thirds of the longest.
@@ -207,7 +213,9 @@ pub fn next_check_in_seconds(
     let refresh = f64::from(room.refresh_interval_seconds);
     let jitter = 0.9 + 0.2 * random;
     let usual = refresh * jitter;
-    let turn = key.and_then(|key| {
+    let is_slow = frees_one_by_one(room);
+    // Who has come meanwhile to a colo that has just woken up may be a crowd: its users are not counted.
+    let turn = key.filter(|key| is_slow || !key.uncounted).and_then(|key| {
         let ahead = key.ahead_of(bucket);
         // Those ahead have moved on since the state was made.
         let made_at = key.taken_at.min(time);
@@ -216,10 +224,19 @@ pub fn next_check_in_seconds(
             |ahead| seconds_when_open(room, key, ahead, made_at).map(|wait| (wait - since).max(0.0));
         let begin = turn_in(ahead)?;
         let end = turn_in(ahead + key.waiting_in(bucket))?;
-        Some((begin + (end - begin) * EARLY_PART * random, f64::midpoint(begin, end), end))
+        let turn = if is_slow {
+            let drawn = key.present_in(bucket) as f64 * PART_PER_SLOT * random;
+            let ahead = key.present_ahead(Some(bucket)) + drawn as i64;
+            let by_slots = foreseen_seconds(room, key, ahead, time).or_else(|| turn_in(ahead))?;
+            // Who comes late leaves a slot idle; who comes a little early waits for it.
+            by_slots.max(seconds_by_limit(room, key, ahead + 1, time)).floor()
+        } else {
+            begin + (end - begin) * EARLY_PART * random
+        };
+        Some((turn, f64::midpoint(begin, end), end))
     });
     let is_last = turn.is_some_and(|(.., end)| end < refresh * LAST_ONES_WITHIN);
-    let soonest = refresh / if is_last { LAST_ONES_PART } else { SOONEST_PART };
+    let soonest = refresh / if is_last || is_slow { LAST_ONES_PART } else { SOONEST_PART };
     let longest = f64::from(room.refresh_interval_max_seconds);
     // Limits that follow the origin may rise meanwhile: then a turn that seems far is not.
     let is_foreseen = known && key.is_some_and(|key| key.limits.is_none());
@@ -231,9 +248,44 @@ pub fn next_check_in_seconds(
         Some(_) if is_last && key.is_some_and(|key| opens_to_a_crowd(room, key)) => {
             soonest.max(SOONEST_SECONDS)
         }
+        // Somebody new is told more in a moment.
+        None if key.is_none() && !known && is_slow => usual * UNKNOWN_PART,
         _ => usual,
     };
     next.round().max(1.0) as u32
+}
+
+/// Whether slots become free more than a second apart, by the limits, if users stay for two sessions. Then each of them is one that
+/// somebody must come for.
+fn frees_one_by_one(room: &Room) -> bool {
+    2 * room.session_ms() > u64::from(room.total_active_users) * 1_000
+}
+
+/// How many users must leave before there are slots for `ahead` users and one more.
+fn to_leave(room: &Room, key: &StateKey, ahead: i64) -> i64 {
+    ahead + 1 - (key.most_active(room) - key.active)
+}
+
+/// Seconds until a slot is foreseen for whoever has `ahead` users ahead, or until one may become free that is not foreseen. `None` where
+/// more than one more would have to.
+fn foreseen_seconds(room: &Room, key: &StateKey, ahead: i64, time: u64) -> Option<f64> {
+    let to_leave = to_leave(room, key, ahead);
+    let at = match key.gone_at(to_leave) {
+        Ok(at) => at,
+        Err((until, gone)) if to_leave == gone + 1 => until,
+        Err(_) => return None,
+    };
+    Some(at.saturating_sub(time) as f64 / 1_000.0)
+}
+
+/// In how many milliseconds a slot becomes free for whoever waits in a bucket, if that is soon and slots become free one by one: then a
+/// request waits for it, and takes it at once. Else 0.
+pub fn awaited_ms(room: &Room, key: &StateKey, bucket: u32, time: u64) -> u64 {
+    if !frees_one_by_one(room) || room.queueing_method == QueueingMethod::Random || is_shut(room, Some(key)) {
+        return 0;
+    }
+    let free_at = key.gone_at(to_leave(room, key, key.present_ahead(Some(bucket)))).unwrap_or(0);
+    Some(free_at.saturating_sub(time)).filter(|ms| *ms <= MOST_AWAITED_MS).unwrap_or(0)
 }
 
 /// Users who will probably enter before a visitor of a bucket: all older buckets, and half of the visitor's own.

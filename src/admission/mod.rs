@@ -35,8 +35,8 @@ pub use counter::Counter;
 pub use decision::{Ask, Decision, Fallback, Hint, decide};
 pub use draw::{Chances, Draw, DrawKey, Seed, draw, next_draw_seconds, queue_bucket, round_end, round_of};
 pub use estimate::{
-    estimated_minutes, estimated_wait_seconds, likely_ahead, next_check_in_seconds, random_wait_seconds,
-    wait_percentiles, wait_seconds,
+    awaited_ms, estimated_minutes, estimated_wait_seconds, likely_ahead, next_check_in_seconds,
+    random_wait_seconds, wait_percentiles, wait_seconds,
 };
 pub use given::Given;
 pub use leases::{
@@ -46,7 +46,7 @@ pub use leases::{
 pub use ledger::{Ledger, NumberAsk, Outcome, SavedLedger};
 pub use remembered::Remembered;
 pub use shares::{MinuteShares, Share, Shares};
-pub use state_key::{Clocked, EndedNews, StateKey};
+pub use state_key::{Clocked, EndedNews, FORESEEN_MS, StateKey};
 pub use strategies::{
     adapted_worker_count, adapted_worker_slots, eligible_slots, share_of_slots, split_slots, worker_slots,
 };

@@ -15,6 +15,8 @@ use crate::ticket::Ticket;
 /// How far ahead expiries are foreseen, in milliseconds. A session that seems to end may have been renewed since:
 /// who is to be let in for it must be judged by a newer state.
 const FORESIGHT_MS: u64 = 500;
+/// How far ahead a state key says which sessions end unless they are renewed, in milliseconds.
+pub const FORESEEN_MS: u64 = 12_000;
 /// So many tenths of the sessions that could end in a minute are taken to end. With all of them a room counts as bound by its
 /// limit per minute for too long, and stands idle in the minute in which it becomes full; with three quarters not for long
 /// enough, and crowds enter at the minute's beginning, past those who wait.
@@ -227,6 +229,22 @@ impl StateKey {
             steps => self.expiring.get(steps - 1).or(self.expiring.last()).copied().unwrap_or(0),
         };
         (self.active - i64::from(gone)).max(0)
+    }
+
+    /// When so many of the active users will have gone whose sessions end unless they are renewed, in milliseconds since the epoch
+    /// (Global's clock). As an error, until when that is foreseen, and how many will have gone by then.
+    ///
+    /// # Errors
+    /// Where fewer are foreseen to go.
+    pub fn gone_at(&self, users: i64) -> Result<u64, (u64, i64)> {
+        let step = self.step.max(1);
+        let first = self.taken_at + if self.first_step_ms == 0 { step } else { self.first_step_ms };
+        let all = i64::from(self.expiring.last().copied().unwrap_or(0));
+        match self.expiring.iter().position(|gone| i64::from(*gone) >= users) {
+            _ if users <= 0 => Ok(self.taken_at),
+            Some(steps) => Ok(first + steps as u64 * step),
+            None => Err((self.taken_at + FORESEEN_MS, all)),
+        }
     }
 
     /// How many numbers of a minute may be given in all by `time` (Global's clock), to the knowledge of this state:

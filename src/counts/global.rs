@@ -8,7 +8,7 @@ use super::flow::Flow;
 use super::status::ColoView;
 use super::{Counts, MoveOutcome, MovePlace, Moves, TOLD_MS};
 use crate::admission::Given;
-use crate::admission::{EndedNews, Level, Share, Shares, StateKey};
+use crate::admission::{EndedNews, FORESEEN_MS, Level, Share, Shares, StateKey};
 use crate::check_in::POOL_EXPIRY_LAG_MS;
 use crate::history::{Count, Recorder, Sample, Tallies};
 use crate::notifications;
@@ -54,8 +54,6 @@ const MOST_RECENT_MINUTES: u32 = 60;
 const REPORTED_MS: u64 = 3_000;
 /// While people wait, a minute is divided among colos only where each gets this many numbers on average.
 const FEW_NUMBERS: u64 = 20;
-/// How far ahead the state key foresees expiries, in milliseconds.
-const FORESEEN_MS: u64 = 12_000;
 
 /// What Global keeps in storage besides the colos' reports.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -1,9 +1,17 @@
 //! Places in the queue: who checks in when, and who may have one.
 
-use anteroom::admission::{Remembered, StateKey, minute_of, next_check_in_seconds, start_of};
+use std::rc::Rc;
+
+use anteroom::admission::{
+    Clocked, DrawKey, Level, Remembered, StateKey, awaited_ms, minute_of, next_check_in_seconds, start_of,
+};
 use anteroom::config::{Room, parse_room};
 use anteroom::counts::{CheckIn, Counts, Global, Seen};
-use anteroom::protocol::messages::ColoReport;
+use anteroom::machines::worker::{Visit, Visitor, Worker, WorkerContext, WorkerEffect, WorkerInput};
+use anteroom::origin::OriginMonitor;
+use anteroom::protocol::messages::{ColoReport, StateAnswer, VERSION};
+use anteroom::protocol::{Answer, Request};
+use anteroom::room::QueueingMethod;
 use anteroom::ticket::{Standing, Ticket, standing};
 use proptest::prelude::*;
 use serde_json::json;
@@ -101,6 +109,130 @@ fn who_has_not_come_back_yet_comes_as_usual() {
         20,
         "nothing is known"
     );
+}
+
+/// A room of five, of which sessions of a minute end one by one.
+fn room_of_five() -> Room {
+    let fields = json!({ "total_active_users": 5, "new_users_per_minute": 60, "session_duration": 1 });
+    parse_room("ROOM_SHOP", &fields).unwrap()
+}
+
+/// It is full, two sessions end unless they are renewed, 7.3 and 9.3 seconds from now, and these wait.
+fn full_of_five(waiting: Vec<(u32, u32)>) -> StateKey {
+    let steps = |seconds: f64| (seconds * 10.0) as usize;
+    StateKey {
+        taken_at: NOW,
+        minute: minute_of(NOW),
+        active: 5,
+        step: 100,
+        expiring: [vec![0; steps(7.2)], vec![1; steps(2.0)], vec![2]].concat(),
+        present: waiting.iter().map(|(_, users)| *users).collect(),
+        waiting,
+        level: Level::Queueing,
+        ..StateKey::default()
+    }
+}
+
+#[test]
+fn where_slots_become_free_one_by_one_whose_turn_it_is_comes_when_a_session_may_end() {
+    let bucket = minute_of(NOW) - 1;
+    let told = |key: &StateKey, bucket: u32| {
+        next_check_in_seconds(&room_of_five(), Some(key), bucket, true, NOW, 0.5)
+    };
+    let key = full_of_five(vec![(bucket, 3), (bucket + 1, 1)]);
+    assert_eq!(told(&key, bucket), 7, "for the first slot, and a little early");
+    let behind_one = full_of_five(vec![(bucket, 1), (bucket + 1, 1)]);
+    assert_eq!(told(&behind_one, bucket + 1), 9, "for the second one");
+    let has_left = StateKey { present: vec![0, 1], ..behind_one.clone() };
+    assert_eq!(told(&has_left, bucket + 1), 7, "nothing is kept for whoever has left");
+    let behind_two = full_of_five(vec![(bucket, 2), (bucket + 1, 1)]);
+    assert_eq!(told(&behind_two, bucket + 1), 12, "as soon as more is known");
+    let behind_three = full_of_five(vec![(bucket, 3), (bucket + 1, 1)]);
+    assert_eq!(told(&behind_three, bucket + 1), 20, "as usual");
+}
+
+#[test]
+fn a_colo_that_has_just_woken_up_knows_when_sessions_end_but_not_how_many_have_come_to_it() {
+    let bucket = minute_of(NOW);
+    let told =
+        |room: &Room, key: Option<&StateKey>| next_check_in_seconds(room, key, bucket, false, NOW, 0.5);
+    let woken = StateKey { uncounted: true, ..full_of_five(vec![]) };
+    assert_eq!(told(&room_of_five(), Some(&woken)), 7);
+    assert_eq!(told(&room_of_five(), None), 5, "more is known in a moment");
+    let with_a_free_slot = StateKey { active: 4, ..woken };
+    assert_eq!(told(&room_of_five(), Some(&with_a_free_slot)), 2);
+    let of_many = StateKey { active: 900, uncounted: true, ..full(0) };
+    assert_eq!(told(&room(60), Some(&of_many)), 20, "a crowd may have come for them");
+}
+
+#[test]
+fn a_request_waits_for_a_slot_for_a_second_at_most() {
+    let bucket = minute_of(NOW) - 1;
+    let key = full_of_five(vec![(bucket, 2)]);
+    let awaited = |room: &Room, at: u64| awaited_ms(room, &key, bucket, at);
+    let five = room_of_five();
+    let before = |ms: u64| NOW + 7_300 - ms;
+    assert_eq!([1_001, 1_000, 400, 0].map(|ms| awaited(&five, before(ms))), [0, 1_000, 400, 0]);
+    assert_eq!(awaited_ms(&five, &key, bucket + 1, before(400)), 0, "it is not the turn of others");
+    for room in [
+        Room { queue_all: true, ..five.clone() },
+        Room { queueing_method: QueueingMethod::Random, ..five.clone() },
+        Room { total_active_users: 1_000, ..five },
+    ] {
+        assert_eq!(awaited(&room, before(400)), 0);
+    }
+}
+
+/// What a visit of somebody with a waiting ticket does next.
+fn visited(worker: &mut Worker, visit: &mut Visit, input: WorkerInput, now: u64) -> Vec<WorkerEffect> {
+    let (key, mut origin) = (DrawKey::new(None, "a key"), OriginMonitor::new(visit.room()));
+    let mut effects = Vec::new();
+    visit.handle(
+        worker,
+        &mut WorkerContext { now, draw_key: &key, origin: &mut origin },
+        input,
+        &mut effects,
+    );
+    effects
+}
+
+/// Whether a permit is asked for.
+fn asks(effects: &[WorkerEffect]) -> bool {
+    let is_ask = |effect: &WorkerEffect| match effect {
+        WorkerEffect::Call(call) => matches!(call.request, Request::CounterTake(_)),
+        _ => false,
+    };
+    effects.iter().any(is_ask)
+}
+
+#[test]
+fn who_waits_is_judged_by_what_is_known_now_and_asks_when_the_slot_is_free() {
+    let room = Rc::new(room_of_five());
+    let mut worker = Worker::new(1, Rc::clone(&room), "AMS".to_owned(), 500);
+    let ticket = Ticket { last_check_in: NOW - 20_000, refresh_seconds: 20, ..Ticket::new(7, NOW - 60_000) };
+    let visitor = Visitor { tickets: vec![ticket], ..Visitor::default() };
+    let mut visit = Visit::new(visitor, Rc::clone(&room));
+    let begun = visited(&mut worker, &mut visit, WorkerInput::Begin, NOW);
+    assert!(matches!(begun[..], [WorkerEffect::ReadCache]));
+    let old = StateKey { taken_at: NOW - 10_000, ..full_of_five(vec![]) };
+    let cached = WorkerInput::Cached(Some(Box::new(Clocked { key: old, received_at: NOW - 10_000 })));
+    let looked = visited(&mut worker, &mut visit, cached, NOW);
+    let [WorkerEffect::Call(call)] = &looked[..] else { panic!("{looked:?}") };
+    assert!(matches!(call.request, Request::DataCenterState(_)), "nothing is asked by an old state key");
+    let ends_soon = vec![0, 0, 0, 0, 0, 1];
+    let state = StateKey { expiring: ends_soon, ..full_of_five(vec![(ticket.bucket, 1)]) };
+    let answer = Answer::DataCenterState(Box::new(StateAnswer { v: VERSION, state: Some(state) }));
+    let answered = WorkerInput::Answered { call: call.number, answer: Some(answer) };
+    let told = visited(&mut worker, &mut visit, answered, NOW);
+    let Some(WorkerEffect::Sleep { until }) = told.last() else { panic!("{told:?}") };
+    let until = *until;
+    assert!(
+        !asks(&told) && (NOW + 600..NOW + 700).contains(&until),
+        "the session ends in 0.6 seconds: {told:?}"
+    );
+    let early = visited(&mut worker, &mut visit, WorkerInput::Time, until - 1);
+    assert!(!asks(&early), "{early:?}");
+    assert!(asks(&visited(&mut worker, &mut visit, WorkerInput::Time, until)));
 }
 
 #[test]

@@ -9,8 +9,8 @@ use std::rc::Rc;
 
 use super::{Asking, Task, Worker, WorkerContext, WorkerEffect, WorkerInput};
 use crate::admission::{
-    Draw, Level, NumberAsk, Outcome as Judgement, Progress, Step, Whom, estimated_wait_seconds, likely_ahead,
-    next_check_in_seconds, next_draw_seconds, queue_bucket, random_wait_seconds,
+    Draw, Level, NumberAsk, Outcome as Judgement, Progress, Step, Whom, awaited_ms, estimated_wait_seconds,
+    likely_ahead, next_check_in_seconds, next_draw_seconds, queue_bucket, random_wait_seconds,
 };
 use crate::answer::{self, Estimate};
 use crate::check_in::{CheckIn, Seen};
@@ -29,6 +29,8 @@ const ASKS_AGAIN: u32 = 1;
 
 /// So much earlier than told is not early, in milliseconds: clocks differ.
 const EARLY_MS: u64 = 500;
+/// A newer state key may say that the slot for which a request waits is free so much later, in milliseconds.
+const SLOT_LATER_MS: u64 = 50;
 
 /// Who comes, and what the request brings.
 #[derive(Debug, Clone, Default)]
@@ -131,6 +133,10 @@ struct Judged {
 enum Stage {
     /// The cache, before anything else.
     Cache,
+    /// Updates: what is known is too old to say whether the turn of somebody who waits has come, or when it will.
+    Updates,
+    /// The slot that will be free for somebody who waits.
+    Slot { until: u64 },
     /// Turnstile's word.
     Verification,
     /// Numbers or permits.
@@ -266,8 +272,10 @@ impl Visit {
                     self.look_for_updates(worker, now, effects);
                     self.finish(worker, context, effects);
                 }
-                if matches!(self.stage, Stage::Batch { call: None, .. }) {
-                    self.poll_batch(worker, context, effects);
+                match self.stage {
+                    Stage::Batch { call: None, .. } => self.poll_batch(worker, context, effects),
+                    Stage::Slot { until } if now >= until => self.judge(worker, context, effects),
+                    _ => {}
                 }
             }
             _ => {}
@@ -277,6 +285,9 @@ impl Visit {
 
     /// Says until when to wait, if this visit waits for what others bring.
     fn wait(&self, worker: &mut Worker, now: u64, effects: &mut Vec<WorkerEffect>) {
+        if let Stage::Slot { until } = self.stage {
+            return effects.push(WorkerEffect::Sleep { until });
+        }
         let batch = match self.stage {
             Stage::Batch { whom, place, give_up_at, call: None, .. } => {
                 let evenly = worker.calls_evenly(whom);
@@ -305,7 +316,37 @@ impl Visit {
             return self.done(Outcome::Suspended, effects);
         }
         self.look_for_updates(worker, now, effects);
-        self.judge(worker, context, effects);
+        let whole = Rc::clone(&self.room);
+        let time = worker.time(now);
+        let waits = matches!(best(&self.visitor.tickets, whole.at(time).0, time), Standing::Waiting(_));
+        if waits && self.refresh != Refresh::Done && !worker.controller.says_what_to_ask(now) {
+            self.stage = Stage::Updates;
+        } else {
+            self.await_slot(worker, context, effects);
+        }
+    }
+
+    /// Judges, but somebody who waits and comes a moment too early when a slot is free.
+    fn await_slot(
+        &mut self,
+        worker: &mut Worker,
+        context: &mut WorkerContext<'_>,
+        effects: &mut Vec<WorkerEffect>,
+    ) {
+        let now = context.now;
+        let time = worker.time(now);
+        let room = self.room.at(time).0;
+        let awaited_ms = match (best(&self.visitor.tickets, room, time), worker.controller.state()) {
+            (Standing::Waiting(ticket), Some(state)) if state.says_what_to_ask(now) => {
+                awaited_ms(room, &state.key, self.bucket(context, &ticket), state.global_time(now))
+            }
+            _ => 0,
+        };
+        if awaited_ms > 0 {
+            self.stage = Stage::Slot { until: now + awaited_ms + SLOT_LATER_MS };
+        } else {
+            self.judge(worker, context, effects);
+        }
     }
 
     /// Asks for updates if that is due, or waits for somebody who does.
@@ -480,7 +521,7 @@ impl Visit {
         known: bool,
     ) -> u32 {
         let time = worker.time(context.now);
-        let state = worker.controller.state_to_tell(context.now);
+        let state = worker.controller.state_to_check_in_by(context.now);
         let global_time = state.map_or(time, |state| state.global_time(context.now));
         let key = state.map(|state| &state.key);
         let bucket = self.bucket(context, ticket);
@@ -621,6 +662,9 @@ impl Visit {
         context: &mut WorkerContext<'_>,
         effects: &mut Vec<WorkerEffect>,
     ) {
+        if self.stage == Stage::Updates && self.refresh == Refresh::Done {
+            return self.await_slot(worker, context, effects);
+        }
         if self.stage != Stage::Judged {
             return;
         }
