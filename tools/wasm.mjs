@@ -35,8 +35,7 @@ const PROFILE = {
   CARGO_UNSTABLE_BUILD_STD_FEATURES: "optimize_for_size",
 };
 /** Panics unwind. A Worker has no use for Debug texts of std, and its size is what every cold start loads. */
-const FLAGS =
-  '-Cpanic=unwind -Zfmt-debug=none -Zlocation-detail=none --cfg sha2_backend_soft="compact"';
+const FLAGS = '-Cpanic=unwind -Zfmt-debug=none -Zlocation-detail=none --cfg sha2_backend_soft="compact"';
 /** Those of the target and of its exceptions: what wasm-opt knows beyond them, workerd may not know. */
 const FEATURES = [
   "mutable-globals",
