@@ -214,8 +214,13 @@ pub fn next_check_in_seconds(
     let jitter = 0.9 + 0.2 * random;
     let usual = refresh * jitter;
     let is_slow = frees_one_by_one(room);
-    // Who has come meanwhile to a colo that has just woken up may be a crowd: its users are not counted.
-    let turn = key.filter(|key| is_slow || !key.uncounted).and_then(|key| {
+    // Who has come meanwhile to a colo that has just woken up may be a crowd: its users are not counted. And somebody new who is not
+    // let in knows better than a state key by which a slot is free.
+    let says_when = |key: &&StateKey| {
+        let is_full = || to_leave(room, key, key.present_ahead(Some(bucket))) > 0;
+        if is_slow { known || is_full() } else { !key.uncounted }
+    };
+    let turn = key.filter(says_when).and_then(|key| {
         let ahead = key.ahead_of(bucket);
         // Those ahead have moved on since the state was made.
         let made_at = key.taken_at.min(time);
@@ -249,7 +254,7 @@ pub fn next_check_in_seconds(
             soonest.max(SOONEST_SECONDS)
         }
         // Somebody new is told more in a moment.
-        None if key.is_none() && !known && is_slow => usual * UNKNOWN_PART,
+        None if is_slow && !known && !is_shut(room, key) => usual * UNKNOWN_PART,
         _ => usual,
     };
     next.round().max(1.0) as u32

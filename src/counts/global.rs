@@ -625,7 +625,7 @@ impl Global {
         let merged = &self.merged;
         // Renewals of the last seconds of a session are reported at once, but not in no time.
         let counted_at = now.saturating_sub(expiry_lag_ms(room));
-        let expiring = self.expiring(room, counted_at);
+        let expiring = self.expiring(room, counted_at, now);
         let counted = merged.active_at(room, counted_at);
         // The limit has been kept: no more can be inside, whichever colo is silent.
         let silent = self.cut_off(room, now).min((i64::from(room.total_active_users) - counted).max(0));
@@ -753,10 +753,16 @@ impl Global {
         (millionths(here), millionths(whole - all_tried))
     }
 
-    /// How many active users will have expired at the end of each step. Steps at the end that change nothing are left out.
-    fn expiring(&self, room: &Room, counted_at: u64) -> Vec<u32> {
-        let slots = FORESEEN_MS.div_ceil(room.slot_ms().max(1));
-        let mut expiring = self.merged.expiring(room, counted_at, slots as usize);
+    /// How many active users will have expired at the end of each step, without those of colos that are cut off: they count for longer
+    /// ([`Global::cut_off`]). Steps at the end that change nothing are left out.
+    fn expiring(&self, room: &Room, counted_at: u64, now: u64) -> Vec<u32> {
+        let slots = FORESEEN_MS.div_ceil(room.slot_ms().max(1)) as usize;
+        let mut expiring = self.merged.expiring(room, counted_at, slots);
+        for colo in self.colos.values().filter(|colo| colo.silent_since(room, now).is_some()) {
+            for (all, here) in expiring.iter_mut().zip(colo.report.counts.expiring(room, counted_at, slots)) {
+                *all = all.saturating_sub(here);
+            }
+        }
         while expiring.len() > 1 && expiring.last() == expiring.get(expiring.len() - 2) {
             expiring.pop();
         }

@@ -1134,6 +1134,24 @@ fn the_users_of_a_colo_that_is_cut_off_are_held_for_one_session() {
 }
 
 #[test]
+fn no_session_of_a_colo_that_is_cut_off_is_foreseen_to_end() {
+    let room = room(100, 100, 1);
+    let mut data_center = DataCenter::restore(&room, "AMS", 7, None, NOW);
+    data_center.receive(&room, &report(1, 0, 1, (1..=10).map(|id| enter(id, NOW)).collect()), NOW + 1_000);
+    let saved = data_center.save(&room, NOW + 1_000);
+    let last = data_center.push(&room, &saved, None, NOW + 1_000);
+    let foreseen = |last: ColoReport| {
+        let mut global = Global::restore(&room, None, Vec::new(), NOW);
+        global.receive(&room, last, NOW + 1_000);
+        let at = NOW + 58_000;
+        let state = global.state(&room, None, minute_of(at), at);
+        (state.active, state.active_at(at + 5_000))
+    };
+    assert_eq!(foreseen(ColoReport { next_in: 0, ..last.clone() }), (10, 0));
+    assert_eq!(foreseen(last), (10, 10), "nobody could tell whether they go on");
+}
+
+#[test]
 fn a_session_that_was_renewed_in_another_colo_outlives_a_global_that_lost_the_report_of_it() {
     let room = room(100, 100, 1);
     let push = |data_center: &mut DataCenter, at: u64| {

@@ -160,7 +160,9 @@ fn a_colo_that_has_just_woken_up_knows_when_sessions_end_but_not_how_many_have_c
     assert_eq!(told(&room_of_five(), Some(&woken)), 7);
     assert_eq!(told(&room_of_five(), None), 5, "more is known in a moment");
     let with_a_free_slot = StateKey { active: 4, ..woken };
-    assert_eq!(told(&room_of_five(), Some(&with_a_free_slot)), 2);
+    assert_eq!(told(&room_of_five(), Some(&with_a_free_slot)), 5, "somebody has just taken it");
+    let closed = Room { queue_all: true, ..room_of_five() };
+    assert_eq!(told(&closed, Some(&with_a_free_slot)), 20);
     let of_many = StateKey { active: 900, uncounted: true, ..full(0) };
     assert_eq!(told(&room(60), Some(&of_many)), 20, "a crowd may have come for them");
 }
