@@ -107,6 +107,26 @@ fn a_session_renewed_at_its_very_end_keeps_its_slot() {
     }
 }
 
+/// Eight quiet colos are cut off there one after the other, for 25 seconds each, while somebody comes for each slot that becomes free.
+#[test]
+fn a_session_that_a_colo_cannot_tell_of_keeps_its_slot() {
+    let mut world = "name = \"cannot tell\"\nminutes = 12\n\
+         [room]\ntotal_active_users = 40\nnew_users_per_minute = 200\nsession_duration = 1\n\
+         [planet]\nrestarts_per_hour = 0\n\
+         [visitors]\nvisit_seconds = 600\ngap_seconds = 40\npatience_seconds = 400\n\
+         [[arrivals]]\nper_minute = 60\n"
+        .to_owned();
+    for number in 0..8 {
+        let (at, colo) = (240 + number * 50, 3 + number * 2);
+        world += &format!("[[faults]]\nat = {at}\nlasts = 25\nwhat = \"data_center\"\ncolo = {colo}\n");
+    }
+    for seed in [9, 14, 15, 16, 22, 35, 36, 42, 87, 97, 100, 108] {
+        let measured = run(&world, seed);
+        assert_eq!(measured.active_overshoot, 0.0, "seed {seed}");
+        assert!(measured.waiting_minutes > 5, "the room was hardly full");
+    }
+}
+
 /// A session ends every ten seconds there. While who waits came every 20 seconds, 3.7 % of the slots stood idle.
 #[test]
 fn in_a_small_room_somebody_comes_for_each_slot() {
