@@ -254,7 +254,7 @@ pub fn next_check_in_seconds(
             soonest.max(SOONEST_SECONDS)
         }
         // Somebody new is told more in a moment.
-        None if is_slow && !known && !is_shut(room, key) => usual * UNKNOWN_PART,
+        None if is_slow && !known && !is_shut(room, key) => (usual * UNKNOWN_PART).max(SOONEST_SECONDS),
         _ => usual,
     };
     next.round().max(1.0) as u32
