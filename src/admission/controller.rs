@@ -107,11 +107,6 @@ impl AdmissionController {
         self.state.as_ref().filter(|state| !overtaken(state) && !unforeseen(state))
     }
 
-    /// Whether the state key is young enough to say what may be asked of the colo's Counter.
-    pub fn says_what_to_ask(&self, now: u64) -> bool {
-        self.state.as_ref().is_some_and(|state| state.says_what_to_ask(now))
-    }
-
     /// Keeps the newer of two state keys.
     pub fn learn(&mut self, state: Clocked) {
         if self.state.as_ref().is_none_or(|mine| mine.key.taken_at <= state.key.taken_at) {

@@ -201,7 +201,8 @@ fn seconds_by_limit(room: &Room, key: &StateKey, users: i64, time: u64) -> f64 {
 /// that the bucket will take. So slots are taken when they are free, and nobody asks long before. While nobody is let in,
 /// the last ones of the oldest bucket come as soon where others would pass them, and all others as usual. Later, up to the
 /// room's longest interval, while that turn is far and the limits are the usual ones; but only who is `known`, having come
-/// back once: of others nobody knows whether they will. `random` is from 0 (inclusive) to 1.
+/// back once: of others nobody knows whether they will. Where slots become free one by one, at the time when the one that is the
+/// visitor's is foreseen, or when more of them are. `time` is Global's, in milliseconds since the epoch; `random` from 0 (inclusive) to 1.
 pub fn next_check_in_seconds(
     room: &Room,
     key: Option<&StateKey>,
@@ -283,8 +284,8 @@ fn foreseen_seconds(room: &Room, key: &StateKey, ahead: i64, time: u64) -> Optio
     Some(at.saturating_sub(time) as f64 / 1_000.0)
 }
 
-/// In how many milliseconds a slot becomes free for whoever waits in a bucket, if that is soon and slots become free one by one: then a
-/// request waits for it, and takes it at once. Else 0.
+/// In how many milliseconds from `time` on (Global's, in milliseconds since the epoch) a slot becomes free for whoever waits in a bucket, if
+/// that is within a second and slots become free one by one: then a request waits for it, and takes it at once. Else 0.
 pub fn awaited_ms(room: &Room, key: &StateKey, bucket: u32, time: u64) -> u64 {
     if !frees_one_by_one(room) || room.queueing_method == QueueingMethod::Random || is_shut(room, Some(key)) {
         return 0;

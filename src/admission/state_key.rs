@@ -219,10 +219,15 @@ impl StateKey {
         self.limits(room).new_users_per_minute.into()
     }
 
+    /// How long the first step of `expiring` is, and each after it, in milliseconds.
+    fn steps_ms(&self) -> (u64, u64) {
+        let step = self.step.max(1);
+        (if self.first_step_ms == 0 { step } else { self.first_step_ms }, step)
+    }
+
     /// Active users at a time, from what was known: expiries are foreseen, arrivals are not.
     pub fn active_at(&self, time: u64) -> i64 {
-        let step = self.step.max(1);
-        let first = if self.first_step_ms == 0 { step } else { self.first_step_ms };
+        let (first, step) = self.steps_ms();
         let steps = ((time.saturating_sub(self.taken_at) + step).saturating_sub(first) / step) as usize;
         let gone = match steps {
             0 => 0,
@@ -237,12 +242,11 @@ impl StateKey {
     /// # Errors
     /// Where fewer are foreseen to go.
     pub fn gone_at(&self, users: i64) -> Result<u64, (u64, i64)> {
-        let step = self.step.max(1);
-        let first = self.taken_at + if self.first_step_ms == 0 { step } else { self.first_step_ms };
+        let (first, step) = self.steps_ms();
         let all = i64::from(self.expiring.last().copied().unwrap_or(0));
         match self.expiring.iter().position(|gone| i64::from(*gone) >= users) {
             _ if users <= 0 => Ok(self.taken_at),
-            Some(steps) => Ok(first + steps as u64 * step),
+            Some(steps) => Ok(self.taken_at + first + steps as u64 * step),
             None => Err((self.taken_at + FORESEEN_MS, all)),
         }
     }

@@ -473,7 +473,7 @@ pub static FIELDS: &[Field] = &[
         .facts("whole number", "`200`", "200, 202, 429"),
     Field::new("refresh_interval_seconds", whole!(5..=60, 20, refresh_interval_seconds))
         .steered(5)
-        .help("between two check-ins of a waiting visitor, a tenth more or less"),
+        .help("between two check-ins of a waiting visitor, a tenth more or less; sooner when the turn is near"),
     Field::own("refresh_interval_max_seconds", |table, room| {
         room.refresh_interval_max_seconds = table.longest_refresh(room.refresh_interval_seconds);
     })

@@ -625,11 +625,13 @@ impl Global {
         let merged = &self.merged;
         // Renewals of the last seconds of a session are reported at once, but not in no time.
         let counted_at = now.saturating_sub(expiry_lag_ms(room));
-        let expiring = self.expiring(room, counted_at, now);
+        let silent = self.silent(room, now);
+        let expiring = self.expiring(room, counted_at, &silent);
         let counted = merged.active_at(room, counted_at);
         // The limit has been kept: no more can be inside, whichever colo is silent.
-        let silent = self.cut_off(room, now).min((i64::from(room.total_active_users) - counted).max(0));
-        let active = counted + silent;
+        let cut_off =
+            self.cut_off(room, &silent, now).min((i64::from(room.total_active_users) - counted).max(0));
+        let active = counted + cut_off;
         let foreseen = |ms: u64| (counted - merged.active_at(room, counted_at + ms)).max(0) as u32;
         let (expiring_refresh, expiring_minute) = (foreseen(room.refresh_ms()), foreseen(60_000));
         let waiting = merged.waiting_at(room, now);
@@ -755,10 +757,10 @@ impl Global {
 
     /// How many active users will have expired at the end of each step, without those of colos that are cut off: they count for longer
     /// ([`Global::cut_off`]). Steps at the end that change nothing are left out.
-    fn expiring(&self, room: &Room, counted_at: u64, now: u64) -> Vec<u32> {
+    fn expiring(&self, room: &Room, counted_at: u64, silent: &[(&Colo, u64)]) -> Vec<u32> {
         let slots = FORESEEN_MS.div_ceil(room.slot_ms().max(1)) as usize;
         let mut expiring = self.merged.expiring(room, counted_at, slots);
-        for colo in self.colos.values().filter(|colo| colo.silent_since(room, now).is_some()) {
+        for (colo, _) in silent {
             for (all, here) in expiring.iter_mut().zip(colo.report.counts.expiring(room, counted_at, slots)) {
                 *all = all.saturating_sub(here);
             }
@@ -808,13 +810,17 @@ impl Global {
         unheard.max().unwrap_or(0)
     }
 
+    /// The colos of whose users nobody knows what they do, and since when ([`Colo::silent_since`]).
+    fn silent(&self, room: &Room, now: u64) -> Vec<(&Colo, u64)> {
+        self.colos.values().filter_map(|colo| Some((colo, colo.silent_since(room, now)?))).collect()
+    }
+
     /// Users of colos that are cut off, whose sessions have seemed to end lately: they may have been renewed, and nobody
     /// could tell. Not those who were seen in another colo since, nor as many as leave anyway: that is an estimate, by which
     /// nobody is taken off in the seconds after a restart, when it is not known of any colo.
-    fn cut_off(&self, room: &Room, now: u64) -> i64 {
+    fn cut_off(&self, room: &Room, silent: &[(&Colo, u64)], now: u64) -> i64 {
         let counted_at = now.saturating_sub(expiry_lag_ms(room));
-        let silent = self.colos.values().filter_map(|colo| Some((colo, colo.silent_since(room, now)?)));
-        let (ended, left) = silent.fold((0, 0), |(ended, left), (colo, since)| {
+        let (ended, left) = silent.iter().fold((0, 0), |(ended, left), (colo, since)| {
             let counts = &colo.report.counts;
             let told_until = since.saturating_sub(REPORTED_MS);
             let from = told_until.max(counted_at.saturating_sub(CUT_OFF_SESSION_MS));

@@ -207,34 +207,51 @@ fn asks(effects: &[WorkerEffect]) -> bool {
     effects.iter().any(is_ask)
 }
 
-#[test]
-fn who_waits_is_judged_by_what_is_known_now_and_asks_when_the_slot_is_free() {
+/// The visit of the only one who waits, and what it does when it is told a state key by which a session ends in 0.6 seconds.
+fn told_of_a_slot(worker: &mut Worker, visitor: &Ticket) -> (Visit, Vec<WorkerEffect>) {
     let room = Rc::new(room_of_five());
-    let mut worker = Worker::new(1, Rc::clone(&room), "AMS".to_owned(), 500);
-    let ticket = Ticket { last_check_in: NOW - 20_000, refresh_seconds: 20, ..Ticket::new(7, NOW - 60_000) };
-    let visitor = Visitor { tickets: vec![ticket], ..Visitor::default() };
-    let mut visit = Visit::new(visitor, Rc::clone(&room));
-    let begun = visited(&mut worker, &mut visit, WorkerInput::Begin, NOW);
+    let mut visit = Visit::new(Visitor { tickets: vec![*visitor], ..Visitor::default() }, Rc::clone(&room));
+    let begun = visited(worker, &mut visit, WorkerInput::Begin, NOW);
     assert!(matches!(begun[..], [WorkerEffect::ReadCache]));
     let old = StateKey { taken_at: NOW - 10_000, ..full_of_five(vec![]) };
     let cached = WorkerInput::Cached(Some(Box::new(Clocked { key: old, received_at: NOW - 10_000 })));
-    let looked = visited(&mut worker, &mut visit, cached, NOW);
+    let looked = visited(worker, &mut visit, cached, NOW);
     let [WorkerEffect::Call(call)] = &looked[..] else { panic!("{looked:?}") };
     assert!(matches!(call.request, Request::DataCenterState(_)), "nothing is asked by an old state key");
     let ends_soon = vec![0, 0, 0, 0, 0, 1];
-    let state = StateKey { expiring: ends_soon, ..full_of_five(vec![(ticket.bucket, 1)]) };
+    let state = StateKey { expiring: ends_soon, ..full_of_five(vec![(visitor.bucket, 1)]) };
     let answer = Answer::DataCenterState(Box::new(StateAnswer { v: VERSION, state: Some(state) }));
     let answered = WorkerInput::Answered { call: call.number, answer: Some(answer) };
-    let told = visited(&mut worker, &mut visit, answered, NOW);
+    let told = visited(worker, &mut visit, answered, NOW);
+    (visit, told)
+}
+
+fn checked_in_at(last_check_in: u64) -> Ticket {
+    Ticket { last_check_in, refresh_seconds: 20, ..Ticket::new(7, NOW - 60_000) }
+}
+
+#[test]
+fn who_waits_is_judged_by_what_is_known_now_and_asks_when_the_slot_is_free() {
+    let mut worker = Worker::new(1, Rc::new(room_of_five()), "AMS".to_owned(), 500);
+    let (mut visit, told) = told_of_a_slot(&mut worker, &checked_in_at(NOW - 20_000));
     let Some(WorkerEffect::Sleep { until }) = told.last() else { panic!("{told:?}") };
-    let until = *until;
-    assert!(
-        !asks(&told) && (NOW + 600..NOW + 700).contains(&until),
-        "the session ends in 0.6 seconds: {told:?}"
-    );
+    assert!(!asks(&told) && (NOW + 600..NOW + 700).contains(until), "{told:?}");
     let early = visited(&mut worker, &mut visit, WorkerInput::Time, until - 1);
     assert!(!asks(&early), "{early:?}");
-    assert!(asks(&visited(&mut worker, &mut visit, WorkerInput::Time, until)));
+    assert!(asks(&visited(&mut worker, &mut visit, WorkerInput::Time, *until)));
+}
+
+#[test]
+fn who_comes_sooner_than_told_is_not_kept_until_a_slot_is_free() {
+    let mut worker = Worker::new(1, Rc::new(room_of_five()), "AMS".to_owned(), 500);
+    // The first visit teaches the worker that others wait.
+    drop(told_of_a_slot(&mut worker, &checked_in_at(NOW - 20_000)));
+    let ticket = Ticket { id: 8, ..checked_in_at(NOW - 1_000) };
+    let room = Rc::new(room_of_five());
+    let mut visit = Visit::new(Visitor { tickets: vec![ticket], ..Visitor::default() }, room);
+    let told = visited(&mut worker, &mut visit, WorkerInput::Begin, NOW + 10);
+    assert!(!told.iter().any(|effect| matches!(effect, WorkerEffect::Sleep { .. })), "{told:?}");
+    assert!(told.iter().any(|effect| matches!(effect, WorkerEffect::Done(_))), "{told:?}");
 }
 
 #[test]

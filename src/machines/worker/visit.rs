@@ -133,12 +133,12 @@ struct Judged {
 enum Stage {
     /// The cache, before anything else.
     Cache,
-    /// Updates: what is known is too old to say whether the turn of somebody who waits has come, or when it will.
+    /// Turnstile's word.
+    Verification,
+    /// Updates, before somebody asks who waits.
     Updates,
     /// The slot that will be free for somebody who waits.
     Slot { until: u64 },
-    /// Turnstile's word.
-    Verification,
     /// Numbers or permits.
     Batch { whom: Whom, ask: NumberAsk, place: u64, give_up_at: u64, call: Option<u64> },
     /// Nothing: it is done.
@@ -274,7 +274,7 @@ impl Visit {
                 }
                 match self.stage {
                     Stage::Batch { call: None, .. } => self.poll_batch(worker, context, effects),
-                    Stage::Slot { until } if now >= until => self.judge(worker, context, effects),
+                    Stage::Slot { until } if now >= until => self.ask(worker, context, effects),
                     _ => {}
                 }
             }
@@ -316,37 +316,7 @@ impl Visit {
             return self.done(Outcome::Suspended, effects);
         }
         self.look_for_updates(worker, now, effects);
-        let whole = Rc::clone(&self.room);
-        let time = worker.time(now);
-        let waits = matches!(best(&self.visitor.tickets, whole.at(time).0, time), Standing::Waiting(_));
-        if waits && self.refresh != Refresh::Done && !worker.controller.says_what_to_ask(now) {
-            self.stage = Stage::Updates;
-        } else {
-            self.await_slot(worker, context, effects);
-        }
-    }
-
-    /// Judges, but somebody who waits and comes a moment too early when a slot is free.
-    fn await_slot(
-        &mut self,
-        worker: &mut Worker,
-        context: &mut WorkerContext<'_>,
-        effects: &mut Vec<WorkerEffect>,
-    ) {
-        let now = context.now;
-        let time = worker.time(now);
-        let room = self.room.at(time).0;
-        let awaited_ms = match (best(&self.visitor.tickets, room, time), worker.controller.state()) {
-            (Standing::Waiting(ticket), Some(state)) if state.says_what_to_ask(now) => {
-                awaited_ms(room, &state.key, self.bucket(context, &ticket), state.global_time(now))
-            }
-            _ => 0,
-        };
-        if awaited_ms > 0 {
-            self.stage = Stage::Slot { until: now + awaited_ms + SLOT_LATER_MS };
-        } else {
-            self.judge(worker, context, effects);
-        }
+        self.judge(worker, context, effects);
     }
 
     /// Asks for updates if that is due, or waits for somebody who does.
@@ -473,6 +443,9 @@ impl Visit {
             // Not for robots; or it was no winning number; or the visitor was told to ask later; or the origin has enough
             // to do with those who are in.
             Step::Wait
+        } else if let Some(stage) = self.awaits(worker, context) {
+            self.stage = stage;
+            return;
         } else {
             self.claims = true;
             if worker.addresses.claim(self.address(room), judged.ticket.id, time) == 0 {
@@ -487,6 +460,23 @@ impl Visit {
             }
         };
         self.step(worker, context, step, effects);
+    }
+
+    /// What somebody who waits awaits before asking: updates, if what is known is too old to say whether the turn has come, or when it
+    /// will; and the slot, if it will be free in a moment.
+    fn awaits(&self, worker: &Worker, context: &WorkerContext<'_>) -> Option<Stage> {
+        let Standing::Waiting(ticket) = self.judged?.standing else { return None };
+        let now = context.now;
+        match worker.controller.state().filter(|state| state.says_what_to_ask(now)) {
+            None => (self.refresh != Refresh::Done).then_some(Stage::Updates),
+            Some(_) if matches!(self.stage, Stage::Slot { .. }) => None,
+            Some(state) => {
+                let room = self.room.at(worker.time(now)).0;
+                let bucket = self.bucket(context, &ticket);
+                let ms = awaited_ms(room, &state.key, bucket, state.global_time(now));
+                (ms > 0).then_some(Stage::Slot { until: now + ms + SLOT_LATER_MS })
+            }
+        }
     }
 
     /// The ticket of a visitor who has a chance at each check-in only, because others wait as well: whoever asks more often
@@ -663,7 +653,7 @@ impl Visit {
         effects: &mut Vec<WorkerEffect>,
     ) {
         if self.stage == Stage::Updates && self.refresh == Refresh::Done {
-            return self.await_slot(worker, context, effects);
+            return self.ask(worker, context, effects);
         }
         if self.stage != Stage::Judged {
             return;
